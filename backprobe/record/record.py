@@ -1,0 +1,184 @@
+"""The record of a run as one immutable value, and the builder that puts it together row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+import msgspec
+
+from backprobe.record import events, graph, program, tensors
+from backprobe.record.fields import Count, Id, Name, Nanoseconds, Row, Text
+
+SCHEMA_VERSION: Final = 1
+"""Version of the stored format. History: 1, the first (2026-11)."""
+
+Tier = Literal["state", "grad", "full", "deep"]
+Entry = Literal["run", "watch", "notebook", "service"]
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """First frame of a record.
+
+    Attributes:
+        started_at: UTC, ISO 8601. fallbacks: instruments that had to be installed in another way than planned.
+        deviations: What the program could notice of being recorded.
+    """
+
+    schema_version: Count
+    backprobe_version: Name
+    tier: Tier
+    entry: Entry
+    started_at: Name
+    environment: program.Environment
+    fallbacks: tuple[Text, ...] = ()
+    deviations: tuple[Text, ...] = ()
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Last frame of a record: how the program ended, in its own words.
+
+    Attributes:
+        ending: "ended"; "raised" (an uncaught exception, `exception` is its row); "exited" (SystemExit).
+        exit_code: What `python script.py` would have exited with.
+        own_errors: Errors of ours that were swallowed; own_error: the first one's text.
+    """
+
+    ending: Literal["ended", "raised", "exited"]
+    exit_code: int
+    exception: Id | None = None
+    duration_ns: Nanoseconds = 0
+    own_ns: Nanoseconds = 0
+    own_errors: Count = 0
+    own_error: Text | None = None
+
+
+TABLES: Final[dict[str, type[Row]]] = {
+    "sources": program.Source,
+    "sites": program.Site,
+    "threads": program.Thread,
+    "modules": events.Module,
+    "module_calls": events.ModuleCall,
+    "moments": events.Moment,
+    "tensors": tensors.Tensor,
+    "nodes": graph.Node,
+    "tensor_nodes": tensors.TensorNode,
+    "edges": graph.Edge,
+    "saved": graph.Saved,
+    "bindings": tensors.Binding,
+    "snapshots": tensors.Snapshot,
+    "small_values": tensors.SmallValue,
+    "grad_reads": tensors.GradRead,
+    "notes": tensors.Note,
+    "optimizers": events.Optimizer,
+    "optimizer_events": events.OptimizerEvent,
+    "backward_calls": graph.BackwardCall,
+    "node_passes": graph.NodePass,
+    "leaf_grads": events.LeafGrad,
+    "inplace_events": events.InplaceEvent,
+    "retentions": graph.Retention,
+    "raised": events.Raised,
+    "warned": events.Warned,
+    "truncations": events.Truncation,
+}
+"""Every table of a record, in the order in which a writer must emit rows so that references point backwards."""
+
+KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "sources": ("source",),
+    "sites": ("site",),
+    "threads": ("thread",),
+    "modules": ("module",),
+    "module_calls": ("module_call",),
+    "moments": ("moment",),
+    "tensors": ("tensor",),
+    "nodes": ("node",),
+    "tensor_nodes": ("tensor",),
+    "edges": ("node", "slot"),
+    "saved": ("node", "n"),
+    "bindings": ("binding",),
+    "snapshots": ("tensor", "moment"),
+    "small_values": ("tensor", "moment", "of"),
+    "grad_reads": ("tensor", "site", "moment"),
+    "notes": ("tensor", "moment", "why"),
+    "optimizers": ("optimizer",),
+    "optimizer_events": ("n",),
+    "backward_calls": ("call",),
+    "node_passes": ("call", "node", "output_nr"),
+    "leaf_grads": ("n",),
+    "inplace_events": ("n",),
+    "retentions": ("root", "moment"),
+    "raised": ("n",),
+    "warned": ("n",),
+    "truncations": ("n",),
+}
+"""The key of each table. A later row with the same key replaces the earlier one: that is how a row is completed."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What capture saw in a run. It holds numbers and text, never a tensor. Rows of a table are in order of their key.
+
+    `end` is None if the stream stopped before its end: a partial record, right as far as it goes.
+    """
+
+    header: Header
+    end: End | None = None
+    sources: tuple[program.Source, ...] = ()
+    sites: tuple[program.Site, ...] = ()
+    threads: tuple[program.Thread, ...] = ()
+    modules: tuple[events.Module, ...] = ()
+    module_calls: tuple[events.ModuleCall, ...] = ()
+    moments: tuple[events.Moment, ...] = ()
+    tensors: tuple[tensors.Tensor, ...] = ()
+    nodes: tuple[graph.Node, ...] = ()
+    tensor_nodes: tuple[tensors.TensorNode, ...] = ()
+    edges: tuple[graph.Edge, ...] = ()
+    saved: tuple[graph.Saved, ...] = ()
+    bindings: tuple[tensors.Binding, ...] = ()
+    snapshots: tuple[tensors.Snapshot, ...] = ()
+    small_values: tuple[tensors.SmallValue, ...] = ()
+    grad_reads: tuple[tensors.GradRead, ...] = ()
+    notes: tuple[tensors.Note, ...] = ()
+    optimizers: tuple[events.Optimizer, ...] = ()
+    optimizer_events: tuple[events.OptimizerEvent, ...] = ()
+    backward_calls: tuple[graph.BackwardCall, ...] = ()
+    node_passes: tuple[graph.NodePass, ...] = ()
+    leaf_grads: tuple[events.LeafGrad, ...] = ()
+    inplace_events: tuple[events.InplaceEvent, ...] = ()
+    retentions: tuple[graph.Retention, ...] = ()
+    raised: tuple[events.Raised, ...] = ()
+    warned: tuple[events.Warned, ...] = ()
+    truncations: tuple[events.Truncation, ...] = ()
+
+    @property
+    def truncated(self) -> bool:
+        """Something is missing: a cap bit, or the stream stopped early."""
+        return self.end is None or bool(self.truncations)
+
+
+class RecordBuilder:
+    """Collects rows as they come and hands out the record so far. Later rows replace earlier ones of the same key."""
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.end: End | None = None
+        self.rows = 0
+        self._tables: dict[str, dict[tuple[object, ...], Row]] = {table: {} for table in TABLES}
+
+    def add(self, table: str, rows: Iterable[Row]) -> None:
+        """Take rows of one table.
+
+        Raises:
+            KeyError: there is no such table.
+        """
+        kept, key = self._tables[table], KEYS[table]
+        for row in rows:
+            self.rows += 1
+            kept[tuple(getattr(row, field) for field in key)] = row
+
+    def record(self) -> Record:
+        """The record of what came so far."""
+        tables = {table: tuple(kept[key] for key in sorted(kept)) for table, kept in self._tables.items()}  # type: ignore[type-var]
+        return Record(header=self.header, end=self.end, **tables)  # type: ignore[arg-type]
+
+
+
