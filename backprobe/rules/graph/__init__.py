@@ -1,0 +1,1 @@
+"""Retention; backward calls, their roots, inputs and flags (3xx)."""

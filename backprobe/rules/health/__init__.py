@@ -1,0 +1,1 @@
+"""Findings about the run, the record and the rules themselves (9xx)."""

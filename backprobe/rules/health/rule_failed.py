@@ -1,0 +1,40 @@
+"""BP902 rule-failed: a rule of Backprobe's own broke on this record.
+
+What it finds
+    A rule raised an exception while it judged. Only the exception's class and the rule are named: its text may carry
+    what the program printed.
+
+Why it matters
+    That rule did not judge: its silence means nothing here. All other rules ran.
+
+Use instead
+    Nothing is wrong with the program. Report the record, or its first lines, to Backprobe's authors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backprobe.rules.finding import Finding, Location, Region, rule_name
+from backprobe.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+
+RULE = Rule(
+    name="rule-failed", code="BP902", since="0.1", severity="note", confidence="proven", fix="manual", needs=()
+)
+
+
+def failure(record: Record, rule: Rule, error: Exception) -> Finding:
+    """The finding that stands for a rule that broke."""
+    path = record.sources[0].path if record.sources else "<unknown>"
+    start = Region(start_line=1, start_col=1, end_line=1, end_col=1)
+    return Finding(
+        rule=rule_name(RULE),
+        level=RULE.severity,
+        confidence=RULE.confidence,
+        message=f"Rule `{rule.name}` ({rule.code}) broke with {type(error).__name__} and did not judge this run.",
+        location=Location(path=path, region=start),
+        evidence={"binding": rule.name, "exception": type(error).__name__},
+    )

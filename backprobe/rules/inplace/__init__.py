@@ -1,0 +1,1 @@
+"""In-place changes and versions (4xx)."""

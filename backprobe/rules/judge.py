@@ -1,0 +1,158 @@
+"""Record -> findings: run each rule, collapse, sort, fingerprint. Pure: order of the rules cannot matter.
+
+1. An exception in a rule costs that rule only; it becomes `BP902 rule-failed`.
+2. A rule whose facts are not in the record is not run, and that is said: not run is not passed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from backprobe.rules.facts import missing_fact
+from backprobe.rules.finding import Finding, Occurrences, with_fingerprints
+from backprobe.rules.health.rule_failed import failure
+from backprobe.rules.registry import RULES
+from backprobe.rules.rule import RuleModule
+from backprobe.rules.table import shared_tables
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+
+LEVELS: Final = ("error", "warning", "note")
+"""Worst first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeOptions:
+    """Which rules judge.
+
+    Attributes:
+        select: Names or codes; None: all. ignore: names or codes left out of those.
+    """
+
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotRun:
+    """A rule that could not judge this record, and the fact that it lacks."""
+
+    code: str
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What the rules say about one record.
+
+    Attributes:
+        findings: Worst first, then in order of the source.
+        rules_judged: Rules that ran to their end. not_run: those whose facts the record lacks.
+        ruleset: Digest of the rules' sources and the options: the same digest gives the same findings.
+    """
+
+    findings: tuple[Finding, ...]
+    rules_judged: int
+    not_run: tuple[NotRun, ...]
+    ruleset: str
+
+    def at_least(self, level: str) -> tuple[Finding, ...]:
+        """The findings that are at least this bad and not suppressed."""
+        worst = LEVELS[: LEVELS.index(level) + 1]
+        return tuple(finding for finding in self.findings if finding.level in worst and finding.suppressed is None)
+
+
+def judge(
+    record: Record, options: JudgeOptions | None = None, *, rules: Sequence[RuleModule] | None = None
+) -> Judgement:
+    """Judge a record, live or stored alike.
+
+    Args:
+        record: What capture saw; it is only read.
+        options: Which rules judge; all by default.
+        rules: The rules to choose from; the built-in set by default.
+    """
+    options = options or JudgeOptions()
+    found: list[Finding] = []
+    not_run: list[NotRun] = []
+    judged = 0
+    with shared_tables(record):
+        for module in selected(RULES if rules is None else rules, options):
+            rule = module.RULE
+            lacking = missing_fact(record, rule.needs)
+            if lacking is not None:
+                not_run.append(NotRun(code=rule.code, name=rule.name, why=lacking))
+                continue
+            try:
+                found += module.check(record)
+                judged += 1
+            except Exception as error:  # the fence around a rule: its bug must not cost the other rules' findings
+                found.append(failure(record, rule, error))
+    findings = with_fingerprints(sorted(collapsed(found), key=_place))
+    return Judgement(
+        findings=tuple(sorted(findings, key=lambda finding: LEVELS.index(finding.level))),
+        rules_judged=judged,
+        not_run=tuple(not_run),
+        ruleset=ruleset(options),
+    )
+
+
+def selected(rules: Iterable[RuleModule], options: JudgeOptions) -> list[RuleModule]:
+    """The rules that the options name, in order of their codes."""
+    chosen: list[RuleModule] = []
+    for module in rules:
+        names = {module.RULE.name, module.RULE.code}
+        wanted = options.select is None or not names.isdisjoint(options.select)
+        if wanted and names.isdisjoint(options.ignore):
+            chosen.append(module)
+    return sorted(chosen, key=lambda module: module.RULE.code)
+
+
+def collapsed(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding per rule, place and binding; the first one stays, with the count and steps of all."""
+    kept: dict[tuple[object, ...], Finding] = {}
+    for finding in findings:
+        place = finding.location
+        key = (finding.rule.name, place.path, place.region, finding.evidence.get("binding"))
+        first = kept.get(key)
+        if first is None:
+            kept[key] = finding
+            continue
+        ours, more = first.occurrences, finding.occurrences
+        merged = Occurrences(
+            count=ours.count + more.count,
+            first_step=min(ours.first_step, more.first_step),
+            last_step=max(ours.last_step, more.last_step),
+        )
+        kept[key] = msgspec.structs.replace(first, occurrences=merged)
+    return list(kept.values())
+
+
+def _place(finding: Finding) -> tuple[str, int, int, str]:
+    region = finding.location.region
+    return finding.location.path, region.start_line, region.start_col, finding.rule.code
+
+
+def ruleset(options: JudgeOptions) -> str:
+    """Digest of everything that decides about findings: the sources in this folder and the options."""
+    digest = hashlib.sha256(_sources())
+    digest.update(repr(options).encode())
+    return f"rs_{digest.hexdigest()[:16]}"
+
+
+@cache
+def _sources() -> bytes:
+    folder = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.digest()

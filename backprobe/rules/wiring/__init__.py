@@ -1,0 +1,1 @@
+"""Optimizer and scheduler, clipping, AMP, DDP (7xx)."""
