@@ -1,0 +1,53 @@
+# `make help` lists what stands behind two hash signs.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench docs venv venv-dev clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --only-binary :all: -c constraints.txt
+# The extras of a start, and of the tests. A stamp newer than both files means: nothing to install.
+RUN_STAMP := $(VENV)/installed-all
+DEV_STAMP := $(VENV)/installed-dev
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(RUN_STAMP) ## install if needed, start everything, run the tutorial snippet, serve until Ctrl-C
+	@exec $(BIN)/backprobe serve --demo $(ARGS)
+
+test: $(DEV_STAMP) ## every test; those that need a server or program that is absent are named at the end
+	@exec $(BIN)/python -m pytest $(ARGS)
+
+check: $(DEV_STAMP) ## format, lint, types, imports, laws, generated documents
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/laws
+	$(BIN)/python -m docs.generate --check
+
+bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
+	$(BIN)/python -m bench.submit
+	$(BIN)/python -m bench.memory
+	$(BIN)/python -m bench.capture
+
+docs: $(DEV_STAMP) ## write the generated part of the documents
+	$(BIN)/python -m docs.generate
+
+venv: $(RUN_STAMP) ## the virtual environment of `make run`
+venv-dev: $(DEV_STAMP) ## the virtual environment of `make test`
+
+clean: ## remove the virtual environment and the tools' caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(RUN_STAMP): pyproject.toml constraints.txt
+	@PYTHON='$(PYTHON)' sh .ci/venv $(VENV)
+	@echo "Installing Backprobe and torch into $(VENV); the first time this loads some hundred megabytes."
+	@$(PIP_INSTALL) -e '.[all]' || { sh .ci/venv --why; exit 1; }
+	@touch $@
+
+$(DEV_STAMP): $(RUN_STAMP)
+	@echo "Installing the tools for tests and checks into $(VENV)."
+	@$(PIP_INSTALL) -e '.[all,dev]' || { sh .ci/venv --why; exit 1; }
+	@touch $@
