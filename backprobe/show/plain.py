@@ -1,0 +1,36 @@
+"""A stranger's text made plain: control and direction characters shown as escapes, long text cut."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+_ESCAPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
+def plain(text: str, *, keep_newlines: bool = False, tab: str = "    ") -> str:
+    """The text with every control, format and direction character written as an escape, so it cannot drive a terminal.
+
+    Args:
+        keep_newlines: Leave newlines as they are, for text of several lines.
+        tab: What a tab becomes.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(character, keep_newlines, tab) for character in text)
+
+
+def _shown(character: str, keep_newlines: bool, tab: str) -> str:
+    if character == "\t":
+        return tab
+    if character == "\n" and keep_newlines:
+        return character
+    if unicodedata.category(character) in _ESCAPED:
+        code = ord(character)
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return character
+
+
+def cut(text: str, width: int) -> str:
+    """At most `width` characters; what was cut off shows as an ellipsis."""
+    return text if len(text) <= width else text[: max(0, width - 1)] + "\u2026"
