@@ -99,7 +99,7 @@ def chromium() -> str:
 def postgres_url() -> Iterator[str]:
     """An empty PostgreSQL database of this test's own, as `postgresql://...`; dropped afterwards."""
     require_now("postgres")
-    import psycopg  # noqa: PLC0415 - only the tests that want PostgreSQL need its driver
+    import psycopg
 
     name = f"backprobe_test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(POSTGRES, autocommit=True) as admin:
@@ -114,7 +114,7 @@ def postgres_url() -> Iterator[str]:
 def redis_url() -> Iterator[str]:
     """A Redis database (1 to 15) that nobody else uses now, empty before and after."""
     require_now("redis")
-    import redis  # noqa: PLC0415 - only the tests that want Redis need its client
+    import redis
 
     owner = uuid.uuid4().hex
     deadline = time.monotonic() + 120
@@ -136,7 +136,7 @@ def redis_url() -> Iterator[str]:
 def rabbitmq_url() -> Iterator[str]:
     """A RabbitMQ without our queues, before and after; one test at a time may have it."""
     require_now("rabbitmq")
-    import kombu  # noqa: PLC0415 - only the tests that want RabbitMQ need it
+    import kombu
 
     def empty() -> None:
         with kombu.Connection(RABBITMQ) as connection:

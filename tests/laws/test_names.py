@@ -1,0 +1,59 @@
+"""Law 6: no drawer folders, and no name that says nothing."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("backprobe", "store", "workers", "service", "migrations", "bench", "docs", "tests")
+DRAWERS = {"utils", "util", "helpers", "helper", "common", "misc"}
+EMPTY_WORDS = {"manager", "helper", "helpers", "data", "info", "utils", "misc"}
+VERBS = ("process_", "handle_")
+
+
+def words(name: str) -> set[str]:
+    """The words of a snake_case or CamelCase name, in lower case."""
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+
+
+def defined_names(tree: ast.AST) -> list[tuple[int, str]]:
+    """Line and name of each class and function of a module."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [(node.lineno, node.name) for node in ast.walk(tree) if isinstance(node, kinds)]
+
+
+def violations(root: Path) -> list[str]:
+    """What breaks the law below `root`, as `path[:line] name`."""
+    found = []
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            relative = path.relative_to(root)
+            found += [f"{relative} {part}" for part in relative.with_suffix("").parts if part in DRAWERS | EMPTY_WORDS]
+            for line, name in defined_names(ast.parse(path.read_text())):
+                if words(name) & EMPTY_WORDS or name.lstrip("_").startswith(VERBS):
+                    found.append(f"{relative}:{line} {name}")
+    return found
+
+
+def test_no_name_is_a_drawer():
+    assert violations(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("store/utils.py", ""),
+        ("workers/common/__init__.py", ""),
+        ("service/runs.py", "class RunManager: ..."),
+        ("backprobe/show/text.py", "def tensor_data(): ..."),
+        ("backprobe/show/text.py", "def handle_row(): ..."),
+        ("store/runs.py", "class TensorInfo: ..."),
+    ],
+)
+def test_a_planted_drawer_is_found(tmp_path, path, text):
+    planted = tmp_path / path
+    planted.parent.mkdir(parents=True)
+    planted.write_text(text)
+    assert len(violations(tmp_path)) == 1

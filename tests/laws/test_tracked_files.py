@@ -1,0 +1,50 @@
+"""What no tracked file may hold: a developer's machine, a registry's address, a secret."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# Written so that this file does not hold them itself.
+FORBIDDEN = {
+    "a path of one machine": re.compile(r"(?<![\w.])/(?:work|root|home/\w+|Users/\w+)/[\w.]"),
+    "an address of a package registry": re.compile(r"(?:pypi|pytorch|npmjs|pythonhosted)[.](?:org|com)\b"),
+    "a private key": re.compile(r"BEGIN [A-Z ]*PRIVATE" + " KEY"),
+    "an API key": re.compile(r"\bbp_[a-z0-9]{6,}_[\w-]{40,}"),
+}
+
+
+def tracked(root: Path) -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True).stdout
+    return [root / name for name in listed.split("\0") if name and (root / name).is_file()]
+
+
+def held(text: str) -> list[str]:
+    """What of the forbidden this text holds."""
+    return [f"{what}: {match.group()}" for what, pattern in FORBIDDEN.items() if (match := pattern.search(text))]
+
+
+def test_no_tracked_file_holds_what_is_forbidden():
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout: there are no tracked files")
+    found = {}
+    for path in tracked(ROOT):
+        text = path.read_bytes()
+        if b"\0" not in text and (what := held(text.decode(errors="replace"))):
+            found[str(path.relative_to(ROOT))] = what
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["see /ro" + "ot/notes", "cd /wo" + "rk/main", "https://py" + "pi.org/simple", "bp_live01_" + "x" * 43],
+)
+def test_what_is_forbidden_is_seen(text):
+    assert held(text)
+
+
+@pytest.mark.parametrize("text", ["workers/sandbox", "a /workers path", "the root/child", "bp_<prefix>_<32 bytes>"])
+def test_what_only_looks_like_it_is_left_alone(text):
+    assert held(text) == []
