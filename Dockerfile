@@ -1,0 +1,28 @@
+# One image for every service of docker-compose.yml: the command says which of them a container is.
+# It holds no secret and no setting; both come from the container's environment.
+#
+# torch: on a machine without GPUs build with the address of an index of CPU builds, which saves some GB:
+#   docker compose build --build-arg PIP_EXTRA_INDEX_URL=<its address>
+FROM python:3.11-slim AS build
+ARG PIP_INDEX_URL
+ARG PIP_EXTRA_INDEX_URL
+WORKDIR /build
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY backprobe backprobe
+COPY store store
+COPY migrations migrations
+COPY workers workers
+COPY service service
+RUN python -m venv /opt/backprobe \
+    && /opt/backprobe/bin/pip install --no-cache-dir --only-binary :all: -c constraints.txt '.[all]'
+
+FROM python:3.11-slim
+# The interpreter and its packages belong to root and are read-only for the user who runs them.
+COPY --from=build /opt/backprobe /opt/backprobe
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin backprobe
+ENV PATH=/opt/backprobe/bin:/usr/local/bin:/usr/bin:/bin
+USER 10001:10001
+WORKDIR /
+EXPOSE 8000
+ENTRYPOINT ["backprobe"]
+CMD ["--help"]
