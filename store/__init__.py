@@ -1,0 +1,1 @@
+"""The database: every table, every query. The only package that imports sqlalchemy."""

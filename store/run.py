@@ -1,0 +1,251 @@
+"""A run as everybody outside the store sees it: frozen values whose fields are the API's names.
+
+Times are ISO 8601 text in UTC with milliseconds, `2026-11-20T19:52:29.123Z`, the same from either database. None means
+"not yet" or "does not apply".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from store.limits import Limits
+
+Status = Literal["queued", "running", "succeeded", "failed", "exceeded", "canceled", "lost"]
+Origin = Literal["submitted", "watched", "uploaded"]
+Queue = Literal["cpu", "gpu"]
+Level = Literal["none", "process", "namespace", "gvisor"]
+RecordState = Literal["none", "partial", "whole", "expired"]
+
+ENDED: Final = frozenset({"succeeded", "failed", "exceeded", "canceled", "lost"})
+"""The statuses that never change again."""
+
+LEVELS: Final[tuple[Level, ...]] = ("none", "process", "namespace", "gvisor")
+"""Isolation, weakest first: a worker that offers one may run what demands it or anything weaker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunKey:
+    """Where a run's record rows lie: the first columns of every record table.
+
+    Attributes:
+        part: Months since January 2020 of the run's id. run_id: its number. attempt: whose rows they are.
+    """
+
+    part: int
+    run_id: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What a caller asks to be run. Everything was checked before: the store only keeps it.
+
+    Attributes:
+        files: Text by relative POSIX path; entry: one of those paths.
+        device_class: A worker must offer this device; None: any.
+        min_isolation: The least level that the caller accepts.
+        priority: 0 first to 9 last; each step is worth a minute of waiting.
+        seed: For `torch.manual_seed` before the program; None: left alone.
+        created_by: The actor, `key:...`, `user:...` or `local`.
+        max_attempts: How often our own failures may start it.
+        queue_seconds: How long it may wait for a worker before it is lost.
+    """
+
+    files: Mapping[str, str]
+    entry: str
+    arguments: tuple[str, ...] = ()
+    queue: Queue = "cpu"
+    device_class: str | None = None
+    min_isolation: Level = "none"
+    limits: Limits = Limits()
+    capture: Mapping[str, Any] = field(default_factory=lambda: {"tier": "full"})
+    seed: int | None = None
+    priority: int = 5
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    created_by: str = "local"
+    custom_id: str | None = None
+    rerun_of: str | None = None
+    max_attempts: int = 3
+    queue_seconds: int = 24 * 3600
+    tenant_id: int = 1
+    project_id: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How the child ended, as the trusted side saw it."""
+
+    exit_code: int | None
+    signal: int | None
+    limit: str | None
+    wall_seconds: float | None
+    cpu_seconds: float | None
+    max_rss_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunError:
+    """Why a run did not succeed.
+
+    Attributes:
+        whose: `program` (failed), `limit` (exceeded), `asked` (canceled), `ours` (lost).
+        code: Kebab case: `raised`, `exited`, `signal`, `wall-seconds`, `never-started`, `worker-lost`, ...
+        type: The exception's class, where one ended it. message: its exact text: a stranger's data.
+    """
+
+    whose: Literal["program", "limit", "asked", "ours"]
+    code: str
+    message: str
+    type: str | None = None
+    path: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordShort:
+    """The record in numbers, without reading it.
+
+    Attributes:
+        attempt: Whose record it is; None: there is none.
+        not_captured: Facts that this capture tier does not hold.
+    """
+
+    state: RecordState
+    attempt: int | None
+    live: bool
+    tensors: int
+    snapshots: int
+    nodes: int
+    backward_calls: int
+    bytes: int
+    peak_held_bytes: int | None
+    truncated: bool
+    not_captured: tuple[str, ...]
+    torch: str | None
+    tier: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingCounts:
+    """Findings by level, those suppressed apart; and how many rules said so. `ruleset` is None until it was judged."""
+
+    error: int
+    warning: int
+    note: int
+    suppressed: int
+    ruleset: str | None
+    rules_judged: int
+    rules_not_run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """One run, as `GET /v1/runs/{id}` shows it.
+
+    Attributes:
+        id: Public. version: rises with every change that a reader can see; the ETag.
+        ended: It is in a status that never changes again.
+        queue_position: How many runs of its queue are ahead of it, 0 for the next one; None unless it is queued. Only
+            `runs.get` fills it.
+        isolation: `{"level": ..., "demanded": ...}` and what the worker attested; None until it has run.
+        key: Where its visible record lies; None while there is none. Every function of `store.queries` takes the run.
+        tenant_id, run_id: Not shown.
+    """
+
+    id: str
+    status: Status
+    ended: bool
+    origin: Origin
+    version: int
+    project: str
+    snippet: str | None
+    entry: str | None
+    arguments: tuple[str, ...]
+    labels: Mapping[str, str]
+    queue: Queue
+    device_class: str | None
+    priority: int
+    queue_position: int | None
+    attempt: int
+    max_attempts: int
+    isolation: Mapping[str, Any] | None
+    created_at: str
+    started_at: str | None
+    cancel_requested_at: str | None
+    finished_at: str | None
+    kept_until: str
+    pinned: bool
+    outcome: Outcome
+    error: RunError | None
+    limits: Mapping[str, int]
+    capture: Mapping[str, Any]
+    seed: int | None
+    record: RecordShort
+    findings: FindingCounts
+    custom_id: str | None
+    rerun_of: str | None
+    created_by: str
+    min_isolation: Level
+    key: RunKey | None
+    tenant_id: int
+    run_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPage:
+    """Some runs, newest first.
+
+    Attributes:
+        next: Pass it as `after` for the next page; None: this was the last.
+    """
+
+    items: tuple[RunRow, ...]
+    next: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One attempt at one run, and all that a worker needs for it. The fence: `run_id` and `attempt`.
+
+    Attributes:
+        public_id: `run_...`. files: the snippet's text by path. lease_seconds: how long the claim holds unless renewed.
+        cancel_requested: Somebody had already asked for it (it was requeued meanwhile).
+    """
+
+    run_id: int
+    public_id: str
+    part: int
+    tenant_id: int
+    project_id: int
+    attempt: int
+    max_attempts: int
+    worker: str
+    files: Mapping[str, str]
+    entry: str
+    arguments: tuple[str, ...]
+    limits: Limits
+    capture: Mapping[str, Any]
+    seed: int | None
+    queue: Queue
+    device_class: str | None
+    min_isolation: Level
+    lease_seconds: float
+    cancel_requested: bool
+
+    @property
+    def key(self) -> RunKey:
+        """Where this attempt's record rows go."""
+        return RunKey(part=self.part, run_id=self.run_id, attempt=self.attempt)
+
+
+class FencedOut(Exception):
+    """This attempt no longer owns the run: its lease went to another, or the run has ended.
+
+    The worker must kill its child and write nothing more.
+    """
+
+    def __init__(self, public_id: str, attempt: int) -> None:
+        super().__init__(f"attempt {attempt} of {public_id} no longer owns the run; nothing was written")
+        self.public_id, self.attempt = public_id, attempt

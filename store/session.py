@@ -1,0 +1,113 @@
+"""Connections and transactions. With `migrations`, the only place that connects to the database.
+
+1. A write transaction on SQLite begins with BEGIN IMMEDIATE: two writers wait for each other, none fails half-way.
+2. In one process SQLite writers queue for a lock first: SQLite's own waiting is unfair and starved one of four.
+3. Nobody commits: leaving `begin()` does, once; an exception rolls back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import sqlalchemy as sa
+
+from store.settings import with_driver
+
+if TYPE_CHECKING:
+    import psycopg
+
+Transaction = sa.Connection
+"""An open transaction, as the functions of `store` take it."""
+
+BUSY_SECONDS: Final = 30
+"""How long a SQLite connection waits for another process's write."""
+
+POOL: Final = 20
+"""Connections kept per process, and at most 20 more under load: every web thread may hold one."""
+
+
+class Database:
+    """One database, with its pool of connections. Cheap to make: it connects when first used.
+
+    Args:
+        url: SQLAlchemy URL; `postgresql://` means psycopg 3. SQLite wants a file.
+        durable: On SQLite: a commit survives a power cut (`synchronous=FULL`). The web process wants it, because a 202
+            is a promise; a worker does not, because what it loses is run again. PostgreSQL is durable always.
+    """
+
+    def __init__(self, url: str, *, durable: bool = False) -> None:
+        self.url: Final = sa.make_url(with_driver(url))
+        self.sqlite: Final = self.url.get_backend_name() == "sqlite"
+        self._writing = threading.Lock()
+        if self.sqlite:
+            self._engine = _sqlite_engine(self.url, durable=durable)
+            self._reader = self._engine.execution_options(reading=True)
+        else:
+            self._engine = sa.create_engine(self.url, pool_size=POOL, max_overflow=POOL, pool_pre_ping=False)
+            self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    @property
+    def engine(self) -> sa.Engine:
+        """The engine, for migrations."""
+        return self._engine
+
+    @contextmanager
+    def begin(self) -> Iterator[Transaction]:
+        """A write transaction; leaving it commits, an exception rolls it back."""
+        if not self.sqlite:
+            with self._engine.begin() as transaction:
+                yield transaction
+            return
+        with self._writing, self._engine.begin() as transaction:
+            yield transaction
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """A connection to read by. On SQLite all its statements see one state; on PostgreSQL each sees the newest."""
+        with self._reader.connect() as transaction:
+            yield transaction
+
+    def listen(self) -> psycopg.Connection[Any]:
+        """A PostgreSQL connection of its own, in autocommit, for LISTEN: past any pooler of statements."""
+        import psycopg  # noqa: PLC0415 - a service on SQLite has no psycopg
+
+        url = self.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        return psycopg.connect(url, autocommit=True)
+
+    def watch(self) -> sqlite3.Connection:
+        """A SQLite connection of its own, to ask `PRAGMA data_version`: it changes when anybody else has committed."""
+        connection = sqlite3.connect(self.url.database or "", timeout=BUSY_SECONDS, check_same_thread=False)
+        connection.isolation_level = None
+        return connection
+
+    def close(self) -> None:
+        """Close the pool. The database may be used again afterwards; it then connects anew."""
+        self._engine.dispose()
+
+
+def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
+    if not url.database or url.database == ":memory:":
+        raise ValueError("a SQLite database must be a file: several connections share it")
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS}, pool_size=POOL, max_overflow=POOL)
+
+    def opened(connection: sqlite3.Connection, _: object) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves, below
+        for pragma in (
+            "journal_mode=wal",
+            "foreign_keys=on",
+            f"synchronous={'full' if durable else 'normal'}",
+            "temp_store=memory",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    def begun(connection: sa.Connection) -> None:
+        reading = connection.get_execution_options().get("reading", False)
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    sa.event.listen(engine, "connect", opened)
+    sa.event.listen(engine, "begin", begun)
+    return engine
