@@ -1,12 +1,23 @@
-"""Why a tensor's `.grad` is None: one verdict each, the first of a fixed list that holds."""
+"""Why a tensor's `.grad` is None: one verdict each, the first of a fixed list that holds.
+
+1. `VERDICTS` is the list, in its order; each entry looks at one tensor and answers, or passes it on.
+2. The last entry always answers: a verdict that claims no more than the record knows.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.cuts import cuts, derived_from
+from backprobe.rules.lookup import Lookup, lookup
+from backprobe.rules.places import line_of
+from backprobe.rules.reach import Reach, reaches
+from backprobe.rules.table import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from backprobe.record import BackwardCall, Binding, Record, Snapshot, Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,10 +25,10 @@ class WhyNone:
     """The reason that one tensor has no gradient at the end of the record.
 
     Attributes:
-        verdict: Its name in the list of `VERDICTS`, kebab case.
+        verdict: Its name in kebab case, as `engine.md` lists them.
+        text: One sentence for people, without a full stop.
         site, line: The statement that decided it; None where no statement did.
         call: The backward call that decided it; None where none did.
-        text: One sentence for people.
     """
 
     verdict: str
@@ -27,6 +38,250 @@ class WhyNone:
     call: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """One tensor without a gradient, and what the record knows of it.
+
+    Attributes:
+        name: What the program calls it.
+        history: Its snapshots in order, at least one.
+        calls: The backward calls that began after it was first seen.
+        reached: Of those, the ones that met its node.
+    """
+
+    record: Record
+    index: Lookup
+    tensor: Tensor
+    name: str
+    history: list[Snapshot]
+    bindings: list[Binding]
+    calls: list[BackwardCall]
+    reached: list[BackwardCall]
+
+    @property
+    def last(self) -> Snapshot:
+        return self.history[-1]
+
+    def said(self, verdict: str, text: str, *, site: int | None = None, call: int | None = None) -> WhyNone:
+        return WhyNone(verdict=verdict, text=text, site=site, line=line_of(self.record, site), call=call)
+
+
+@table
 def why_none(record: Record) -> dict[int, WhyNone]:
     """The verdict for each tensor whose last snapshot holds no gradient, by tensor."""
-    return {}
+    index = lookup(record)
+    answers: dict[int, WhyNone] = {}
+    for tensor in record.tensors:
+        history = index.snapshots_of[tensor.tensor]
+        if history and history[-1].grad != "present":
+            case = _case(record, index, tensor, history)
+            answers[tensor.tensor] = next(why for verdict in VERDICTS if (why := verdict(case)) is not None)
+    return answers
+
+
+def _case(record: Record, index: Lookup, tensor: Tensor, history: list[Snapshot]) -> _Case:
+    bindings = index.bindings_of[tensor.tensor]
+    calls = [call for call in record.backward_calls if call.moment_before >= tensor.moment]
+    known = reaches(record)
+    return _Case(
+        record=record,
+        index=index,
+        tensor=tensor,
+        name=bindings[-1].name if bindings else tensor.fqn or "it",
+        history=history,
+        bindings=bindings,
+        calls=calls,
+        reached=[call for call in calls if _meets(index, known[call.call], call, tensor.tensor)],
+    )
+
+
+def _meets(index: Lookup, reach: Reach, call: BackwardCall, tensor: int) -> bool:
+    if tensor in reach.leaves or any(root.tensor == tensor for root in call.roots):
+        return True
+    made = index.node_of.get(tensor)
+    return made is not None and made.node in reach.met
+
+
+def _not_differentiable(case: _Case) -> WhyNone | None:
+    dtype = case.tensor.dtype.removeprefix("torch.")
+    if dtype.startswith(("int", "uint", "bool", "qint", "quint", "long", "short")):
+        return case.said("not-differentiable-dtype", f"{dtype} has no gradient", site=case.tensor.site)
+    return None
+
+
+def _inference(case: _Case) -> WhyNone | None:
+    if case.tensor.special == "inference":
+        return case.said("inference-tensor", "it was made under inference_mode", site=case.tensor.site)
+    return None
+
+
+def _never_asked(case: _Case) -> WhyNone | None:
+    if case.last.requires_grad:
+        return None
+    cut = cuts(case.record).get(case.tensor.tensor)
+    if cut is not None:
+        line = line_of(case.record, cut.site)
+        text = f"it does not require grad: {cut.how} at line {line} cut it off"
+        return case.said("requires-grad-false", text, site=cut.site)
+    return case.said("requires-grad-false", "it does not require grad", site=case.tensor.site)
+
+
+def _asked_late(case: _Case) -> WhyNone | None:
+    since = next((snapshot for snapshot in case.history if snapshot.requires_grad), None)
+    if not case.last.is_leaf or since is None or case.history[0].requires_grad or case.reached:
+        return None
+    used = [row for row in case.record.bindings if case.tensor.tensor in row.parents]
+    if any(row.moment < since.moment for row in used) and not any(row.moment > since.moment for row in used):
+        site = case.index.moments[since.moment].site
+        return case.said("became-required-later", "requires_grad was set after the forward pass that used it", site=site)
+    return None
+
+
+def _not_leaf(case: _Case) -> WhyNone | None:
+    if case.last.is_leaf or case.last.retains_grad:
+        return None
+    how = f" (made by {case.tensor.created_how})" if case.tensor.created_how else ""
+    return case.said("not-leaf", f"not a leaf{how}, and retain_grad() was not called", site=case.tensor.site)
+
+
+def _retained_late(case: _Case) -> WhyNone | None:
+    if case.last.is_leaf or not case.last.retains_grad:
+        return None
+    since = next(snapshot for snapshot in case.history if snapshot.retains_grad)
+    before = [call for call in case.reached if call.moment_before < since.moment]
+    if before and len(before) == len(case.reached):
+        site = case.index.moments[since.moment].site
+        text = "retain_grad() came after the backward call"
+        return case.said("retained-too-late", text, site=site, call=before[-1].call)
+    return None
+
+
+def _set_none(case: _Case) -> WhyNone | None:
+    changes = [row for row in case.index.leaf_grads_of[case.tensor.tensor] if row.kind != "untouched"]
+    if not changes or changes[-1].kind != "set-none":
+        return None
+    site = changes[-1].site
+    where = "" if site is None else f" at line {line_of(case.record, site)}"
+    return case.said("set-none", f"it had one, which was set to None{where}", site=site)
+
+
+def _no_backward(case: _Case) -> WhyNone | None:
+    if case.calls:
+        return None
+    return case.said("no-backward-yet", "no backward call since it was made")
+
+
+def _raised(case: _Case) -> WhyNone | None:
+    last = (case.reached or case.calls)[-1]
+    if last.outcome == "finished":
+        return None
+    ended = "raised an exception" if last.outcome == "raised" else "did not return"
+    return case.said("backward-raised", f"the backward call {ended}", site=last.site, call=last.call)
+
+
+def _left_out(case: _Case) -> WhyNone | None:
+    storing = [call for call in case.reached if call.accumulate_grad]
+    if not storing or storing[-1].inputs is None:
+        return None
+    call = storing[-1]
+    if any(root.tensor == case.tensor.tensor for root in call.inputs or ()):
+        return None
+    return case.said("not-in-inputs", "the backward call was given `inputs=` without it", site=call.site, call=call.call)
+
+
+def _returned(case: _Case) -> WhyNone | None:
+    asked = [call for call in case.calls if any(row.tensor == case.tensor.tensor for row in call.inputs or ())]
+    relevant = case.reached or asked
+    if not relevant or any(call.accumulate_grad for call in relevant):
+        return None
+    call = relevant[-1]
+    text = "only autograd.grad ran: it returns gradients and stores none"
+    return case.said("returned-not-stored", text, site=call.site, call=call.call)
+
+
+def _taken(case: _Case) -> WhyNone | None:
+    node = case.index.accumulator_of.get(case.tensor.tensor)
+    for row in reversed(case.index.passes_of_node[node] if node is not None else []):
+        if row.position is not None and not row.hole and case.index.calls[row.call].accumulate_grad:
+            site = case.index.calls[row.call].site
+            text = "a gradient arrived, and a hook took it away again"
+            return case.said("taken-by-hook", text, site=site, call=row.call)
+    return None
+
+
+def _replaced(case: _Case) -> WhyNone | None:
+    if case.reached:
+        return None
+    for row in case.record.bindings:
+        if row.replaces == case.tensor.tensor and row.tensor != case.tensor.tensor:
+            line = line_of(case.record, row.site)
+            return case.said("replaced", f"`{row.name}` is another tensor since line {line}", site=row.site)
+    return None
+
+
+def _cut(case: _Case) -> WhyNone | None:
+    if case.reached:
+        return None
+    derived = derived_from(case.record, case.tensor.tensor)
+    first = min((cut for cut in cuts(case.record).values() if cut.source in derived), key=lambda cut: cut.tensor, default=None)
+    roots = {root.tensor for call in case.calls for root in call.roots}
+    if first is None or not any(tensor in roots for tensor in derived_from(case.record, first.tensor)):
+        return None
+    line = line_of(case.record, first.site)
+    return case.said("cut", f"{first.how} at line {line} cut it off from the root", site=first.site)
+
+
+def _undefined(case: _Case) -> WhyNone | None:
+    node = case.index.accumulator_of.get(case.tensor.tensor)
+    passes = case.index.passes_of_node[node] if node is not None else []
+    if any(row.hole for row in passes):
+        call = case.index.calls[passes[-1].call]
+        text = "an undefined gradient reached it: some backward returned None"
+        return case.said("undefined-gradient", text, site=call.site, call=call.call)
+    return None
+
+
+def _checkpointed(case: _Case) -> WhyNone | None:
+    for row in case.record.warned:
+        if "None of the inputs have requires_grad=True" in row.message:
+            text = "a reentrant checkpoint ran with no input that requires grad"
+            return case.said("checkpoint-without-grad", text, site=row.site)
+    return None
+
+
+def _unused(case: _Case) -> WhyNone | None:
+    if case.record.truncated or any(call.truncated or call.entry == "unseen" for call in case.calls):
+        return None
+    if case.record.header.tier == "state":
+        return None
+    if case.reached:
+        return None
+    return case.said("not-used", "no root depends on it")
+
+
+def _unseen(case: _Case) -> WhyNone:
+    missing = "the record is incomplete" if case.record.truncated else "the backward pass was not seen whole"
+    return case.said("unseen", f"{missing}: the reason is not in it")
+
+
+VERDICTS: Final[tuple[Callable[[_Case], WhyNone | None], ...]] = (
+    _not_differentiable,
+    _inference,
+    _never_asked,
+    _asked_late,
+    _not_leaf,
+    _retained_late,
+    _set_none,
+    _no_backward,
+    _raised,
+    _left_out,
+    _returned,
+    _taken,
+    _replaced,
+    _cut,
+    _undefined,
+    _checkpointed,
+    _unused,
+    _unseen,
+)
+"""The first that holds wins."""

@@ -1,0 +1,78 @@
+"""Which leaves and nodes each backward call met, ran and freed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backprobe.rules.lookup import lookup
+from backprobe.rules.table import table
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What one backward call met.
+
+    Attributes:
+        met: Nodes that its walk saw; ran: of those, executed; freed: whose saved tensors it freed.
+        leaves: Leaves whose AccumulateGrad it met.
+    """
+
+    call: int
+    met: frozenset[int]
+    ran: frozenset[int]
+    freed: frozenset[int]
+    leaves: frozenset[int]
+
+
+@table
+def reaches(record: Record) -> dict[int, Reach]:
+    """What each backward call met, by call. At the tier `state` nothing is walked and all sets are empty."""
+    index = lookup(record)
+    answers: dict[int, Reach] = {}
+    for call in index.calls:
+        passes = index.passes_of_call[call]
+        met = frozenset(row.node for row in passes)
+        variables = (index.nodes[node].variable for node in met)
+        answers[call] = Reach(
+            call=call,
+            met=met,
+            ran=frozenset(row.node for row in passes if row.position is not None),
+            freed=frozenset(row.node for row in passes if row.freed),
+            leaves=frozenset(variable for variable in variables if variable is not None),
+        )
+    return answers
+
+
+def between(record: Record, start: int, target: int) -> frozenset[int]:
+    """The nodes on the ways from one node to another along `next_functions`, both ends included; empty if none."""
+    index = lookup(record)
+    down = _closure(start, lambda node: [e.to_node for e in index.edges_of[node] if e.to_node is not None])
+    if target not in down:
+        return frozenset()
+    above = _consumers(record)
+    return down & _closure(target, lambda node: above.get(node, []))
+
+
+def _closure(start: int, following: Callable[[int], Iterable[int]]) -> frozenset[int]:
+    seen, waiting = {start}, deque([start])
+    while waiting:
+        for node in following(waiting.popleft()):
+            if node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return frozenset(seen)
+
+
+@table
+def _consumers(record: Record) -> dict[int, list[int]]:
+    above: dict[int, list[int]] = {}
+    for edge in record.edges:
+        if edge.to_node is not None:
+            above.setdefault(edge.to_node, []).append(edge.node)
+    return above
