@@ -1,0 +1,79 @@
+"""Submit to findings over HTTP, warm, against `python snippet.py` cold: the same snippet, in turn.
+
+usage: python -m bench.submit [--pairs 15] [--rounds 3]
+
+A pair is one cold run of the interpreter and one POST /v1/runs with `Prefer: wait`, followed by a GET of its findings,
+both over one open connection. Which of the two comes first alternates.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.service import Service, serving, stores
+from bench.tables import pair_ratios, spread, table, write
+
+SNIPPET = Path(__file__).parent / "programs" / "five_lines.py"
+WARM_UPS = 5
+
+
+def cold() -> None:
+    """One `python snippet.py`."""
+    subprocess.run([sys.executable, str(SNIPPET)], check=True, stdout=subprocess.DEVNULL)
+
+
+def warm(service: Service, source: str) -> None:
+    """One run to its findings."""
+    run = service.run(source)
+    status, _ = service.ask("GET", f"/v1/runs/{run['id']}/findings")
+    if status != 200:
+        raise RuntimeError(f"findings of {run['id']}: {status}")
+
+
+def milliseconds(measured: Callable[[], None]) -> float:
+    """Wall time of one call, in ms."""
+    started = time.perf_counter()
+    measured()
+    return (time.perf_counter() - started) * 1e3
+
+
+def measure(stack: str, pairs: int) -> tuple[list[float], list[float]]:
+    """Cold and warm milliseconds, pair by pair."""
+    source = SNIPPET.read_text()
+    colds, warms = [], []
+    with stores(stack) as environment, serving(environment) as service:
+        cold()
+        for _ in range(WARM_UPS):
+            warm(service, source)
+        for number in range(pairs):
+            if number % 2:
+                warms.append(milliseconds(lambda: warm(service, source)))
+            colds.append(milliseconds(cold))
+            if not number % 2:
+                warms.append(milliseconds(lambda: warm(service, source)))
+    return colds, warms
+
+
+def main() -> None:
+    """Measure both stacks and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=3, help="fresh services per stack")
+    parser.add_argument("--stacks", default="embedded,PostgreSQL + Redis")
+    asked = parser.parse_args()
+    rows = []
+    for stack in asked.stacks.split(","):
+        for number in range(asked.rounds):
+            colds, warms = measure(stack, asked.pairs)
+            ratios = pair_ratios(colds, warms)
+            rows.append([stack, number + 1, spread(colds, "{:.0f}"), spread(warms), f"**{spread(ratios)}**"])
+    head = ["stack", "round", "`python snippet.py`, ms", "submit to findings, ms", "times faster, by pairs"]
+    body = f"Five-line snippet, {asked.pairs} pairs a round; median (least to most).\n\n{table(head, rows)}"
+    write("submit", "Submit to findings against a cold start", body)
+
+
+if __name__ == "__main__":
+    main()
