@@ -95,8 +95,7 @@ def chromium() -> str:
     return chromium_path() or ""
 
 
-@pytest.fixture
-def postgres_url() -> Iterator[str]:
+def _postgres_url() -> Iterator[str]:
     """An empty PostgreSQL database of this test's own, as `postgresql://...`; dropped afterwards."""
     require_now("postgres")
     import psycopg
@@ -110,8 +109,7 @@ def postgres_url() -> Iterator[str]:
             admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
 
-@pytest.fixture
-def redis_url() -> Iterator[str]:
+def _redis_url() -> Iterator[str]:
     """A Redis database (1 to 15) that nobody else uses now, empty before and after."""
     require_now("redis")
     import redis
@@ -130,6 +128,12 @@ def redis_url() -> Iterator[str]:
             yield url
             mine.flushdb()
         claims.delete(f"backprobe-test-{number}")
+
+
+postgres_url = pytest.fixture(_postgres_url, name="postgres_url")
+module_postgres_url = pytest.fixture(_postgres_url, name="module_postgres_url", scope="module")
+redis_url = pytest.fixture(_redis_url, name="redis_url")
+module_redis_url = pytest.fixture(_redis_url, name="module_redis_url", scope="module")
 
 
 @pytest.fixture
