@@ -1,0 +1,263 @@
+"""Each service's very command and environment, as processes: a snippet goes in at the API and its findings come out.
+
+No container engine is needed: the names of hosts, the published port and the mount points are mapped to this machine;
+Redis is started by its own command with its own password, PostgreSQL gets a role with its password in a database of
+this test's own. Everything else is as docker-compose.yml says it.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+SNIPPET = """\
+import torch
+
+x = torch.ones(3, requires_grad=True)
+h = x * 2
+loss = h.sum()
+loss.backward()
+print(h.grad)
+"""
+PASSWORDS = {
+    "POSTGRES_PASSWORD": "pg" + uuid.uuid4().hex,
+    "REDIS_PASSWORD": "re" + uuid.uuid4().hex,
+    "BACKPROBE_API_KEY": uuid.uuid4().hex,
+}
+BIN = Path(sys.executable).parent
+READY_SECONDS = 90
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def until(condition, what: str, seconds: float = READY_SECONDS) -> None:
+    """Wait for a condition; fail with `what` when it has not come true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(what() if callable(what) else what)
+        time.sleep(0.1)
+
+
+class Stack:
+    """The services of the file as processes on this machine."""
+
+    def __init__(self, services: dict, folder: Path, places: dict[str, str]) -> None:
+        self.services, self.folder, self.places = services, folder, places
+        self.processes: dict[str, subprocess.Popen] = {}
+
+    def mapped(self, text: str) -> str:
+        for written, here in self.places.items():
+            text = text.replace(written, here)
+        return text
+
+    def command(self, name: str, health: bool = False) -> list[str]:
+        """A service's command, or its health check's, as the container would start it."""
+        service = self.services[name]
+        words = service["healthcheck"]["test"][1:] if health else service["command"]
+        if not health and service["image"].startswith("backprobe:"):
+            words = ["backprobe", *words]  # the image's entry point
+        program = {"backprobe": str(BIN / "backprobe"), "python": sys.executable}.get(words[0], words[0])
+        return [program, *(self.mapped(word) for word in words[1:])]
+
+    def environment(self, name: str) -> dict[str, str]:
+        """A service's environment and nothing of ours."""
+        return {key: self.mapped(value) for key, value in self.services[name].get("environment", {}).items()}
+
+    def start(self, name: str, *more: str) -> None:
+        log = (self.folder / f"{name}.log").open("wb")
+        self.processes[name] = subprocess.Popen(
+            [*self.command(name), *more],
+            env=self.environment(name),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def run_to_end(self, name: str) -> int:
+        self.start(name)
+        return self.processes.pop(name).wait(READY_SECONDS)
+
+    def healthy(self, name: str) -> bool:
+        """What the service's own health check says now."""
+        process = self.processes[name]
+        assert process.poll() is None, f"{name} ended with {process.returncode}:\n{self.said(name)}"
+        command = self.command(name, health=True)
+        return (
+            subprocess.run(
+                command, env=self.environment(name), cwd="/", capture_output=True, check=False, timeout=60
+            ).returncode
+            == 0
+        )
+
+    def wait_healthy(self, name: str) -> None:
+        until(lambda: self.healthy(name), lambda: f"{name} is not healthy:\n{self.said(name)}")
+
+    def said(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text(errors="replace")[-4000:]
+
+    def stop(self) -> None:
+        """End all, in reverse; what does not end within 20 s is killed with its group."""
+        for process in reversed(self.processes.values()):
+            process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(20)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def role(module_postgres_url):
+    """A role with the password of the file's variable, who owns nothing but this module's database."""
+    import psycopg
+
+    name = f"backprobe_{uuid.uuid4().hex[:8]}"
+    database = urlsplit(module_postgres_url).path.lstrip("/")
+    with psycopg.connect(module_postgres_url, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE \"{name}\" LOGIN PASSWORD '{PASSWORDS['POSTGRES_PASSWORD']}'")
+        admin.execute(f'ALTER DATABASE "{database}" OWNER TO "{name}"')
+        admin.execute(f'GRANT ALL ON SCHEMA public TO "{name}"')
+        yield name, database
+        admin.execute(f'REASSIGN OWNED BY "{name}" TO CURRENT_USER')
+        admin.execute(f'DROP OWNED BY "{name}"')
+        admin.execute(f'DROP ROLE "{name}"')
+
+
+@pytest.fixture(scope="module")
+def stack(compose_with, role, require, module_postgres_url, tmp_path_factory):
+    require("redis")
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not there to be started with a password")
+    folder = tmp_path_factory.mktemp("compose")
+    (folder / "socket").mkdir(mode=0o700)
+    user, database = role
+    where = urlsplit(module_postgres_url)
+    redis_port, api_port = free_port(), free_port()
+    places = {
+        "//backprobe:": f"//{user}:",
+        "@postgres:5432/backprobe": f"@{where.hostname}:{where.port}/{database}",
+        "@redis:6379": f"@127.0.0.1:{redis_port}",
+        "127.0.0.1:8000": f"127.0.0.1:{api_port}",
+        "8000": str(api_port),
+        "0.0.0.0": "127.0.0.1",
+        "/run/backprobe": str(folder / "socket"),
+        "/tmp/backprobe": str(folder / "home"),
+    }
+    stack = Stack(compose_with(PASSWORDS)["services"], folder, places)
+    try:
+        stack.start("redis", "--port", str(redis_port), "--dir", str(folder))
+        until(lambda: _listens(redis_port), "redis does not listen")
+        assert stack.run_to_end("migrate") == 0, stack.said("migrate")
+        for name in ("executor-cpu", "api", "reaper", "worker-cpu"):
+            stack.start(name)
+        for name in ("api", "executor-cpu", "worker-cpu", "reaper"):
+            stack.wait_healthy(name)
+        stack.port = api_port
+        yield stack
+    finally:
+        stack.stop()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def ask(stack: Stack, method: str, path: str, body=None, key: str | None = PASSWORDS["BACKPROBE_API_KEY"], **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=60)
+    named = {"Content-Type": "application/json"} | headers
+    if key is not None:
+        named["Authorization"] = f"Bearer {key}"
+    connection.request(method, path, None if body is None else json.dumps(body), named)
+    answer = connection.getresponse()
+    return answer.status, json.loads(answer.read() or b"null")
+
+
+def finished(stack: Stack, source: str):
+    status, run = ask(stack, "POST", "/v1/runs", {"source": source}, Prefer="wait=30")
+    assert status in (200, 202), run
+    until(
+        lambda: ask(stack, "GET", f"/v1/runs/{run['id']}")[1]["ended"],
+        lambda: stack.said("worker-cpu") + stack.said("executor-cpu"),
+    )
+    return ask(stack, "GET", f"/v1/runs/{run['id']}")[1]
+
+
+def test_a_snippet_goes_through_all_services_to_its_findings(stack):
+    run = finished(stack, SNIPPET)
+    assert run["status"] == "succeeded", run
+    _, findings = ask(stack, "GET", f"/v1/runs/{run['id']}/findings")
+    assert [finding["rule"]["code"] for finding in findings["items"]] == ["BP101"]
+
+
+def test_the_run_says_which_isolation_it_had(stack):
+    run = finished(stack, "import torch")
+    assert run["isolation"]["level"] == "none"
+
+
+def test_the_executor_holds_no_environment(stack):
+    pid = stack.processes["executor-cpu"].pid
+    assert Path(f"/proc/{pid}/environ").read_bytes().strip(b"\0") == b""
+
+
+def test_a_snippet_sees_no_secret_and_no_address(stack):
+    source = "import os, torch\nprint('|'.join(f'{k}={v}' for k, v in os.environ.items()))\n"
+    run = finished(stack, source)
+    assert run["status"] == "succeeded", run
+    _, told = ask(stack, "GET", f"/v1/runs/{run['id']}")
+    seen = json.dumps(told)
+    assert not any(secret in seen for secret in (*PASSWORDS.values(), "BACKPROBE_DATABASE_URL", "BACKPROBE_BROKER_URL"))
+
+
+def test_the_snippet_ran_in_the_executor_and_not_in_the_worker(stack):
+    import psutil
+
+    status, run = ask(stack, "POST", "/v1/runs", {"source": "import time, torch\ntime.sleep(20)\n"})
+    assert status == 202
+    executor = psutil.Process(stack.processes["executor-cpu"].pid)
+    before = len(executor.children(recursive=True))
+    try:
+        until(lambda: len(executor.children(recursive=True)) > before or before > 1, "no child of the executor", 30)
+    finally:
+        ask(stack, "POST", f"/v1/runs/{run['id']}/cancel")
+    until(lambda: ask(stack, "GET", f"/v1/runs/{run['id']}")[1]["ended"], "the canceled run does not end", 30)
+
+
+@pytest.mark.parametrize("key", [None, "wrong"])
+def test_without_the_key_nothing_is_answered(stack, key):
+    assert ask(stack, "GET", "/v1/runs", key=key)[0] == 401
+
+
+def test_the_api_refuses_to_start_without_a_key(stack):
+    environment = {name: value for name, value in stack.environment("api").items() if name != "BACKPROBE_API_KEY"}
+    command = [str(BIN / "backprobe"), *stack.services["api"]["command"]]  # 0.0.0.0, as in the container
+    done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "BACKPROBE_API_KEY" in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 2
+
+
+def test_redis_refuses_who_has_no_password(stack):
+    import redis
+
+    port = int(stack.places["@redis:6379"].rsplit(":", 1)[1])
+    with pytest.raises(redis.AuthenticationError), redis.Redis(port=port) as client:
+        client.ping()

@@ -1,0 +1,111 @@
+"""Documents name what is there: paths, words, folder READMEs."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "GLOSSARY.md", "CHANGELOG.md")
+FOLDERS_WITH_A_LAW = (
+    "backprobe/capture",
+    "backprobe/record",
+    "backprobe/rules",
+    "backprobe/show",
+    "backprobe/cli",
+    "store",
+    "workers",
+    "workers/broker",
+    "workers/sandbox",
+    "service",
+    "service/api",
+    "service/dashboard",
+    "migrations",
+    "bench",
+    "docs/adr",
+    "news",
+    "tests",
+)
+MOST_README_LINES = 14
+"""A title, a blank line, about six sentences; not a manual."""
+
+PATH = re.compile(
+    r"`((?:backprobe|store|workers|service|migrations|bench|docs|tests|news|\.ci)(?:/[\w.*-]+)*/?|[\w.-]+\.(?:md|toml|txt|yml))`"
+)
+
+
+def paths_named(text: str) -> set[str]:
+    """Paths of the repository that a text names between backticks; a placeholder with * or NNNN is none."""
+    return {path for path in PATH.findall(text) if "*" not in path and "NNNN" not in path}
+
+
+def missing_paths(root: Path, text: str) -> set[str]:
+    return {path for path in paths_named(text) if not (root / path).exists()}
+
+
+def made_by_git_or_run(path: str) -> bool:
+    """Paths that a run makes, which a fresh clone does not have."""
+    return path.startswith((".venv", "bench/results"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_names_only_paths_that_exist(page):
+    missing = {path for path in missing_paths(ROOT, (ROOT / page).read_text()) if not made_by_git_or_run(path)}
+    assert missing == set()
+
+
+def test_a_path_that_is_gone_is_seen():
+    assert missing_paths(ROOT, "see `store/gone.py` and `store`") == {"store/gone.py"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS_WITH_A_LAW)
+def test_a_folder_with_a_law_says_it_in_its_readme(folder):
+    readme = ROOT / folder / "README.md"
+    assert readme.is_file(), folder
+    lines = readme.read_text().splitlines()
+    assert lines[0].startswith(("# ", "## ")), folder
+    assert 3 <= len(lines) <= MOST_README_LINES, folder
+
+
+def test_the_tree_of_the_architecture_is_the_tree():
+    tree = re.search(r"## The tree\n\n```\n(.*?)```", (ROOT / "ARCHITECTURE.md").read_text(), re.DOTALL)[1]
+    named: set[str] = set()
+    parents: list[tuple[int, str]] = []
+    for line in tree.splitlines():
+        if match := re.match(r"( *)([\w./-]+)", line):
+            depth, name = len(match[1]), match[2]
+            while parents and parents[-1][0] >= depth:
+                parents.pop()
+            full = (parents[-1][1] if parents else "") + name
+            named.add(full)
+            if name.endswith("/"):
+                parents.append((depth, full))
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    top = {path.split("/")[0] + "/" for path in listed if "/" in path and not path.startswith(".git")}
+    assert top <= {path.split("/")[0] + "/" for path in named if "/" in path}
+
+
+def test_decisions_are_numbered_without_a_gap():
+    pages = sorted(path.name for path in (ROOT / "docs" / "adr").glob("[0-9]*.md"))
+    assert [int(name[:4]) for name in pages] == list(range(1, len(pages) + 1))
+    for name in pages:
+        text = (ROOT / "docs" / "adr" / name).read_text()
+        assert text.startswith(f"# {int(name[:4])}. "), name
+        assert re.findall(r"^## (.*)", text, re.MULTILINE) == [
+            "Context",
+            "Decision",
+            "Consequences",
+            "Alternatives considered",
+        ]
+
+
+def test_a_news_fragment_has_an_issue_and_a_kind():
+    kinds = "added|changed|fixed|removed|security"
+    odd = [
+        p.name
+        for p in (ROOT / "news").iterdir()
+        if p.name != "README.md" and not re.fullmatch(rf"\d+\.(?:{kinds})\.md", p.name)
+    ]
+    assert odd == []
