@@ -1,0 +1,76 @@
+"""Who may open connections, read the environment, load pickles: laws that an import contract cannot see."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("backprobe", "store", "workers", "service", "migrations")
+
+CONNECTS = {"create_engine", "psycopg.connect", "sqlite3.connect"}
+MAY_CONNECT = {
+    "store/session.py": "the one place that opens a database",
+    "migrations/env.py": "Alembic opens its own when it is started by hand",
+}
+READS_ENVIRONMENT = {"os.environ", "os.getenv", "os.environb"}
+MAY_READ_ENVIRONMENT: dict[str, str] = {
+    "store/settings.py": "StoreSettings, once per process",
+    "service/settings.py": "Settings, once per process",
+    "workers/sandbox/lockdown.py": "empties the child's environment before user code",
+    "workers/sandbox/zygote.py": "a zygote's own environment, built from nothing by its supervisor",
+}
+LOADS_OBJECTS = {"pickle.load", "pickle.loads", "torch.load", "marshal.loads", "shelve.open", "eval"}
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` of an attribute chain or a name, "" for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
+        return f"{before}.{node.attr}"
+    return ""
+
+
+def uses(root: Path, names: set[str], *, calls_only: bool) -> dict[str, list[int]]:
+    """Files below the packages that use one of the names, with their lines; a name may be the tail of a chain."""
+    found: dict[str, list[int]] = {}
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                seen = node.func if calls_only and isinstance(node, ast.Call) else None if calls_only else node
+                name = dotted(seen) if seen is not None else ""
+                if any(name == wanted or name.endswith(f".{wanted}") for wanted in names):
+                    found.setdefault(str(path.relative_to(root)), []).append(node.lineno)
+    return found
+
+
+def test_only_the_session_and_the_migrations_open_connections():
+    assert set(uses(ROOT, CONNECTS, calls_only=True)) <= set(MAY_CONNECT)
+
+
+def test_the_environment_is_read_by_settings_only():
+    found = uses(ROOT, READS_ENVIRONMENT, calls_only=False)
+    assert {path: lines for path, lines in found.items() if path not in MAY_READ_ENVIRONMENT} == {}
+
+
+def test_nothing_unpickles():
+    assert uses(ROOT, LOADS_OBJECTS, calls_only=True) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "names", "calls_only"),
+    [
+        ("workers/pipeline.py", "import sqlite3\nsqlite3.connect('x')", CONNECTS, True),
+        ("store/runs.py", "from sqlalchemy import create_engine\ncreate_engine('x')", CONNECTS, True),
+        ("service/queue.py", "import os\nos.environ['HOME']", READS_ENVIRONMENT, False),
+        ("backprobe/capture/x.py", "import os\nos.getenv('HOME')", READS_ENVIRONMENT, False),
+        ("workers/sandbox/x.py", "import pickle\npickle.loads(b'')", LOADS_OBJECTS, True),
+        ("backprobe/record/x.py", "import torch\ntorch.load('x')", LOADS_OBJECTS, True),
+    ],
+)
+def test_a_planted_use_is_found(tmp_path, path, text, names, calls_only):
+    planted = tmp_path / path
+    planted.parent.mkdir(parents=True)
+    planted.write_text(text)
+    assert set(uses(tmp_path, names, calls_only=calls_only)) == {path}
