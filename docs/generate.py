@@ -1,0 +1,89 @@
+"""The generated part of the documents: `docs/reference/*`, from the code itself.
+
+usage: python -m docs.generate [--check]
+
+`--check` writes nothing and exits 1, naming the files, when what is committed is not what the code says today.
+"""
+
+import argparse
+import inspect
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+REFERENCE = Path(__file__).parent / "reference"
+NOTICE = "<!-- Written by `make docs`; do not edit. -->"
+
+
+def rules() -> str:
+    """Every rule with its manual, which is the docstring of its file."""
+    from backprobe.rules import RULES
+
+    parts = [f"# Rules\n\n{NOTICE}\n"]
+    parts.append("| code | name | level | confidence | since |\n|---|---|---|---|---|")
+    parts += [
+        f"| [{module.RULE.code}](#{module.RULE.code.lower()}) | {module.RULE.name} | {module.RULE.severity} "
+        f"| {module.RULE.confidence} | {module.RULE.since} |"
+        for module in RULES
+    ]
+    parts += [f"\n## {module.RULE.code}\n\n{inspect.cleandoc(module.__doc__ or '')}" for module in RULES]
+    return "\n".join(parts) + "\n"
+
+
+def database() -> str:
+    """Every table and column with its comment."""
+    from store.tables import METADATA
+
+    parts = [f"# The database\n\n{NOTICE}\n\nThe same tables on SQLite and PostgreSQL."]
+    for table in METADATA.sorted_tables:
+        parts.append(f"\n## {table.name}\n\n{table.comment}\n\n| column | type | null | meaning |\n|---|---|---|---|")
+        for column in table.columns:
+            kind = repr(column.type).split("(", maxsplit=1)[0].lower()
+            parts.append(f"| `{column.name}` | {kind} | {'yes' if column.nullable else ''} | {_cell(column.comment)} |")
+    return "\n".join(parts) + "\n"
+
+
+def _cell(text: str | None) -> str:
+    return (text or "").replace("|", "\\|").replace("\n", " ")
+
+
+def openapi() -> str:
+    """The OpenAPI document that the service gives at /openapi.json."""
+    import tempfile
+
+    from service.app import create_app
+    from service.settings import Settings
+
+    with tempfile.TemporaryDirectory() as home:
+        client = create_app(Settings.from_environment({"BACKPROBE_HOME": home})).test_client()
+        document = json.loads(client.get("/openapi.json", base_url="http://127.0.0.1").data)
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+FILES: dict[str, Callable[[], str]] = {"rules.md": rules, "database.md": database, "openapi.json": openapi}
+
+
+def main() -> int:
+    """Write the files, or compare them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if something is out of date")
+    asked = parser.parse_args()
+    REFERENCE.mkdir(exist_ok=True)
+    stale = []
+    for name, written_by in FILES.items():
+        path, text = REFERENCE / name, written_by()
+        if path.is_file() and path.read_text() == text:
+            continue
+        stale.append(name)
+        if not asked.check:
+            path.write_text(text)
+            print(f"written: docs/reference/{name}")
+    if asked.check and stale:
+        print(f"out of date: {', '.join(f'docs/reference/{name}' for name in stale)}; `make docs` writes them")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
