@@ -1,0 +1,1 @@
+"""The child process that runs strangers' code, and the trusted side that watches it."""

@@ -1,0 +1,158 @@
+"""One try at one job: its pipes, counters and clock. Owned by the supervisor's selector thread.
+
+Only `inbox` and the two byte counts of the record cross to the thread that waits: that thread decodes.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from workers.sandbox.job import Job
+from workers.sandbox.messages import Ended, Fork
+from workers.sandbox.outcome import Facts, Stop
+
+TAIL_BYTES: Final = 64 << 10
+"""What is kept of stdout and of stderr."""
+
+PIECE_BYTES: Final = 64 << 10
+UNDECODED_BYTES: Final = 4 << 20
+"""A record that comes faster than it is decoded waits in its pipe."""
+
+StreamName = Literal["stdout", "stderr", "record"]
+
+
+class Again:
+    """In the inbox: the zygote was lost, the run starts once more; forget the frames so far."""
+
+
+@dataclass(slots=True)
+class Pipe:
+    """The reading end of one of the child's streams.
+
+    Attributes:
+        paused: Not looked at for now.
+    """
+
+    name: StreamName
+    descriptor: int
+    count: int = 0
+    tail: bytearray = field(default_factory=bytearray)
+    open: bool = True
+    paused: bool = False
+
+    def close(self) -> None:
+        """Close it; what was read stays."""
+        if self.open:
+            self.open = False
+            os.close(self.descriptor)
+
+
+class Attempt:
+    """One run in flight.
+
+    Args:
+        job: What runs; gpu: with no limit on address space, for CUDA reserves huge ranges.
+    """
+
+    def __init__(self, job: Job, *, gpu: bool) -> None:
+        self.job, self.gpu = job, gpu
+        self.inbox: queue.SimpleQueue[bytes | Again | Facts] = queue.SimpleQueue()
+        self.record_taken = 0
+        """Bytes that the waiting thread has decoded; only that thread writes it."""
+        self.tries = 0
+        self.stop: Stop | None = None
+        self.broken: str | None = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the last try."""
+        self.serial = 0
+        self.pipes: dict[StreamName, Pipe] = {}
+        self.sync: socket.socket | None = None
+        self.pidfd: int | None = None
+        self.ended: Ended | None = None
+        self.started_at = self.gone_at = self.ended_at = self.heard_at = 0.0
+        self.record_sent = 0
+        self.record_taken_before = self.record_taken
+        self.kill_sent_at = 0.0
+        self.locked = False
+
+    def open(self, serial: int, now: float) -> tuple[Fork, list[int], socket.socket]:
+        """Make what a child needs: the order, the descriptors that go with it (close them after), our end of sync."""
+        limits = self.job.limits
+        self.serial, self.started_at, self.tries = serial, now, self.tries + 1
+        theirs = [self.job.program_descriptor(), self.job.stdin_descriptor()]
+        names: tuple[StreamName, ...] = ("stdout", "stderr", "record")
+        for name in names:
+            reading, writing = os.pipe2(os.O_CLOEXEC)
+            os.set_blocking(reading, False)
+            self.pipes[name] = Pipe(name, reading)
+            theirs.append(writing)
+        self.sync, sync = socket.socketpair()
+        self.sync.setblocking(False)
+        theirs.append(sync.detach())
+        order = Fork(
+            serial=serial,
+            cpu_seconds=limits.cpu_seconds,
+            memory_bytes=0 if self.gpu else limits.memory_bytes,
+            file_bytes=limits.disk_bytes,
+            threads=limits.threads,
+        )
+        return order, theirs, self.sync
+
+    def close(self) -> None:
+        """Close every descriptor."""
+        for pipe in self.pipes.values():
+            pipe.close()
+        if self.sync is not None:
+            self.sync.close()
+            self.sync = None
+        if self.pidfd is not None:
+            os.close(self.pidfd)
+            self.pidfd = None
+
+    def take(self, pipe: Pipe, piece: bytes) -> Stop | None:
+        """Count what came on a stream and keep what is to be kept; the limit that this passes comes back."""
+        pipe.count += len(piece)
+        limits = self.job.limits
+        if pipe.name == "record":
+            if pipe.count > limits.record_bytes:
+                return "record_bytes"
+            if self.stop != "refused":
+                self.record_sent += len(piece)
+                self.inbox.put(piece)
+            return None
+        pipe.tail += piece
+        del pipe.tail[:-TAIL_BYTES]
+        written = self.pipes["stdout"].count + self.pipes["stderr"].count
+        return "output" if written > limits.output_bytes else None
+
+    @property
+    def undecoded(self) -> int:
+        """Bytes of record that were read from the pipe and wait for their decoding."""
+        return self.record_sent - (self.record_taken - self.record_taken_before)
+
+    def facts(self) -> Facts:
+        """What was seen."""
+        status = None if self.ended is None else self.ended.status
+        signaled = status is not None and os.WIFSIGNALED(status)
+        out, err, record = (self.pipes.get(name) for name in ("stdout", "stderr", "record"))
+        return Facts(
+            exit_code=None if status is None or signaled else os.waitstatus_to_exitcode(status),
+            signal=os.WTERMSIG(status) if status is not None and signaled else None,
+            stop=self.stop,
+            broken=self.broken,
+            cpu_seconds=0.0 if self.ended is None else self.ended.cpu_seconds,
+            wall_seconds=max(0.0, self.ended_at - self.gone_at) if self.gone_at and self.ended_at else 0.0,
+            max_rss_bytes=0 if self.ended is None else self.ended.max_rss_bytes,
+            stdout=bytes(out.tail) if out else b"",
+            stderr=bytes(err.tail) if err else b"",
+            stdout_bytes=out.count if out else 0,
+            stderr_bytes=err.count if err else 0,
+            record_bytes=record.count if record else 0,
+            tries=self.tries,
+        )

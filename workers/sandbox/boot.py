@@ -1,0 +1,117 @@
+"""How a zygote comes to be: exec'ed here, or by an executor behind a unix socket. The trusted side's half."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+STACK_BYTES: Final = 8 << 20
+"""RLIMIT_STACK at exec: glibc takes the stack of every thread from it, out of the run's address space."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A zygote that boots or is warm.
+
+    Attributes:
+        control: Our end of its socket, non-blocking; closing it ends the zygote.
+        process: Its process; None if an executor holds it.
+    """
+
+    control: socket.socket
+    process: subprocess.Popen[bytes] | None = None
+
+    def close(self, patience_seconds: float = 5.0) -> None:
+        """End the zygote and wait for it."""
+        self.control.close()
+        if self.process is None:
+            return
+        try:
+            self.process.wait(patience_seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """End a zygote that does not answer."""
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+def exec_zygote(visible_devices: str | None = "") -> Link:
+    """Start a zygote on this machine.
+
+    Args:
+        visible_devices: CUDA_VISIBLE_DEVICES of its children: "" hides every GPU, None leaves all visible.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = popen_zygote(theirs, visible_devices)
+    ours.setblocking(False)
+    return Link(control=ours, process=process)
+
+
+def connect_executor(path: str) -> Link:
+    """Ask the executor at this unix socket for a zygote of our own.
+
+    Raises:
+        OSError: nobody listens there.
+    """
+    control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        control.connect(path)
+    except OSError:
+        control.close()
+        raise
+    control.setblocking(False)
+    return Link(control=control)
+
+
+def popen_zygote(control: socket.socket, visible_devices: str | None) -> subprocess.Popen[bytes]:
+    """Exec a zygote that serves `control`, with an environment built from nothing."""
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    if hard == resource.RLIM_INFINITY or hard >= STACK_BYTES:
+        resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, hard))
+    return subprocess.Popen(
+        [sys.executable, "-P", "-s", "-m", "workers.sandbox.zygote", str(control.fileno())],
+        env=_environment(visible_devices),
+        pass_fds=[control.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,  # Ctrl-C in a terminal is the worker's to hear
+    )
+
+
+def _environment(visible_devices: str | None) -> dict[str, str]:
+    environment = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "2",  # glibc reserves 64 MB of address space per arena
+    }
+    if visible_devices is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = visible_devices
+    home = Path(__file__).resolve().parents[2]
+    if home.name not in ("site-packages", "dist-packages"):  # a checkout that is not installed
+        environment["PYTHONPATH"] = str(home)
+    return environment
+
+
+def exit_text(link: Link) -> str:
+    """How a zygote ended, in words."""
+    code = None if link.process is None else link.process.wait()
+    if code is None:
+        return "its executor closed the connection"
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,114 @@
+"""The life of one child, from the fork to its end: lock itself down, say so, wait for `go`, run the program, exit.
+
+1. Only here, after the fork, is the snippet read.
+2. Nothing of the user runs before `go`. After it, no exit code means "ours".
+3. It ends through an `_exit` that was saved before: the program may replace `os._exit`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import faulthandler
+import gc
+import io
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+import msgspec
+
+from backprobe import capture
+from workers.sandbox.lockdown import SYNC, Surroundings, five_descriptors, lock
+from workers.sandbox.program import Program
+
+LOCKED: Final = b"locked"
+GO: Final = b"go"
+RECORD: Final = 3
+BROKEN: Final = 97
+"""Exit code when the child failed before `go`, or capture itself did; after `go` it is a code like any other."""
+
+_exit: Final = os._exit
+_write: Final = os.write
+
+
+_PROGRAM: Final = msgspec.msgpack.Decoder(Program)
+
+
+def live(around: Surroundings, program_memfd: int) -> NoReturn:
+    """Be the child; called in the forked process, never returns into the zygote's loop."""
+    code = BROKEN
+    try:
+        program = _PROGRAM.decode(os.pread(program_memfd, os.fstat(program_memfd).st_size, 0))
+        five_descriptors(around)
+        if _locked(around) and _allowed_to_go():
+            code = run(program)
+    except BaseException:  # noqa: BLE001 - the last fence of a process: nothing may return into the zygote
+        traceback.print_exc()
+    finally:
+        _exit(code)
+
+
+def run(program: Program) -> int:
+    """Run the program as `python ENTRY ARGUMENTS` would; the exit code comes back."""
+    _fresh_streams()
+    faulthandler.enable(file=2)  # a crash in native code then shows the Python line on stderr
+    gc.enable()
+    if program.threads > 1:
+        sys.modules["torch"].set_num_threads(program.threads)
+    options = capture.Options(tier=program.tier, entry="service", seed=program.seed)
+    end = capture.run_files(program.files, program.entry, program.arguments, options, _record_sink())
+    join_threads = threading._shutdown  # noqa: SLF001 # pyright: ignore[reportAttributeAccessIssue] - as python ends
+    for last in (join_threads, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # noqa: SLF001 - likewise
+        with contextlib.suppress(BaseException):  # as python does at its end: what fails here changes no exit code
+            last()
+    return end.exit_code & 0xFF
+
+
+def _locked(around: Surroundings) -> bool:
+    try:
+        lock(around)
+    except Exception as error:  # noqa: BLE001 - a failed step of any kind: the supervisor is told
+        _write(SYNC, f"{type(error).__name__}: {error}"[:1000].encode("utf-8", "backslashreplace"))
+        return False
+    _write(SYNC, LOCKED)
+    return True
+
+
+def _allowed_to_go() -> bool:
+    answer = os.read(SYNC, 16)
+    os.close(SYNC)
+    return answer == GO
+
+
+def _record_sink() -> Callable[[bytes], None]:
+    """Writes frames to the record pipe; stops for good, in silence, when that is closed."""
+    broken = False
+
+    def sink(frames: bytes) -> None:
+        nonlocal broken
+        left = memoryview(frames)
+        while left and not broken:
+            try:
+                left = left[_write(RECORD, left) :]
+            except OSError:
+                broken = True
+
+    return sink
+
+
+def _fresh_streams() -> None:
+    """stdin, stdout and stderr as python makes them, but written line by line: a killed child keeps what it printed."""
+    sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
+    sys.stdout = sys.__stdout__ = _writer(1, "strict")
+    sys.stderr = sys.__stderr__ = _writer(2, "backslashreplace")
+
+
+def _writer(descriptor: int, errors: str) -> io.TextIOWrapper:
+    raw = io.FileIO(descriptor, "w", closefd=False)
+    stream = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors=errors, line_buffering=True)
+    stream.mode = "w"  # pyright: ignore[reportAttributeAccessIssue] - python sets it on its own streams too
+    return stream

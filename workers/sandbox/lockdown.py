@@ -1,0 +1,150 @@
+"""What a child does to itself before any user code: the list `STEPS`, in this order; one that raises ends it.
+
+Isolation level `none` is what these steps give: nothing of the service is inherited, resources are limited, the
+process group can be ended. They hold no one who attacks. Landlock, seccomp, NO_NEW_PRIVS and the namespaces of the
+higher levels join this list where the comments in it say.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from workers.sandbox import orphans
+from workers.sandbox.messages import Fork
+
+OPEN_FILES: Final = 64
+STACK_BYTES: Final = 512 << 20
+"""Soft limit of the main thread's stack: engines recurse through deep graphs. It grows at run time; threads take
+theirs from the 8 MiB that the zygote was exec'ed with."""
+
+_MORE_TASKS: Final = 512
+"""RLIMIT_NPROC counts the tasks of a uid, not of a run: this is a backstop for the host, not the limit `processes`."""
+
+SYNC: Final = 4
+"""The descriptor on which a child says that it is locked, and waits for `go`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the zygote prepared for one child.
+
+    Attributes:
+        zygote: Its pid; vm_bytes: its address space.
+        folder: The private folder; it exists and is empty.
+        descriptors: stdin, stdout, stderr, record, sync: they become 0 to 4.
+        environment: The variables beside those that every child gets.
+    """
+
+    order: Fork
+    zygote: int
+    vm_bytes: int
+    folder: str
+    descriptors: tuple[int, int, int, int, int]
+    environment: dict[str, str]
+
+
+def five_descriptors(around: Surroundings) -> None:
+    """stdin, stdout, stderr, record and sync as 0 to 4; every other descriptor is closed. Before all other steps."""
+    high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 512) for fd in around.descriptors]
+    for place, fd in enumerate(high):
+        os.dup2(fd, place, inheritable=place <= 2)
+    os.closerange(SYNC + 1, 1 << 20)
+
+
+def own_session(_: Surroundings) -> None:
+    """A session and process group of its own, to be ended as one; orphans of the run come back to it."""
+    os.setsid()
+    orphans.adopt_orphans()
+
+
+def python_signals(_: Surroundings) -> None:
+    """The dispositions that `python script.py` starts with, and nothing blocked."""
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def own_folder(around: Surroundings) -> None:
+    """The private folder is the working directory."""
+    os.chdir(around.folder)
+    os.umask(0o077)
+
+
+# level `namespace`: the cgroup, unshare, fresh mounts, the slot's uid
+
+
+def limits(around: Surroundings) -> None:
+    """Resource limits: soft = hard, so that the program cannot raise them and SIGKILL is what arrives."""
+    order = around.order
+    _limit(resource.RLIMIT_CPU, order.cpu_seconds)
+    _limit(resource.RLIMIT_FSIZE, order.file_bytes)
+    _limit(resource.RLIMIT_NOFILE, OPEN_FILES)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_MEMLOCK, 0)
+    _limit(resource.RLIMIT_NPROC, _tasks() + _MORE_TASKS)
+    if order.memory_bytes:
+        _limit(resource.RLIMIT_AS, around.vm_bytes + order.memory_bytes)
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    soft = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+
+
+# level `process`: NO_NEW_PRIVS, then Landlock
+
+
+def bare_environment(around: Surroundings) -> None:
+    """Nothing of ours is in the environment."""
+    os.environ.clear()
+    os.environ.update(
+        PATH="/usr/local/bin:/usr/bin:/bin",
+        LANG="C.UTF-8",
+        HOME=around.folder,
+        TMPDIR=around.folder,
+        OMP_NUM_THREADS=str(around.order.threads),
+        **around.environment,
+    )
+
+
+# level `process`: seccomp, last, because the steps above need calls that it refuses
+
+STEPS: Final[tuple[Callable[[Surroundings], None], ...]] = (
+    own_session,
+    python_signals,
+    own_folder,
+    limits,
+    bare_environment,
+)
+
+
+def lock(around: Surroundings) -> None:
+    """Take every step; the death of the zygote ends this process from here on.
+
+    Raises:
+        OSError: a step failed: no user code may run.
+    """
+    orphans.die_with(around.zygote)
+    for step in STEPS:
+        step(around)
+
+
+def _limit(which: int, value: int) -> None:
+    hard = resource.getrlimit(which)[1]
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(which, (value, value))
+
+
+def _tasks() -> int:
+    """Tasks on this machine: at least those of our uid, for one read."""
+    return int(Path("/proc/loadavg").read_text("ascii").split()[3].partition("/")[2])

@@ -1,0 +1,235 @@
+"""How a run ended: the facts of the supervisor, what the program says of itself, and the one table between them.
+
+    fact                                                              status     reason
+    the lockdown failed before `go`; the zygote was lost twice        lost       sandbox
+    cancel was asked                                                  canceled   asked
+    our clock, byte counter or row counter stopped it                 exceeded   wall, output, record
+    SIGKILL not sent by us, or SIGXCPU, at the limit of CPU time      exceeded   cpu
+    it died on a signal                                               failed     signal
+    a refused stream, or no end frame                                 failed     record
+    the end frame says raised, and it is an allocator that did        exceeded   memory      told by the run
+    the end frame says raised, or SystemExit other than 0             failed     exception   told by the run
+    the end frame says ended, and the exit code is not 0              failed     exit
+    the end frame says ended, exit code 0                             succeeded  ended       told by the run
+
+The first line that holds wins. After `go` no exit code means "ours".
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from backprobe.record import BadRecord, End, Raised, Record
+from store.limits import Limits
+from store.run import RunError
+
+Status = Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
+Stop = Literal["wall", "output", "record_bytes", "record_rows", "refused", "canceled", "sandbox"]
+"""Why the supervisor ended a child."""
+
+CPU_SLACK_SECONDS: Final = 0.1
+_ALLOCATOR: Final = ("bad_alloc", "can't allocate memory", "not enough memory", "Cannot allocate memory")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the supervisor saw of one attempt.
+
+    Attributes:
+        exit_code, signal: How the process ended; both None if that was not seen.
+        stop: Why it was killed by us; None: it was not.
+        broken: What of ours broke, in words.
+        stdout, stderr: Their last 64 KiB.
+    """
+
+    exit_code: int | None = None
+    signal: int | None = None
+    stop: Stop | None = None
+    broken: str | None = None
+    cpu_seconds: float = 0.0
+    wall_seconds: float = 0.0
+    max_rss_bytes: int = 0
+    stdout: bytes = b""
+    stderr: bytes = b""
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    record_bytes: int = 0
+    tries: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The end of one attempt.
+
+    Attributes:
+        told_by: Whether the status rests on what the supervisor saw or on what the run says.
+        limit_hit: Name of the limit in `store.limits`.
+        record: What capture saw; partial unless it has an end; None if not even its header came.
+        record_rows: Rows received, replaced ones counted again.
+        isolation: What the child really ran in.
+    """
+
+    status: Status
+    reason: str
+    told_by: Literal["supervisor", "run"]
+    facts: Facts
+    error: RunError | None
+    limit_hit: str | None = None
+    record: Record | None = None
+    record_rows: int = 0
+    isolation: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A line of the table, filled in."""
+
+    status: Status
+    reason: str
+    told_by: Literal["supervisor", "run"] = "supervisor"
+    error: RunError | None = None
+    limit_hit: str | None = None
+
+
+def verdict(
+    facts: Facts, limits: Limits, record: Record | None, refused: BadRecord | None, *, canceled: bool
+) -> Verdict:
+    """The first line of the table that holds."""
+    if facts.broken is not None:
+        return Verdict(
+            status="lost", reason="sandbox", error=RunError(whose="ours", code="sandbox", message=facts.broken)
+        )
+    if canceled:
+        error = RunError(whose="asked", code="canceled", message="The run was canceled while it ran.")
+        return Verdict(status="canceled", reason="asked", error=error)
+    limit_hit = _limit_hit(facts, limits)
+    if limit_hit is not None:
+        return _exceeded(limit_hit, limits, record)
+    if facts.signal is not None and facts.stop is None:
+        return _died(facts.signal, record)
+    end = None if record is None else record.end
+    if refused is not None or record is None or end is None:
+        return _no_record(facts, record, refused)
+    if end.ending != "ended":
+        return _raised(record, end, limits)
+    if facts.exit_code:
+        message = f"The program ended, and its process then exited with code {facts.exit_code}."
+        return Verdict(status="failed", reason="exit", error=RunError(whose="program", code="exited", message=message))
+    return Verdict(status="succeeded", reason="ended", told_by="run")
+
+
+def last_line(record: Record | None) -> tuple[str, int] | None:
+    """Path and line of the last statement that the record knows to have ended."""
+    if record is None:
+        return None
+    sites = {site.site: site for site in record.sites}
+    paths = {source.source: source.path for source in record.sources}
+    for moment in reversed(record.moments):
+        site = None if moment.site is None else sites.get(moment.site)
+        if site is not None:
+            return paths[site.source], site.line
+    return None
+
+
+def _limit_hit(facts: Facts, limits: Limits) -> str | None:
+    stopped = {
+        "wall": "wall_seconds",
+        "output": "output_bytes",
+        "record_bytes": "record_bytes",
+        "record_rows": "record_rows",
+    }
+    if facts.stop in stopped:
+        return stopped[facts.stop]
+    used_up = facts.cpu_seconds >= limits.cpu_seconds - CPU_SLACK_SECONDS
+    if facts.stop is None and used_up and facts.signal in (signal.SIGKILL, signal.SIGXCPU):
+        return "cpu_seconds"
+    return None
+
+
+_REACHED: Final = {
+    "wall_seconds": "The program ran for {value} s, its limit of time.",
+    "cpu_seconds": "The program used {value} s of CPU time, its limit.",
+    "output_bytes": "The program wrote more than {value} bytes to stdout and stderr, its limit; the end is kept.",
+    "record_bytes": "The record grew beyond {value} bytes, its limit; what came before is kept.",
+    "record_rows": "The record grew beyond {value} rows, its limit; what came before is kept.",
+    "memory_bytes": "The program asked for more memory than its limit of {value} bytes.",
+}
+
+
+def _exceeded(limit: str, limits: Limits, record: Record | None, raised: Raised | None = None) -> Verdict:
+    reason = limit.split("_", maxsplit=1)[0]
+    where = _where(record, raised)
+    seen = "" if where is None or raised is not None else f" The last statement that ended is in line {where[1]}."
+    message = f"{_REACHED[limit].format(value=getattr(limits, limit))}{seen} `limits.{limit}` asks for more."
+    return Verdict(
+        status="exceeded",
+        reason=reason,
+        told_by="supervisor" if raised is None else "run",
+        error=_error("limit", limit.replace("_", "-"), message, where, raised),
+        limit_hit=limit,
+    )
+
+
+def _died(number: int, record: Record | None) -> Verdict:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    message = f"The process died on {name}."
+    return Verdict(
+        status="failed", reason="signal", error=_error("program", "signal", message, last_line(record), type_=name)
+    )
+
+
+def _no_record(facts: Facts, record: Record | None, refused: BadRecord | None) -> Verdict:
+    if refused is not None:
+        code, message = "bad-record", f"What the run sent is no valid record ({refused.code})."
+    else:
+        code, message = (
+            "no-end",
+            f"The process exited with code {facts.exit_code} before the program had ended.",
+        )
+    return Verdict(status="failed", reason="record", error=_error("program", code, message, last_line(record)))
+
+
+def _raised(record: Record, end: End, limits: Limits) -> Verdict:
+    if end.ending == "exited" and end.exit_code == 0:
+        return Verdict(status="succeeded", reason="ended", told_by="run")
+    raised = next((row for row in record.raised if row.n == end.exception), None)
+    if raised is not None and _of_allocator(raised):
+        return _exceeded("memory_bytes", limits, record, raised)
+    if end.ending == "exited" or raised is None:
+        code, message = "exited", f"The program exited with code {end.exit_code}."
+    else:
+        code, message = "raised", raised.message
+    error = _error("program", code, message, _where(record, raised), raised)
+    return Verdict(status="failed", reason="exception", told_by="run", error=error)
+
+
+def _of_allocator(raised: Raised) -> bool:
+    return raised.type.rpartition(".")[2] == "MemoryError" or any(text in raised.message for text in _ALLOCATOR)
+
+
+def _where(record: Record | None, raised: Raised | None) -> tuple[str, int] | None:
+    if raised is None:
+        return last_line(record)
+    users = [frame for frame in raised.frames if frame.user]
+    return (users[-1].path, users[-1].line) if users else None
+
+
+def _error(
+    whose: Literal["program", "limit"],
+    code: str,
+    message: str,
+    where: tuple[str, int] | None,
+    raised: Raised | None = None,
+    *,
+    type_: str | None = None,
+) -> RunError:
+    path, line = where or (None, None)
+    return RunError(
+        whose=whose, code=code, message=message, type=raised.type if raised else type_, path=path, line=line
+    )

@@ -1,0 +1,121 @@
+"""The zygotes of one supervisor: one that forks, one that boots to replace it, and those whose last runs end.
+
+Owned by the supervisor's selector thread. A zygote is replaced after `MAX_FORKS`, when it has grown, when it refuses to
+fork, or when it is lost; the next one is warm before the old one goes, unless it is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from workers.sandbox.attempt import Attempt
+from workers.sandbox.boot import Link, exit_text
+from workers.sandbox.messages import Ready
+
+MAX_FORKS: Final = 500
+MAX_GROWTH_BYTES: Final = 64 << 20
+BOOT_SECONDS: Final = 60.0
+PAUSE_SECONDS: Final = 0.5
+"""Between two boots of which the first failed."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Warm:
+    """One zygote, booting or warm.
+
+    Attributes:
+        ready: What it said when warm; None while it boots.
+        attempts: Runs in flight on it, by serial.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.booted_at = time.monotonic()
+        self.ready: Ready | None = None
+        self.attempts: dict[int, Attempt] = {}
+        self.forks = 0
+        self.worn = False
+
+    def wear(self, rss_bytes: int) -> None:
+        """Notice how much a fork and a run have left behind."""
+        grown = self.ready is not None and rss_bytes - self.ready.rss_bytes > MAX_GROWTH_BYTES
+        self.worn |= grown or self.forks >= MAX_FORKS
+
+
+class Pool:
+    """Keeps one warm zygote at hand.
+
+    Args:
+        boot: Starts one; OSError if it cannot.
+        watch, unwatch: Called with a zygote whose socket is to be listened to, or no longer.
+    """
+
+    def __init__(
+        self, boot: Callable[[], Link], watch: Callable[[Warm], None], unwatch: Callable[[Warm], None]
+    ) -> None:
+        self._boot, self._watch, self._unwatch = boot, watch, unwatch
+        self.current: Warm | None = None
+        self._coming: Warm | None = None
+        self._leaving: list[Warm] = []
+        self._not_before = 0.0
+        self.failure: str | None = None
+        """Why the last boot failed; None since one was good."""
+
+    def tend(self, now: float) -> None:
+        """Boot, replace and retire as needed; called on every turn of the selector thread."""
+        if self._coming is not None and now - self._coming.booted_at > BOOT_SECONDS:
+            self.lost(self._coming)
+        wanted = self.current is None or self.current.worn
+        if wanted and self._coming is None and now >= self._not_before:
+            self._start(now)
+        for old in [old for old in self._leaving if not old.attempts]:
+            self._leaving.remove(old)
+            self._unwatch(old)
+            old.link.close()
+
+    def is_warm(self, zygote: Warm, ready: Ready) -> None:
+        """It has booted: it takes over."""
+        zygote.ready, self.failure = ready, None
+        self._coming = None
+        if self.current is not None:
+            self._leaving.append(self.current)
+        self.current = zygote
+
+    def lost(self, zygote: Warm) -> None:
+        """It is gone, or is to be given up."""
+        self._unwatch(zygote)
+        zygote.link.kill()
+        if zygote is self._coming:
+            self._coming = None
+            self._failed(f"the warm process did not start ({exit_text(zygote.link)}); its own message is on stderr")
+        elif zygote is self.current:
+            self.current = None
+        elif zygote in self._leaving:
+            self._leaving.remove(zygote)
+
+    def close(self) -> None:
+        """End them all."""
+        for zygote in [*self._leaving, self._coming, self.current]:
+            if zygote is not None:
+                self._unwatch(zygote)
+                zygote.link.close()
+        self.current = self._coming = None
+        self._leaving = []
+
+    def _start(self, now: float) -> None:
+        try:
+            self._coming = Warm(self._boot())
+        except OSError as error:
+            self._failed(f"no warm process could be started: {error}")
+            return
+        self._coming.booted_at = now
+        self._watch(self._coming)
+
+    def _failed(self, why: str) -> None:
+        self.failure = why
+        self._not_before = time.monotonic() + PAUSE_SECONDS
+        _log.error("%s", why)

@@ -1,0 +1,25 @@
+"""What a child is given to run; both sides import this, so it knows msgspec and nothing else."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Tier = Literal["state", "grad", "full", "deep"]
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run, as it travels in a sealed memfd.
+
+    Attributes:
+        files: Path to text; entry: one of them; arguments: `sys.argv[1:]`.
+        threads: Threads that torch may use.
+    """
+
+    files: dict[str, str]
+    entry: str
+    arguments: tuple[str, ...] = ()
+    tier: Tier = "full"
+    seed: int | None = None
+    threads: int = 1

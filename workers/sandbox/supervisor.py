@@ -1,0 +1,168 @@
+"""The trusted side: starts children through a zygote, counts, caps, kills and decides. One thread serves all runs.
+
+1. It imports no torch, unpickles nothing, opens no path that a child can shape.
+2. Only what it saw itself is a fact. What the run says of itself is decoded in the thread that waits for the run.
+3. It survives end-of-file, garbage and silence on every descriptor.
+4. `run` may be called from any number of threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, Final, Self
+
+from backprobe.record import BadRecord, FrameReader, Record
+from workers.sandbox import orphans
+from workers.sandbox.attempt import Again, Attempt
+from workers.sandbox.boot import Link
+from workers.sandbox.job import Job
+from workers.sandbox.outcome import Facts, Outcome, Stop, verdict
+from workers.sandbox.watch import Watch
+
+CANCEL_POLL_SECONDS: Final = 0.05
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Runs programs in children of a warm process.
+
+    Args:
+        boot: Starts a zygote: `boot.exec_zygote` here, `boot.connect_executor` beside a container.
+        isolation: Facts about where children run, stored with each run beside its limits.
+        gpu: Children may use CUDA: no limit on their address space.
+    """
+
+    def __init__(self, boot: Callable[[], Link], *, isolation: dict[str, Any] | None = None, gpu: bool = False) -> None:
+        orphans.make_undumpable()
+        self._gpu = gpu
+        self._isolation = isolation or {}
+        self._watch = Watch(boot)
+        self._thread = threading.Thread(target=self._watch.serve, name="supervisor", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        """It is at work already."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End every child and zygote."""
+        self.close()
+
+    @property
+    def failure(self) -> str | None:
+        """Why no run can start now: the last boot of a warm process failed. None: it did not, or is not over."""
+        return self._watch.pool.failure
+
+    @property
+    def warm(self) -> bool:
+        """A run would start at once."""
+        return self._watch.pool.current is not None
+
+    def run(
+        self,
+        job: Job,
+        on_frame: Callable[[bytes], None] | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Outcome:
+        """Run a program to its end; blocks.
+
+        Args:
+            job: What to run, and its limits.
+            on_frame: Gets each piece of the record that was decoded and found valid, in this thread.
+            cancel: Set it to end the run; heard within 50 ms.
+        """
+        attempt = Attempt(job, gpu=self._gpu)
+        ears = _Ears(attempt, on_frame)
+        self._watch.submit(attempt)
+        while True:
+            try:
+                heard = attempt.inbox.get(timeout=CANCEL_POLL_SECONDS)
+            except queue.Empty:
+                heard = None
+            if cancel is not None and cancel.is_set():
+                self._watch.stop(attempt, "canceled")
+            if isinstance(heard, Facts):
+                break
+            if heard is not None and (stop := ears.hear(heard)) is not None:
+                self._watch.stop(attempt, stop)
+            if heard is not None:
+                self._watch.taken(attempt)
+        canceled = heard.stop == "canceled" or (cancel is not None and cancel.is_set())
+        return self._outcome(job, heard, ears, canceled=canceled)
+
+    def close(self) -> None:
+        """End every child and zygote; runs in flight end as lost."""
+        self._watch.close()
+        self._thread.join()
+
+    def _outcome(self, job: Job, facts: Facts, ears: _Ears, *, canceled: bool) -> Outcome:
+        record = ears.record()
+        found = verdict(facts, job.limits, record, ears.refused, canceled=canceled)
+        return Outcome(
+            status=found.status,
+            reason=found.reason,
+            told_by=found.told_by,
+            facts=facts,
+            error=found.error,
+            limit_hit=found.limit_hit,
+            record=record,
+            record_rows=ears.reader.rows,
+            isolation=self._isolation_of(job),
+        )
+
+    def _isolation_of(self, job: Job) -> dict[str, Any]:
+        limits = job.limits
+        return {
+            "level": "none",
+            "attested": False,
+            **self._isolation,
+            "rlimits": {
+                "cpu_seconds": limits.cpu_seconds,
+                "memory_bytes": None if self._gpu else limits.memory_bytes,
+                "file_bytes": limits.disk_bytes,
+            },
+            "own_session": True,
+            "environment": "empty",
+        }
+
+
+class _Ears:
+    """Decodes one run's record in the thread that waits for it."""
+
+    def __init__(self, attempt: Attempt, on_frame: Callable[[bytes], None] | None) -> None:
+        self._attempt, self._on_frame = attempt, on_frame
+        self.refused: BadRecord | None = None
+        self.reader = self._fresh()
+
+    def hear(self, heard: bytes | Again) -> Stop | None:
+        """Take the next piece; why the child must be ended comes back."""
+        if isinstance(heard, Again):
+            self.refused, self.reader = None, self._fresh()
+            return None
+        self._attempt.record_taken += len(heard)
+        if self.refused is not None:
+            return None
+        try:
+            self.reader.feed(heard)
+        except BadRecord as error:
+            self.refused = error
+            return "record_rows" if error.code == "too-many-rows" else "refused"
+        if self._on_frame is not None:
+            self._on_frame(heard)
+        return None
+
+    def record(self) -> Record | None:
+        """What was valid."""
+        try:
+            return self.reader.record()
+        except BadRecord as error:
+            self.refused = self.refused or error
+            return None
+
+    def _fresh(self) -> FrameReader:
+        limits = self._attempt.job.limits
+        return FrameReader(max_bytes=limits.record_bytes, max_rows=limits.record_rows)

@@ -1,0 +1,309 @@
+"""The selector thread of a supervisor: every descriptor of every run in flight, and every clock.
+
+All state is this thread's. Others reach it by `submit`, `stop` and `taken`, which leave a note and wake it.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import itertools
+import os
+import selectors
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from workers.sandbox import messages
+from workers.sandbox.attempt import PIECE_BYTES, UNDECODED_BYTES, Again, Attempt, Pipe
+from workers.sandbox.boot import Link
+from workers.sandbox.messages import Ended, Kill, Ready, Refused, Started
+from workers.sandbox.outcome import Stop
+from workers.sandbox.pool import Pool, Warm
+
+LOCKED: Final = b"locked"
+GO: Final = b"go"
+
+LOCKDOWN_SECONDS: Final = 20.0
+"""From the order to `locked`; a quiet machine needs a hundredth of one."""
+
+KILL_SECONDS: Final = 5.0
+"""From the order to kill to the report of the end; then the zygote itself is given up."""
+
+QUIET_SECONDS: Final = 0.25
+"""After the end, streams that something still holds open are read until they are silent for so long."""
+
+DRIP_SECONDS: Final = 5.0
+"""After the end, the most that such a stream can delay the outcome."""
+
+TURN_SECONDS: Final = 0.05
+"""The longest that a clock of ours is not looked at while something runs."""
+
+_PROCESS_GROUP: Final = 4
+"""PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9."""
+
+
+class Watch:
+    """Serves all runs of one supervisor; `serve` is the body of its thread."""
+
+    def __init__(self, boot: Callable[[], Link]) -> None:
+        self.pool = Pool(boot, self._listen, self._unlisten)
+        self._selector = selectors.DefaultSelector()
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._selector.register(self._wake, selectors.EVENT_READ, self._woken)
+        self._notes: collections.deque[Callable[[], None]] = collections.deque()
+        self._serials = itertools.count(1)
+        self._waiting: collections.deque[Attempt] = collections.deque()
+        self._flying: dict[int, tuple[Attempt, Warm]] = {}
+        self._closing = threading.Event()
+
+    # what other threads call
+
+    def submit(self, attempt: Attempt) -> None:
+        """Start it as soon as a zygote is warm."""
+        self._note(lambda: self._waiting.append(attempt))
+
+    def stop(self, attempt: Attempt, why: Stop) -> None:
+        """End it; the first reason stays."""
+        self._note(lambda: self._stop(attempt, why))
+
+    def taken(self, attempt: Attempt) -> None:
+        """Some of its record was decoded: read on, if it waited for that."""
+        pipe = attempt.pipes.get("record")
+        if pipe is not None and pipe.paused and attempt.undecoded < UNDECODED_BYTES // 2:
+            self._note(lambda: self._resume(attempt))
+
+    def close(self) -> None:
+        """End everything; `serve` returns."""
+        self._closing.set()
+        self._note(lambda: None)
+
+    def _note(self, note: Callable[[], None]) -> None:
+        self._notes.append(note)
+        with contextlib.suppress(OSError):  # closed
+            os.eventfd_write(self._wake, 1)
+
+    # the thread
+
+    def serve(self) -> None:
+        """Work until `close`."""
+        while not self._closing.is_set():
+            self.pool.tend(time.monotonic())
+            self._start_waiting()
+            busy = self._flying or self._waiting or self.pool.current is None
+            for key, _ in self._selector.select(TURN_SECONDS if busy else None):
+                key.data()
+            self._look_at_clocks(time.monotonic())
+        self._end_all()
+
+    def _woken(self) -> None:
+        os.eventfd_read(self._wake)
+        while self._notes:
+            self._notes.popleft()()
+
+    def _start_waiting(self) -> None:
+        if self._waiting and self.pool.current is None and self.pool.failure is not None:
+            for attempt in self._waiting:
+                self._give_up(attempt, self.pool.failure)
+            self._waiting.clear()
+        while self._waiting and self.pool.current is not None and not self.pool.current.worn:
+            attempt = self._waiting.popleft()
+            if attempt.stop is not None:
+                attempt.inbox.put(attempt.facts())
+            else:
+                self._start(attempt, self.pool.current)
+
+    def _start(self, attempt: Attempt, zygote: Warm) -> None:
+        order, descriptors, sync = attempt.open(next(self._serials), time.monotonic())
+        zygote.forks += 1
+        zygote.attempts[attempt.serial] = attempt
+        self._flying[attempt.serial] = attempt, zygote
+        for pipe in attempt.pipes.values():
+            self._read_on(attempt, pipe)
+        self._selector.register(sync, selectors.EVENT_READ, lambda: self._locked(attempt))
+        try:
+            messages.send(zygote.link.control, order, descriptors)
+        except OSError:
+            self._lost(zygote)
+        finally:
+            messages.close_all(descriptors)
+
+    # one run
+
+    def _read_on(self, attempt: Attempt, pipe: Pipe) -> None:
+        self._selector.register(pipe.descriptor, selectors.EVENT_READ, lambda: self._read(attempt, pipe))
+
+    def _read(self, attempt: Attempt, pipe: Pipe) -> None:
+        if not pipe.open:
+            return
+        try:
+            piece = os.read(pipe.descriptor, PIECE_BYTES)
+        except BlockingIOError:
+            return
+        if not piece:
+            self._selector.unregister(pipe.descriptor)
+            pipe.close()
+            self._end_if_over(attempt, time.monotonic())
+            return
+        attempt.heard_at = time.monotonic()
+        passed = attempt.take(pipe, piece)
+        if passed is not None:
+            self._stop(attempt, passed)
+        if pipe.name == "record" and attempt.undecoded > UNDECODED_BYTES:
+            pipe.paused = True
+            self._selector.unregister(pipe.descriptor)
+
+    def _resume(self, attempt: Attempt) -> None:
+        pipe = attempt.pipes.get("record")
+        if pipe is not None and pipe.open and pipe.paused:
+            pipe.paused = False
+            self._read_on(attempt, pipe)
+
+    def _locked(self, attempt: Attempt) -> None:
+        """The child has locked itself down. The place of attestation: look at it from outside, then let it go."""
+        sync = attempt.sync
+        if sync is None:
+            return
+        try:
+            said = sync.recv(2048)
+        except OSError:
+            said = b""
+        self._selector.unregister(sync)
+        if said == LOCKED:
+            attempt.locked, attempt.gone_at = True, time.monotonic()
+            with contextlib.suppress(OSError):
+                sync.send(GO)
+        else:
+            words = said.decode("utf-8", "replace") or "it ended without a word"
+            attempt.broken = attempt.broken or f"the child could not lock itself down: {words}"
+            self._stop(attempt, "sandbox")
+        sync.close()
+        attempt.sync = None
+
+    def _stop(self, attempt: Attempt, why: Stop) -> None:
+        if attempt.stop is not None:
+            return
+        attempt.stop = why
+        self._kill(attempt)
+
+    def _kill(self, attempt: Attempt) -> None:
+        flying = self._flying.get(attempt.serial)
+        if flying is None or attempt.ended is not None:
+            return
+        attempt.kill_sent_at = time.monotonic()
+        try:
+            messages.send(flying[1].link.control, Kill(serial=attempt.serial))
+        except OSError:
+            self._lost(flying[1])
+
+    def _look_at_clocks(self, now: float) -> None:
+        for attempt, zygote in list(self._flying.values()):
+            if attempt.ended is not None:
+                self._end_if_over(attempt, now)
+            elif attempt.stop is not None:
+                if now - attempt.kill_sent_at > KILL_SECONDS:
+                    self._lost(zygote)
+            elif attempt.locked and now - attempt.gone_at > attempt.job.limits.wall_seconds:
+                self._stop(attempt, "wall")
+            elif not attempt.locked and now - attempt.started_at > LOCKDOWN_SECONDS:
+                attempt.broken = f"the child was not locked down within {LOCKDOWN_SECONDS:.0f} s"
+                self._stop(attempt, "sandbox")
+
+    def _end_if_over(self, attempt: Attempt, now: float) -> None:
+        if attempt.ended is None or attempt.serial not in self._flying:
+            return
+        pipes = attempt.pipes.values()
+        since = max(attempt.heard_at, attempt.ended_at)
+        silent = now - since > QUIET_SECONDS and not any(pipe.paused for pipe in pipes)
+        if silent or now - attempt.ended_at > DRIP_SECONDS or not any(pipe.open for pipe in pipes):
+            self._land(attempt)
+            attempt.inbox.put(attempt.facts())
+
+    def _land(self, attempt: Attempt) -> None:
+        """It is no longer in flight: every descriptor of it is closed."""
+        _, zygote = self._flying.pop(attempt.serial)
+        zygote.attempts.pop(attempt.serial, None)
+        for pipe in attempt.pipes.values():
+            if pipe.open and not pipe.paused:
+                self._selector.unregister(pipe.descriptor)
+        if attempt.sync is not None:
+            self._selector.unregister(attempt.sync)
+        attempt.close()
+
+    def _give_up(self, attempt: Attempt, why: str) -> None:
+        attempt.broken = attempt.broken or why
+        attempt.inbox.put(attempt.facts())
+
+    # the zygotes
+
+    def _listen(self, zygote: Warm) -> None:
+        self._selector.register(zygote.link.control, selectors.EVENT_READ, lambda: self._report(zygote))
+
+    def _unlisten(self, zygote: Warm) -> None:
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(zygote.link.control)
+
+    def _report(self, zygote: Warm) -> None:
+        try:
+            report, descriptors = messages.receive_report(zygote.link.control)
+        except BlockingIOError:
+            return
+        if isinstance(report, Ready):
+            self.pool.is_warm(zygote, report)
+        elif isinstance(report, Started) and descriptors and report.serial in zygote.attempts:
+            zygote.attempts[report.serial].pidfd = descriptors.pop()
+        elif isinstance(report, Ended) and report.serial in zygote.attempts:
+            attempt = zygote.attempts[report.serial]
+            attempt.ended, attempt.ended_at = report, time.monotonic()
+            zygote.wear(report.rss_bytes)
+            self._end_if_over(attempt, attempt.ended_at)
+        elif isinstance(report, Refused) and report.serial in zygote.attempts:
+            zygote.worn = True
+            self._once_more(zygote.attempts[report.serial], report.why)
+        elif report is None:
+            self._lost(zygote)
+        messages.close_all(descriptors)
+
+    def _lost(self, zygote: Warm) -> None:
+        attempts = list(zygote.attempts.values())
+        self.pool.lost(zygote)
+        for attempt in attempts:
+            if attempt.ended is not None:
+                continue  # only its pipes are still being read
+            _kill_group(attempt)
+            self._once_more(attempt, "the warm process was lost")
+
+    def _once_more(self, attempt: Attempt, why: str) -> None:
+        """Its zygote failed it: start it again from the beginning, once; or let it end if it was to end."""
+        attempt.ended_at = time.monotonic()
+        self._land(attempt)
+        if attempt.stop is not None:
+            attempt.inbox.put(attempt.facts())
+        elif attempt.tries > 1:
+            self._give_up(attempt, f"{why}, twice")
+        else:
+            attempt.clear()
+            attempt.inbox.put(Again())
+            self._waiting.appendleft(attempt)
+
+    def _end_all(self) -> None:
+        for attempt, _ in list(self._flying.values()):
+            self._land(attempt)
+            self._give_up(attempt, "the worker shut down")
+        for attempt in self._waiting:
+            self._give_up(attempt, "the worker shut down")
+        self._waiting.clear()
+        self.pool.close()
+        self._selector.close()
+        os.close(self._wake)
+
+
+def _kill_group(attempt: Attempt) -> None:
+    """End what a lost zygote can no longer end; its children die with it, but not what they forked."""
+    if attempt.pidfd is None:
+        return
+    for flags in (_PROCESS_GROUP, 0):
+        with contextlib.suppress(OSError):  # gone; or Linux before 6.9, or another pid namespace
+            signal.pidfd_send_signal(attempt.pidfd, signal.SIGKILL, None, flags)

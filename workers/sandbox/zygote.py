@@ -1,0 +1,206 @@
+"""The warm process: torch is loaded, one thread runs, children are forked from it. `python -m workers.sandbox.zygote`.
+
+1. It is exec'ed, never forked, with an environment built from nothing, and talks on the descriptor of its argument.
+2. It never computes with more than one thread: before each fork it looks, and refuses otherwise.
+3. It never sees a snippet and never touches CUDA: its children inherit all that it holds.
+4. It is the one that reaps: a child's process group is killed before its pid can be given out again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+from backprobe.capture.warm import warm
+
+from workers.sandbox import child, messages, orphans
+from workers.sandbox.lockdown import Surroundings
+from workers.sandbox.messages import Ended, Fork, Kill, Ready, Refused, Started
+from workers.sandbox.scratch import Scratch, sweep_dead_roots
+
+_ORPHAN_PATIENCE_SECONDS: Final = 1.0
+"""A killed process can stay for a while in an uninterruptible call; its run is reported ended after this."""
+
+
+@dataclass(slots=True)
+class _Child:
+    """A forked process: of a run, or (a sweeper) one that removes a run's folder."""
+
+    serial: int
+    pid: int
+    pidfd: int
+    sweeper: bool = False
+
+
+class Zygote:
+    """Forks, reaps and reports, on one control socket."""
+
+    def __init__(self, control: socket.socket, environment: dict[str, str]) -> None:
+        self._control, self._environment = control, environment
+        self._scratch = Scratch()
+        self._children: dict[int, _Child] = {}
+        self._reaped: list[tuple[int, float, Ended]] = []
+        """Pid, time and report of runs whose descendants may still be there."""
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(control, selectors.EVENT_READ)
+        self._pid = os.getpid()
+
+    def serve(self) -> None:
+        """Work until the supervisor's end of the socket is closed."""
+        vm_bytes, rss_bytes = _memory()
+        messages.send(self._control, Ready(pid=self._pid, vm_bytes=vm_bytes, rss_bytes=rss_bytes))
+        while True:
+            for key, _ in self._selector.select(0.003 if self._reaped else None):
+                if key.data is not None:
+                    self._reap(key.data)
+                elif not self._obey():
+                    return
+            self._report_ended()
+
+    def close(self) -> None:
+        """End every child and remove every folder."""
+        for one in self._children.values():
+            _kill_group(one.pid)
+        deadline = time.monotonic() + _ORPHAN_PATIENCE_SECONDS
+        while not orphans.end_orphans((), 0) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        self._scratch.close()
+
+    def _obey(self) -> bool:
+        order, descriptors = messages.receive_order(self._control)
+        if order is None:
+            return False
+        if isinstance(order, Fork):
+            try:
+                self._fork(order, descriptors)
+            finally:
+                messages.close_all(descriptors)
+        elif isinstance(order, Kill):
+            for one in self._children.values():
+                if one.serial == order.serial and not one.sweeper:
+                    _kill_group(one.pid)
+        return True
+
+    def _fork(self, order: Fork, descriptors: list[int]) -> None:
+        threads = sum(1 for _ in os.scandir("/proc/self/task"))
+        if threads != 1:
+            messages.send(self._control, Refused(serial=order.serial, why=f"{threads} threads in the warm process"))
+            return
+        program, stdin, stdout, stderr, record, sync = descriptors
+        around = Surroundings(
+            order=order,
+            zygote=self._pid,
+            vm_bytes=_memory()[0],
+            folder=self._scratch.make(order.serial),
+            descriptors=(stdin, stdout, stderr, record, sync),
+            environment=self._environment,
+        )
+        pid = os.fork()
+        if pid == 0:
+            self._control.detach()  # closed by number with all others: its object must not close that number later
+            child.live(around, program)
+        self._watch(_Child(order.serial, pid, os.pidfd_open(pid)))
+        messages.send(self._control, Started(serial=order.serial), [self._children[pid].pidfd])
+
+    def _watch(self, one: _Child) -> None:
+        self._children[one.pid] = one
+        self._selector.register(one.pidfd, selectors.EVENT_READ, one)
+
+    def _reap(self, one: _Child) -> None:
+        self._selector.unregister(one.pidfd)
+        os.close(one.pidfd)
+        _kill_group(one.pid)  # before wait4: until then the number is the group's
+        _, status, usage = os.wait4(one.pid, 0)
+        del self._children[one.pid]
+        if one.sweeper:
+            return
+        if not self._scratch.remove_empty(one.serial):
+            self._start_sweeper(one.serial)
+        report = Ended(
+            serial=one.serial,
+            status=status,
+            cpu_seconds=usage.ru_utime + usage.ru_stime,
+            max_rss_bytes=usage.ru_maxrss << 10,
+            rss_bytes=_memory()[1],
+        )
+        self._reaped.append((one.pid, time.monotonic(), report))
+
+    def _report_ended(self) -> None:
+        """Report what was reaped, once nothing that it started is left."""
+        if not self._reaped:
+            return
+        gone = orphans.end_orphans(self._children.keys(), min(pid for pid, _, _ in self._reaped))
+        too_old = time.monotonic() - _ORPHAN_PATIENCE_SECONDS
+        for pid, reaped_at, report in list(self._reaped):
+            if gone or reaped_at < too_old:
+                self._reaped.remove((pid, reaped_at, report))
+                messages.send(self._control, report)
+
+    def _start_sweeper(self, serial: int) -> None:
+        """Remove a folder in a process of its own: it may hold millions of files."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                orphans.die_with(self._pid)
+                os.setsid()
+                os.nice(10)
+                self._scratch.sweep(serial)
+            finally:
+                os._exit(0)
+        self._watch(_Child(serial, pid, os.pidfd_open(pid), sweeper=True))
+
+
+def _kill_group(pid: int) -> None:
+    """Kill a child that was not reaped yet, and its process group (there is none before it called setsid)."""
+    for kill in (os.kill, os.killpg):
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid, signal.SIGKILL)
+
+
+def _memory() -> tuple[int, int]:
+    """Address space and resident memory of this process, in bytes."""
+    pages = Path("/proc/self/statm").read_text("ascii").split()
+    return int(pages[0]) * os.sysconf("SC_PAGE_SIZE"), int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _keep_finalizers() -> None:
+    """What was registered until now needs no undoing at a child's end: the process is over.
+
+    torch registers one for each of its 180 operator libraries; they took 20 ms of a child that lives for 20.
+    """
+    for finalizer in list(weakref.finalize._registry):  # noqa: SLF001 # pyright: ignore[reportAttributeAccessIssue] - there is no public way to list them
+        finalizer.atexit = False
+
+
+def main() -> NoReturn:
+    """Warm up, then serve."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
+    orphans.adopt_orphans()
+    sweep_dead_roots()
+    warm()
+    _keep_finalizers()
+    zygote = Zygote(control, environment)
+    gc.collect()
+    gc.disable()
+    gc.freeze()
+    try:
+        with contextlib.suppress(ConnectionError):
+            zygote.serve()
+    finally:
+        zygote.close()
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
