@@ -22,7 +22,7 @@ test: $(DEV_STAMP) ## every test; those that need a server or program that is ab
 check: $(DEV_STAMP) ## format, lint, types, imports, laws, generated documents
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/laws
 	$(BIN)/python -m docs.generate --check
