@@ -1,0 +1,322 @@
+"""BP325 missing-create-graph: a gradient that has no history is differentiated, or is part of what is.
+
+What it finds
+    `autograd.grad` was called without `create_graph=True`, and what it returned is differentiated again, or goes by
+    arithmetic into a value that is. The finding stands at that first call; related is where the gradient is used.
+
+Why it matters
+    A gradient without history is a constant. A penalty made of it adds a number to the loss and nothing to any
+    gradient: training runs, and ignores the penalty. Where nothing else has history, the second call raises.
+
+What PyTorch does
+    `autograd.grad` returns tensors with `requires_grad=False` unless `create_graph=True` records its backward pass. Of
+    a sum with a constant only the other part is differentiated. `RuntimeError: element 0 of tensors does not require
+    grad` is what a second `autograd.grad` over such a result alone raises. Seen in torch 2.13.
+
+Example
+    import torch
+
+    weight = torch.ones(3, requires_grad=True)
+    point = torch.ones(3, requires_grad=True)
+    value = (weight * point**2).sum()
+    (slope,) = torch.autograd.grad(value, point, retain_graph=True)  # <- here
+    penalty = (slope.norm() - 1) ** 2
+    loss = value + 10 * penalty
+    loss.backward()
+
+Use instead
+    import torch
+
+    weight = torch.ones(3, requires_grad=True)
+    point = torch.ones(3, requires_grad=True)
+    value = (weight * point**2).sum()
+    (slope,) = torch.autograd.grad(value, point, create_graph=True)
+    penalty = (slope.norm() - 1) ** 2
+    loss = value + 10 * penalty
+    loss.backward()
+
+Near miss: an adversarial example goes through the model
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    clean = torch.ones(2, 3, requires_grad=True)
+    (slope,) = torch.autograd.grad(model(clean).sum(), clean)
+    attacked = clean + 0.1 * slope.sign()
+    loss = model(attacked).pow(2).mean()
+    loss.backward()
+
+Near miss: a step of Langevin dynamics
+    import torch
+
+    energy = torch.nn.Linear(3, 1)
+    sample = torch.zeros(2, 3)
+    for _ in range(3):
+        sample = sample.detach().requires_grad_()
+        (slope,) = torch.autograd.grad(energy(sample).sum(), sample)
+        sample = sample - 0.1 * slope
+    loss = energy(sample).mean()
+    loss.backward()
+
+Near miss: first-order MAML
+    import torch
+
+    weight = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for _ in range(2):
+        (slope,) = torch.autograd.grad((weight**2).sum(), weight)
+        adapted = weight - 0.1 * slope
+        optimizer.zero_grad()
+        (adapted**3).sum().backward()
+        optimizer.step()
+
+Near miss: the gradient is set by hand
+    import torch
+
+    weight = torch.ones(3, requires_grad=True)
+    (slope,) = torch.autograd.grad((weight**2).sum(), weight)
+    weight.grad = slope
+
+Near miss: the gradient is a weight on purpose
+    import torch
+
+    point = torch.ones(3, requires_grad=True)
+    losses = point**2
+    (slope,) = torch.autograd.grad(losses.sum(), point, retain_graph=True)
+    weights = slope.abs().detach()
+    loss = (weights * losses).sum()
+    loss.backward()
+
+Near miss: the gradient is only looked at
+    import torch
+
+    point = torch.ones(3, requires_grad=True)
+    value = (point**2).sum()
+    (slope,) = torch.autograd.grad(value, point, retain_graph=True)
+    print(slope.norm().item())
+    value.backward()
+
+Blind spots
+    A gradient taken from `.grad` after `backward()` and used in a loss is not seen. A gradient that goes through a
+    function of another file, or through a module, before it meets the loss is left alone.
+
+Source
+    torch.autograd.grad in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.arithmetic import dotted, goes_in
+from backprobe.rules.expressions import with_keyword
+from backprobe.rules.finding import Finding, Fix, Occurrences, Region, Related, rule_name
+from backprobe.rules.lookup import lookup
+from backprobe.rules.places import location
+from backprobe.rules.raised import level_of, raised_as
+from backprobe.rules.reach import between, reaches
+from backprobe.rules.rule import Level, Rule
+from backprobe.rules.steps import state_at, step_of
+from backprobe.rules.syntax import region_in, site_of, statement
+from backprobe.rules.trained import trained
+
+if TYPE_CHECKING:
+    from backprobe.record import BackwardCall, Binding, Record, Site
+
+RULE = Rule(
+    name="missing-create-graph",
+    code="BP325",
+    since="0.1",
+    severity="warning",
+    confidence="likely",
+    fix="safe",
+    needs=("backward", "binding", "parents", "node", "raised"),
+)
+
+MAX_CALLS: Final = 20
+"""Calls of one site that are judged: what they return is followed through all later bindings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Use:
+    """Where a gradient without history is differentiated.
+
+    Attributes:
+        site: The statement that takes it in. binding: the name that the gradient, or what was made of it, has there.
+        level: An uncaught exception makes it an error.
+    """
+
+    site: int
+    binding: str
+    level: Level
+    raised: bool
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per `autograd.grad` whose result is differentiated although it has no history."""
+    judged: Counter[int] = Counter()
+    for call in record.backward_calls:
+        if call.accumulate_grad or call.create_graph or call.outcome != "finished" or call.site is None:
+            continue
+        judged[call.site] += 1
+        if judged[call.site] > MAX_CALLS:
+            continue
+        constants = _constants(record, call)
+        use = _differentiated_again(record, call, constants) or _reaches_root(record, call, constants)
+        if use is not None:
+            yield _finding(record, call, site_of(record, call.site), use, constants)
+
+
+def _constants(record: Record, call: BackwardCall) -> dict[int, str]:
+    """The untracked tensors that hold what the call returned, and what was made of them by arithmetic: with names."""
+    known: dict[int, str] = {}
+    after = call.moment_after if call.moment_after is not None else call.moment_before
+    again = [other.moment_before for other in record.backward_calls if other.site == call.site]
+    until = min((moment for moment in again if moment > after), default=len(record.moments) + after)
+    for binding in record.bindings:
+        state = state_at(record, binding.tensor, binding.moment)
+        if binding.moment < after or state is None or state.requires_grad or binding.tensor in known:
+            continue
+        tensor = lookup(record).tensors[binding.tensor]
+        returned = tensor.site == call.site and after <= tensor.moment < until
+        if returned or _takes_in(record, binding, known):
+            known[binding.tensor] = binding.name
+    return known
+
+
+def _takes_in(record: Record, binding: Binding, known: dict[int, str]) -> bool:
+    """A binding's value was made by arithmetic from one of the known tensors, with tracking on."""
+    if not any(parent in known for parent in binding.parents):
+        return False
+    if not lookup(record).moments[binding.moment].grad_mode:
+        return False
+    names = _names_of(record, known, binding.moment)
+    return goes_in(record, site_of(record, binding.site), lambda part: _text(part) in names)
+
+
+def _names_of(record: Record, known: dict[int, str], moment: int) -> frozenset[str]:
+    """What the known tensors are called by then, and the names of the lists that they are elements of."""
+    rows = [row for tensor in known for row in lookup(record).bindings_of[tensor] if row.moment <= moment]
+    return frozenset(text for row in rows for text in (row.name, row.name.split("[")[0]))
+
+
+def _text(part: ast.expr) -> str | None:
+    if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Load):
+        return ast.unparse(part)
+    return None
+
+
+def _differentiated_again(record: Record, call: BackwardCall, constants: dict[int, str]) -> _Use | None:
+    """A later call that raised because nothing in its root has a history, where that root holds a constant."""
+    for raised in raised_as(record, "no-history"):
+        later = lookup(record).calls.get(raised.call) if raised.call is not None else None
+        if later is None or later.call <= call.call or later.site is None:
+            continue
+        names = _names_of(record, constants, later.moment_before)
+        read = [name for name in site_of(record, later.site).reads if name in names]
+        if any(root.tensor in constants for root in later.roots) or read:
+            return _Use(site=later.site, binding=_first_name(constants), level=level_of(raised), raised=True)
+    return None
+
+
+def _reaches_root(record: Record, call: BackwardCall, constants: dict[int, str]) -> _Use | None:
+    """A tracked value that took a constant in by arithmetic, from which no trained parameter lies before a root."""
+    if any(root.tensor in trained(record) for root in call.inputs or ()):
+        return None
+    for binding in record.bindings:
+        state = state_at(record, binding.tensor, binding.moment)
+        if state is None or not state.requires_grad or not _takes_in(record, binding, constants):
+            continue
+        if any(parent in trained(record) for parent in binding.parents):
+            continue
+        if _is_walked_plainly(record, binding.tensor):
+            name = _first_name(constants)
+            return _Use(site=binding.site, binding=name, level=RULE.severity, raised=False)
+    return None
+
+
+def _first_name(constants: dict[int, str]) -> str:
+    """What the returned gradient is called: the first name bound, where there is one."""
+    return next(iter(constants.values()), "the gradient")
+
+
+def _is_walked_plainly(record: Record, tensor: int) -> bool:
+    """A backward call walks this tensor, and between the root and it no node takes in a trained parameter."""
+    index = lookup(record)
+    made = index.node_of.get(tensor)
+    for later in record.backward_calls:
+        if any(root.tensor == tensor for root in later.roots):
+            return True
+        if made is None or made.node not in reaches(record)[later.call].met:
+            continue
+        for root in later.roots:
+            start = index.node_of.get(root.tensor) if root.tensor is not None else None
+            way = between(record, start.node, made.node) if start is not None else frozenset[int]()
+            if way and not any(_takes_parameter(record, node) for node in way - {made.node}):
+                return True
+    return False
+
+
+_VIEWS: Final = frozenset(
+    f"{view}Backward0" for view in ("T", "Transpose", "Permute", "View", "Unsqueeze", "Expand", "ToCopy", "AsStrided")
+)
+
+
+def _takes_parameter(record: Record, node: int) -> bool:
+    """One operand of the node is a trained parameter, as it is or seen through views."""
+    index = lookup(record)
+    for edge in index.edges_of[node]:
+        inner = index.nodes.get(edge.to_node) if edge.to_node is not None else None
+        while inner is not None and inner.type in _VIEWS and index.edges_of[inner.node]:
+            following = index.edges_of[inner.node][0].to_node
+            inner = index.nodes.get(following) if following is not None else None
+        if inner is not None and inner.variable is not None and inner.variable in trained(record):
+            return True
+    return False
+
+
+def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constants: dict[int, str]) -> Finding:
+    node, source = _grad_call(record, site), site.source
+    region: Region | None = region_in(record, source, node) if node is not None else None
+    step = step_of(record, call.moment_before)
+    name = use.binding
+    what = "is differentiated here, and has no history" if use.raised else "is taken into a value that is differentiated"
+    effect = (
+        "So the second call finds nothing to walk."
+        if use.raised
+        else "So it counts as a constant: no gradient flows through it, and what it adds to the loss trains nothing."
+    )
+    fixes: tuple[Fix, ...] = ()
+    if node is not None:
+        edit = with_keyword(record, site, node, "create_graph", "True")
+        fixes = (Fix(title="Record the history of the gradient", safety="safe", edits=(edit,)),)
+    return Finding(
+        rule=rule_name(RULE),
+        level=use.level,
+        confidence=RULE.confidence,
+        message=f"`{name}` comes from `autograd.grad` without `create_graph=True`, and is differentiated again.\n"
+        f"{effect}\nGive this call `create_graph=True`; if a constant is meant, say so with `.detach()`.",
+        location=location(record, site.site, region),
+        related=(Related(message=f"`{name}` {what}", location=location(record, use.site)),),
+        evidence={
+            "binding": name,
+            "call": call.call,
+            "create_graph": False,
+            "used_line": site_of(record, use.site).line,
+            "constants": [*dict.fromkeys(constants.values())][:8],
+            "assumed": "the gradient is meant to be differentiated",
+        },
+        fixes=fixes,
+        occurrences=Occurrences(first_step=step, last_step=step),
+    )
+
+
+def _grad_call(record: Record, site: Site) -> ast.Call | None:
+    """The call in the statement that asks for a gradient: None if there are several, or it is hidden."""
+    node = statement(record, site)
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)] if node is not None else []
+    asked = [call for call in calls if dotted(record, site, call.func) == "torch.autograd.grad"]
+    return asked[0] if len(asked) == 1 else None

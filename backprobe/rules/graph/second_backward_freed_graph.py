@@ -1,0 +1,243 @@
+"""BP301 second-backward-freed-graph: a backward call walks into a graph that an earlier one has freed.
+
+What it finds
+    Two backward calls share a part of the graph. The first one freed the tensors saved there, and the second one
+    raised. The finding stands at the second call; related are the call that freed it and the statement that made the
+    first shared part.
+
+Why it matters
+    The program stops. The remedy that the message of torch suggests, `retain_graph=True`, keeps the memory of the
+    whole graph and is rarely what was meant: one backward call over the sum of both losses gives the same gradients.
+
+What PyTorch does
+    A backward call frees what its nodes saved as it goes, unless `retain_graph=True`. A second walk over a freed node
+    raises `RuntimeError: Trying to backward through the graph a second time`. Nodes that save nothing can be walked
+    again without an error. Seen in torch 2.13.
+
+Example
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    trunk = x * x
+    first, second = trunk.sum(), (trunk * 2).sum()
+    first.backward()
+    second.backward()  # <- here
+
+Use instead
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    trunk = x * x
+    first, second = trunk.sum(), (trunk * 2).sum()
+    (first + second).backward()
+
+Near miss: the graph is retained on purpose
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    trunk = x * x
+    first, second = trunk.sum(), (trunk * 2).sum()
+    first.backward(retain_graph=True)
+    second.backward()
+
+Near miss: nothing saved is shared
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    trunk = x + 1
+    first, second = trunk.sum(), (trunk - 2).sum()
+    first.backward()
+    second.backward()
+
+Near miss: each call has a graph of its own
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(2):
+        loss = (x * x).sum()
+        loss.backward()
+
+Near miss: the program catches the exception
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    loss = (x * x).sum()
+    loss.backward()
+    try:
+        loss.backward()
+    except RuntimeError as error:
+        print(error)
+
+Blind spots
+    Where the shared part was made in an earlier step, the line to change is the one that carries it over, which BP302
+    and BP303 are to name; this rule then gives the call and where the shared part was made. A graph freed by a backward
+    pass in C++ is not proven.
+
+Source
+    torch.Tensor.backward in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.expressions import replacement, with_keyword
+from backprobe.rules.finding import Edit, Finding, Fix, Occurrences, Region, Related, rule_name
+from backprobe.rules.lookup import lookup
+from backprobe.rules.places import location, source_lines
+from backprobe.rules.raised import level_of, raised_as
+from backprobe.rules.reach import reaches
+from backprobe.rules.rule import Level, Rule
+from backprobe.rules.steps import step_of
+from backprobe.rules.syntax import region_in, site_of, statement, text_in, tree_of
+
+if TYPE_CHECKING:
+    from backprobe.record import BackwardCall, Node, Record, Site
+
+RULE = Rule(
+    name="second-backward-freed-graph",
+    code="BP301",
+    since="0.1",
+    severity="error",
+    confidence="proven",
+    fix="unsafe",
+    needs=("raised", "backward", "node"),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per backward call that met nodes freed by an earlier one."""
+    for raised in raised_as(record, "freed-graph"):
+        second = lookup(record).calls.get(raised.call) if raised.call is not None else None
+        site = second.site if second is not None and second.site is not None else raised.site
+        if second is None or site is None:
+            continue
+        freed = _freed_before(record, second)
+        if not freed:
+            continue
+        first = lookup(record).calls[max(freed)]
+        yield _finding(record, first, second, site_of(record, site), freed[first.call], level_of(raised))
+
+
+def _freed_before(record: Record, second: BackwardCall) -> dict[int, list[Node]]:
+    """The nodes that this call met and an earlier one had freed, by that call."""
+    index = lookup(record)
+    freed: dict[int, list[Node]] = {}
+    for earlier in reaches(record).values():
+        if earlier.call < second.call:
+            shared = sorted(reaches(record)[second.call].met & earlier.freed)
+            if shared:
+                freed[earlier.call] = [index.nodes[node] for node in shared]
+    return freed
+
+
+def _finding(
+    record: Record, first: BackwardCall, second: BackwardCall, site: Site, shared: list[Node], level: Level
+) -> Finding:
+    index = lookup(record)
+    name = _root_name(second)
+    trunk = min((node for node in shared if node.site is not None), key=lambda node: node.seq or 0, default=None)
+    related: list[Related] = []
+    if trunk is not None and trunk.site is not None:
+        made = "the part of the graph that both calls walk begins here"
+        related.append(Related(message=made, location=location(record, trunk.site)))
+    if first.site is not None:
+        freed = f"this backward call freed {len(shared)} of its nodes"
+        related.append(Related(message=freed, location=location(record, first.site)))
+    step = step_of(record, second.moment_before)
+    line = "?" if first.site is None else str(index.sites[first.site].line)
+    return Finding(
+        rule=rule_name(RULE),
+        level=level,
+        confidence=RULE.confidence,
+        message=f"This backward call walks a graph that the one at line {line} has freed.\n"
+        f"{len(shared)} of the nodes behind {name} had given back what they saved, so their gradients cannot be computed."
+        f"\n{_advice(record, first, second)}",
+        location=location(record, site.site),
+        related=tuple(related),
+        evidence={
+            "binding": second.roots[0].name if second.roots else None,
+            "call": second.call,
+            "freed_by_call": first.call,
+            "freed_nodes": [node.type for node in shared[:8]],
+            "retain_graph": first.retain_graph,
+        },
+        fixes=tuple(_fixes(record, first, second)),
+        occurrences=Occurrences(first_step=step, last_step=step),
+    )
+
+
+def _root_name(call: BackwardCall) -> str:
+    name = call.roots[0].name if call.roots else None
+    return "its root" if name is None else f"`{name}`"
+
+
+def _is_same_turn(record: Record, first: BackwardCall, second: BackwardCall) -> bool:
+    """Neither an optimizer step nor a new turn of the loop lies between the two calls."""
+    if step_of(record, first.moment_before) != step_of(record, second.moment_before):
+        return False
+    return first.site != second.site
+
+
+def _advice(record: Record, first: BackwardCall, second: BackwardCall) -> str:
+    if not _is_same_turn(record, first, second):
+        return "Compute the shared part anew in each turn, or `detach()` what is carried over."
+    if {root.tensor for root in first.roots} == {root.tensor for root in second.roots}:
+        return "Call it once; if a second pass is meant, give `retain_graph=True` to the first."
+    return "Add the losses and make one backward call."
+
+
+def _fixes(record: Record, first: BackwardCall, second: BackwardCall) -> Iterator[Fix]:
+    if first.site is None or second.site is None or not _is_same_turn(record, first, second):
+        return
+    one, two = site_of(record, first.site), site_of(record, second.site)
+    earlier, later = _bare_call(record, one), _bare_call(record, two)
+    if earlier is None or later is None or one.source != two.source or one.function != two.function:
+        return
+    if {root.tensor for root in first.roots} == {root.tensor for root in second.roots}:
+        kept = with_keyword(record, one, earlier[1], "retain_graph", "True")
+        yield Fix(title="Retain the graph for the second pass", safety="unsafe", edits=(kept,))
+    elif not earlier[1].args + earlier[1].keywords + later[1].args + later[1].keywords:
+        roots = [_receiver(record, site, call) for site, (_node, call) in ((one, earlier), (two, later))]
+        region = region_in(record, two.source, later[1])
+        joined = replacement(record, two, region, f"({roots[0]} + {roots[1]}).backward()")
+        dropped = _without_line(record, one, earlier[0])
+        if dropped is not None:
+            yield Fix(title="Make one backward call over the sum", safety="unsafe", edits=(dropped, joined))
+
+
+def _bare_call(record: Record, site: Site) -> tuple[ast.Expr, ast.Call] | None:
+    """`loss.backward(...)` where it is a whole statement."""
+    node = statement(record, site)
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+        return (node, node.value) if node.value.func.attr == "backward" else None
+    return None
+
+
+def _receiver(record: Record, site: Site, call: ast.Call) -> str:
+    """What `backward` is called on, as written."""
+    assert isinstance(call.func, ast.Attribute)
+    return text_in(record, site.source, region_in(record, site.source, call.func.value))
+
+
+def _without_line(record: Record, site: Site, node: ast.Expr) -> Edit | None:
+    """Take a statement out with its line; None if it is alone in its block or shares its line."""
+    region = region_in(record, site.source, node)
+    lines = source_lines(record)[site.source]
+    around = tree_of(record, site)
+    alone = around is None or any(body == [node] for body in _bodies(around.parents.get(node)))
+    whole = lines[region.start_line - 1][: region.start_col - 1] + lines[region.end_line - 1][region.end_col - 1 :]
+    if alone or whole.strip() or region.end_line >= len(lines):
+        return None
+    return replacement(
+        record, site, Region(start_line=region.start_line, start_col=1, end_line=region.end_line + 1, end_col=1), ""
+    )
+
+
+def _bodies(parent: ast.AST | None) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        body = getattr(parent, name, None)
+        if isinstance(body, list):
+            yield body

@@ -1,0 +1,31 @@
+"""Exceptions of autograd by what they say. A text only selects a suspect; the rule must prove it from the record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from backprobe.rules.rule import Level
+
+if TYPE_CHECKING:
+    from backprobe.record import Raised, Record
+
+Family = Literal["freed-graph", "changed-in-place", "no-history"]
+
+_TEXTS: Final[dict[Family, tuple[str, ...]]] = {
+    "freed-graph": ("Trying to backward through the graph a second time",),
+    "changed-in-place": ("has been modified by an inplace operation",),
+    "no-history": (
+        "does not require grad and does not have a grad_fn",
+        "One of the differentiated Tensors does not require grad",
+    ),
+}
+
+
+def raised_as(record: Record, family: Family) -> list[Raised]:
+    """The exceptions whose text is of this family, in the order in which they were raised."""
+    return [row for row in record.raised if any(text in row.message for text in _TEXTS[family])]
+
+
+def level_of(raised: Raised) -> Level:
+    """An uncaught exception is an error; a caught one is the program's decision, so it is a note."""
+    return "note" if raised.caught else "error"

@@ -1,0 +1,45 @@
+"""Which tensors the program trains: held by an optimizer, or a leaf that it writes by hand from its gradient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backprobe.rules.lookup import lookup
+from backprobe.rules.table import table
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+
+
+@table
+def parameters(record: Record) -> dict[int, str]:
+    """The parameters of the program's modules that require grad when the module was last seen: tensor -> key."""
+    index = lookup(record)
+    named: dict[int, str] = {}
+    for module in record.modules:
+        for row in module.parameters:
+            if row.tensor is not None:
+                named[row.tensor] = index.tensors[row.tensor].fqn or row.name
+    return named
+
+
+@table
+def in_optimizers(record: Record) -> dict[int, list[int]]:
+    """The optimizers that hold a tensor, by tensor."""
+    held: dict[int, list[int]] = {}
+    for optimizer in record.optimizers:
+        for row in optimizer.tensors:
+            held.setdefault(row.tensor, []).append(optimizer.optimizer)
+    return held
+
+
+@table
+def trained(record: Record) -> frozenset[int]:
+    """Tensors in an optimizer, parameters of modules, and leaves that require grad and were written in place."""
+    index = lookup(record)
+    written = {
+        event.tensor
+        for event in record.inplace_events
+        if (history := index.snapshots_of[event.tensor]) and history[-1].is_leaf and history[-1].requires_grad
+    }
+    return frozenset(written | set(in_optimizers(record)) | set(parameters(record)))

@@ -1,0 +1,318 @@
+"""BP701 parameters-not-in-optimizer: parameters get gradients in step after step, and no optimizer holds them.
+
+What it finds
+    Parameters of a module in training mode receive gradients, an optimizer steps, and neither it nor any other holds
+    them; nothing else writes them. The finding stands at the argument that lists the optimizer's parameters; of two
+    optimizers over the same parameters, at the later one's; where a filter leaves them out, at the filter.
+
+Why it matters
+    These parameters stay at their first values for ever. The loss still falls, since the others learn around them.
+
+What PyTorch does
+    An optimizer changes the tensors that it was given and no others. Parameters that require grad receive gradients
+    whether anyone uses them or not, so nothing is said. Seen in torch 2.13.
+
+Example
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)  # <- here
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        optimizer.zero_grad()
+        (decoder(encoder(x)) - x).pow(2).mean().backward()
+        optimizer.step()
+
+Use instead
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        optimizer.zero_grad()
+        (decoder(encoder(x)) - x).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: the rest is frozen
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    encoder.requires_grad_(False)
+    optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        optimizer.zero_grad()
+        (decoder(encoder(x)) - x).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: the rest is in evaluation mode
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    encoder.eval()
+    optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        optimizer.zero_grad()
+        (decoder(encoder(x)) - x).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: the rest was loaded
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    encoder.load_state_dict({"weight": torch.ones(2, 4), "bias": torch.zeros(2)})
+    optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        optimizer.zero_grad()
+        (decoder(encoder(x)) - x).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: the rest was trained before
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    for part in (encoder, decoder):
+        optimizer = torch.optim.SGD(part.parameters(), lr=0.1)
+        for _ in range(3):
+            x = torch.randn(8, 4)
+            (decoder(encoder(x)) - x).pow(2).mean().backward()
+            optimizer.step()
+            encoder.zero_grad()
+            decoder.zero_grad()
+
+Near miss: the program writes the rest by hand
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        encoder.zero_grad()
+        optimizer.zero_grad()
+        (decoder(encoder(x)) - x).pow(2).mean().backward()
+        optimizer.step()
+        with torch.no_grad():
+            for weight in encoder.parameters():
+                weight.sub_(0.1 * weight.grad)
+
+Near miss: the optimizer holds the network's input
+    import torch
+    from torch import nn
+
+    judge = nn.Linear(4, 1)
+    image = torch.zeros(2, 4, requires_grad=True)
+    optimizer = torch.optim.SGD([image], lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (judge(image) - 1).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: nothing is trained
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    for _ in range(3):
+        model.zero_grad()
+        model(torch.randn(2, 4)).sum().backward()
+
+Blind spots
+    Leaves that belong to no module are not judged: an input that requires grad looks the same. A run that ended early
+    is judged only after three steps.
+
+Source
+    torch.optim in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import ast
+import os.path
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.expressions import replacement
+from backprobe.rules.finding import Finding, Fix, Occurrences, Related, rule_name
+from backprobe.rules.grad_lives import GradLife, grad_lives
+from backprobe.rules.lookup import lookup
+from backprobe.rules.parameter_lists import optimizer_call, parameters_argument, region_that_lists
+from backprobe.rules.places import location
+from backprobe.rules.rule import Rule
+from backprobe.rules.steps import step_of
+from backprobe.rules.syntax import region_in, site_of, statement, text_in
+from backprobe.rules.trained import in_optimizers, parameters
+
+if TYPE_CHECKING:
+    from backprobe.record import Module, Optimizer, Record, Site
+
+RULE = Rule(
+    name="parameters-not-in-optimizer",
+    code="BP701",
+    since="0.1",
+    severity="warning",
+    confidence="likely",
+    fix="unsafe",
+    needs=("optimizer", "module", "grad-life", "version"),
+)
+
+LEAST_STEPS: Final = 2
+"""Steps with a gradient: once is no pattern."""
+
+LEAST_STEPS_CUT_SHORT: Final = 3
+"""The same, where the run did not end: a run cut short proves an absence only by repetition."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per optimizer that lacks parameters, with all of those."""
+    stepped = {event.optimizer for event in record.optimizer_events if event.kind == "step"}
+    optimizers = [optimizer for optimizer in record.optimizers if optimizer.optimizer in stepped]
+    if not any(row.tensor in parameters(record) for optimizer in optimizers for row in optimizer.tensors):
+        return
+    lacking: dict[int, list[int]] = {}
+    for tensor in sorted(parameters(record)):
+        life = grad_lives(record).get(tensor)
+        if life is not None and _is_left_out(record, life):
+            at = _should_hold(record, optimizers, tensor)
+            lacking.setdefault(at.optimizer, []).append(tensor)
+    for optimizer in optimizers:
+        missing = lacking.get(optimizer.optimizer)
+        if missing and optimizer.site is not None:
+            yield _finding(record, optimizer, site_of(record, optimizer.site), missing)
+
+
+def _is_left_out(record: Record, life: GradLife) -> bool:
+    """A trainable parameter in training mode, with gradients in several steps, that nothing ever writes."""
+    history = lookup(record).snapshots_of[life.tensor]
+    if life.writes or life.tensor in in_optimizers(record) or not history or not history[-1].requires_grad:
+        return False
+    ended = record.end is not None and record.end.ending == "ended" and not record.truncated
+    if len(life.steps) < (LEAST_STEPS if ended else LEAST_STEPS_CUT_SHORT):
+        return False
+    return _is_in_training(record, life.tensor) and not _is_written_by_hand(record, life.tensor)
+
+
+def _is_in_training(record: Record, tensor: int) -> bool:
+    """The module that owns the parameter ran in training mode when it ran last."""
+    owner = _owners(record).get(tensor)
+    if owner is None:
+        return False
+    calls = [call for call in record.module_calls if call.module == owner.module]
+    return calls[-1].training if calls else owner.training
+
+
+def _owners(record: Record) -> dict[int, Module]:
+    return {row.tensor: module for module in record.modules for row in module.parameters if row.tensor is not None}
+
+
+def _is_written_by_hand(record: Record, tensor: int) -> bool:
+    """Its gradient is read in a statement that writes through `.data`, which raises no version."""
+    for read in record.grad_reads:
+        if read.tensor == tensor:
+            node = statement(record, site_of(record, read.site))
+            if any(isinstance(part, ast.Attribute) and part.attr == "data" for part in ast.walk(node or ast.Pass())):
+                return True
+    return False
+
+
+def _should_hold(record: Record, optimizers: list[Optimizer], tensor: int) -> Optimizer:
+    """The optimizer whose list lacks this parameter.
+
+    Of two over the same parameters the later one; else the one that holds most of its module's other parameters; else
+    the one that steps most often next after a gradient arrived; else the last.
+    """
+    sets = [frozenset(row.tensor for row in optimizer.tensors) for optimizer in optimizers]
+    twins = [optimizers[at] for at, held in enumerate(sets) if held in sets[:at]]
+    if twins:
+        return twins[-1]
+    key = parameters(record)[tensor]
+    near = [max((_shared(key, parameters(record).get(one, "")) for one in held), default=0) for held in sets]
+    steps = _steps_after(record, tensor)
+    return max(
+        enumerate(optimizers), key=lambda pair: (near[pair[0]], steps[pair[1].optimizer], pair[1].optimizer)
+    )[1]
+
+
+def _shared(one: str, other: str) -> int:
+    """Leading parts that two keys share: 2 for `lm.blocks.0` and `lm.blocks.1`."""
+    return len(os.path.commonprefix([one.split("."), other.split(".")]))
+
+
+def _steps_after(record: Record, tensor: int) -> Counter[int]:
+    """How often each optimizer was the next to step after a gradient arrived at this tensor."""
+    steps = [event for event in record.optimizer_events if event.kind == "step"]
+    counts: Counter[int] = Counter()
+    for arrival in grad_lives(record)[tensor].arrivals:
+        following = next((event for event in steps if event.moment > arrival.moment), None)
+        if following is not None:
+            counts[following.optimizer] += 1
+    return counts
+
+
+def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int]) -> Finding:
+    keys = [parameters(record)[tensor] for tensor in missing]
+    prefix = ".".join(os.path.commonprefix([key.split(".") for key in keys])) or keys[0]
+    arrivals = grad_lives(record)[missing[0]].arrivals
+    many = f"The {len(keys)} parameters of `{prefix}` get" if len(keys) > 1 else f"`{keys[0]}` gets"
+    held = optimizer.binding or optimizer.cls
+    first, last = arrivals[0], arrivals[-1]
+    related: list[Related] = []
+    call = lookup(record).calls.get(first.call) if first.call is not None else None
+    if call is not None and call.site is not None:
+        related.append(Related(message="gradients arrive from here", location=location(record, call.site)))
+    made = _owners(record)[missing[0]].site
+    if made is not None:
+        related.insert(0, Related(message=f"`{prefix}` is made here", location=location(record, made)))
+    region = region_that_lists(record, site)
+    if region is not None and region.start_line != site.line:
+        related.append(Related(message=f"`{held}` is built here", location=location(record, site.site)))
+    return Finding(
+        rule=rule_name(RULE),
+        level=RULE.severity,
+        confidence=RULE.confidence,
+        message=f"{many} gradients in every step, and no optimizer holds {'them' if len(keys) > 1 else 'it'}.\n"
+        f"`{held}` was given {len(optimizer.tensors)} tensors without {'these' if len(keys) > 1 else 'this one'}: "
+        f"what is not given to an optimizer never changes.\nAdd {'them' if len(keys) > 1 else 'it'}, or freeze with "
+        "`requires_grad_(False)` what is not to be trained.",
+        location=location(record, site.site, region),
+        related=tuple(related),
+        evidence={
+            "binding": prefix,
+            "parameters": keys[:16],
+            "count": len(keys),
+            "optimizer": held,
+            "steps_with_gradient": len(grad_lives(record)[missing[0]].steps),
+            "assumed": "a module in training mode is meant to be trained",
+        },
+        fixes=tuple(_fixes(record, site, missing)),
+        occurrences=Occurrences(
+            first_step=step_of(record, first.moment), last_step=step_of(record, last.moment)
+        ),
+    )
+
+
+def _fixes(record: Record, site: Site, missing: list[int]) -> Iterator[Fix]:
+    """Where the argument is `m.parameters()` and the rest is all that a module of the same scope has: list both."""
+    call = optimizer_call(record, site)
+    argument = parameters_argument(call) if call is not None else None
+    if not (isinstance(argument, ast.Call) and isinstance(argument.func, ast.Attribute) and not argument.args):
+        return
+    roots = {parameters(record)[tensor].split(".")[0] for tensor in missing}
+    every = {tensor for tensor, key in parameters(record).items() if key.split(".")[0] in roots}
+    bound = {module.binding for module in record.modules if module.site is not None}
+    if argument.func.attr != "parameters" or every != set(missing) or not roots <= bound or site.function != "<module>":
+        return
+    given = text_in(record, site.source, region_in(record, site.source, argument))
+    added = ", ".join(f"*{root}.parameters()" for root in sorted(roots))
+    edit = replacement(record, site, region_in(record, site.source, argument), f"[*{given}, {added}]")
+    yield Fix(title="Give the optimizer the others too", safety="unsafe", edits=(edit,))
