@@ -1,0 +1,49 @@
+"""One process of the transport's stress test: `stress.py produce|consume TRANSPORT FOLDER NUMBER COUNT`.
+
+A producer sends COUNT messages named NUMBER:0, NUMBER:1 ... A consumer prints the names of what it takes, one a line,
+and "error CLASS" for each failure, until the file FOLDER/stop exists and nothing is left.
+"""
+
+import sys
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from kombu import Connection
+
+PADDING = "a" * 2000
+
+
+def channel(transport: str, folder: Path) -> Any:
+    options = {
+        "data_folder_in": str(folder / "messages"),
+        "data_folder_out": str(folder / "messages"),
+        "control_folder": str(folder / "control"),
+    }
+    return Connection("filesystem://", transport=transport, transport_options=options).channel()
+
+
+def produce(one: Any, number: str, count: int) -> None:
+    for k in range(count):
+        one._put("work", {"body": PADDING, "name": f"{number}:{k}"})
+
+
+def consume(one: Any, stop: Path) -> None:
+    idle = 0
+    while idle < 3:
+        try:
+            print(one._get("work")["name"])
+            idle = 0
+        except Empty:
+            idle += stop.exists()
+        except Exception as error:  # the stock transport fails in several ways
+            print("error", type(error).__name__)
+
+
+if __name__ == "__main__":
+    role, transport, folder, number, count = sys.argv[1:]
+    mine = channel(transport, Path(folder))
+    if role == "produce":
+        produce(mine, number, int(count))
+    else:
+        consume(mine, Path(folder) / "stop")
