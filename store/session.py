@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy import event
 
 from store.settings import with_driver
+from store.text import json_text, json_value
 
 if TYPE_CHECKING:
     import psycopg
@@ -47,7 +49,9 @@ class Database:
             self._engine = _sqlite_engine(self.url, durable=durable)
             self._reader = self._engine.execution_options(reading=True)
         else:
-            self._engine = sa.create_engine(self.url, pool_size=POOL, max_overflow=POOL, pool_pre_ping=False)
+            self._engine = sa.create_engine(
+                self.url, pool_size=POOL, max_overflow=POOL, json_serializer=json_text, json_deserializer=json_value
+            )
             self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @property
@@ -56,7 +60,7 @@ class Database:
         return self._engine
 
     @contextmanager
-    def begin(self) -> Iterator[Transaction]:
+    def begin(self) -> Generator[Transaction]:
         """A write transaction; leaving it commits, an exception rolls it back."""
         if not self.sqlite:
             with self._engine.begin() as transaction:
@@ -66,7 +70,7 @@ class Database:
             yield transaction
 
     @contextmanager
-    def read(self) -> Iterator[Transaction]:
+    def read(self) -> Generator[Transaction]:
         """A connection to read by. On SQLite all its statements see one state; on PostgreSQL each sees the newest."""
         with self._reader.connect() as transaction:
             yield transaction
@@ -92,7 +96,14 @@ class Database:
 def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
     if not url.database or url.database == ":memory:":
         raise ValueError("a SQLite database must be a file: several connections share it")
-    engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS}, pool_size=POOL, max_overflow=POOL)
+    engine = sa.create_engine(
+        url,
+        connect_args={"timeout": BUSY_SECONDS},
+        pool_size=POOL,
+        max_overflow=POOL,
+        json_serializer=json_text,
+        json_deserializer=json_value,
+    )
 
     def opened(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
@@ -108,6 +119,6 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
         reading = connection.get_execution_options().get("reading", False)
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
-    sa.event.listen(engine, "connect", opened)
-    sa.event.listen(engine, "begin", begun)
+    event.listen(engine, "connect", opened)
+    event.listen(engine, "begin", begun)
     return engine

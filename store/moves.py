@@ -1,0 +1,75 @@
+"""The only writer of `run.status`: statements that move a run along `store.life.NEXT`, and what every move leaves.
+
+1. A move names the status it comes from; if the run has another by now, the statement changes no row.
+2. Every move raises `version` and `events`, writes a `run_event` and tells those who wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from store.life import NEXT, WAITING
+from store.session import Transaction
+from store.tables import Now, run, run_event
+
+CHANNEL: Final = "backprobe_run"
+"""PostgreSQL's NOTIFY channel; the payload is the run's public id."""
+
+
+def moved(before: str, after: str) -> sa.Update:
+    """An UPDATE of runs from one status to another; the caller adds the rest of WHERE and the facts of the end.
+
+    The words stand in the SQL itself, because only then the partial indices on status serve.
+
+    Raises:
+        ValueError: `NEXT` has no such arrow.
+    """
+    if after not in NEXT[before]:
+        raise ValueError(f"a run cannot go from {before} to {after}")
+    facts: dict[str, Any] = {
+        "status": _word(after),
+        "version": run.c.version + 1,
+        "events": run.c.events + 1,
+    }
+    if before == "running":
+        facts |= {"lease_until": None, "lease_owner": None}
+    if after not in WAITING:
+        facts |= {"finished_at": Now()}
+    return sa.update(run).where(run.c.status == _word(before)).values(facts)
+
+
+def in_status(status: str) -> sa.ColumnElement[bool]:
+    """A condition that the partial indices on status can serve."""
+    return run.c.status == _word(status)
+
+
+def _word(status: str) -> sa.ColumnElement[str]:
+    if status not in NEXT:
+        raise ValueError(f"no status {status!r}")
+    return sa.literal_column(f"'{status}'", sa.Text())
+
+
+_EVENT: Final = sa.insert(run_event).values(at=Now())
+_NOTIFY: Final = sa.text("SELECT pg_notify(:channel, :payload)")
+
+
+def leave_event(
+    transaction: Transaction, place: Any, kind: str, *, attempt: int | None = None, payload: Mapping[str, Any] | None = None
+) -> None:
+    """Write the event that a changed run's row counted.
+
+    Args:
+        place: A row with the run's `part`, `id` and `events` after the change.
+        payload: A few facts; never content of a record.
+    """
+    facts = {"part": place.part, "run_id": place.id, "seq": place.events, "kind": kind}
+    transaction.execute(_EVENT, facts | {"attempt": attempt, "payload": dict(payload or {})})
+
+
+def tell(transaction: Transaction, public_id: str) -> None:
+    """Wake those who wait for this run, when the transaction commits. On SQLite they see the commit itself."""
+    if transaction.dialect.name == "postgresql":
+        transaction.execute(_NOTIFY, {"channel": CHANNEL, "payload": public_id})

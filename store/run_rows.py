@@ -1,0 +1,207 @@
+"""Runs as rows of the API: one by its id, or a page of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from store.moves import in_status
+from store.run import (
+    ENDED,
+    FindingCounts,
+    Outcome,
+    Queue,
+    RecordShort,
+    RunError,
+    RunKey,
+    RunPage,
+    RunRow,
+    Status,
+)
+from store.session import Transaction
+from store.tables import project, run, snippet
+
+_again: Final = run.alias("again")
+SELECT_RUN: Final = (
+    sa.select(
+        run,
+        project.c.public_id.label("project"),
+        snippet.c.public_id.label("snippet"),
+        snippet.c.entry.label("entry"),
+        _again.c.public_id.label("rerun_of"),
+    )
+    .join_from(run, project, project.c.id == run.c.project_id)
+    .outerjoin(snippet, snippet.c.id == run.c.snippet_id)
+    .outerjoin(_again, _again.c.id == run.c.rerun_of_id)
+)
+_BY_PUBLIC_ID: Final = SELECT_RUN.where(
+    run.c.public_id == sa.bindparam("public_id"), run.c.tenant_id == sa.bindparam("tenant_id")
+)
+_BY_ID: Final = SELECT_RUN.where(run.c.id == sa.bindparam("run_id"))
+_other: Final = run.alias("other")
+_AHEAD: Final = (
+    sa.select(sa.func.count())
+    .select_from(_other)
+    .where(
+        _other.c.status == sa.literal_column("'queued'"),
+        _other.c.queue == run.c.queue,
+        sa.tuple_(_other.c.rank_at, _other.c.id) < sa.tuple_(run.c.rank_at, run.c.id),
+    )
+    .correlate(run)
+    .scalar_subquery()
+)
+_POSITION: Final = sa.select(_AHEAD).where(run.c.id == sa.bindparam("run_id"), in_status("queued"))
+
+
+def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> RunRow | None:
+    """One run by its public id, with its place in the queue; None: no such run of this tenant."""
+    row = transaction.execute(_BY_PUBLIC_ID, {"public_id": public_id, "tenant_id": tenant_id}).first()
+    if row is None:
+        return None
+    position = None
+    if row.status == "queued":
+        position = transaction.execute(_POSITION, {"run_id": row.id}).scalar()
+    return run_row(row, position)
+
+
+def by_number(transaction: Transaction, run_id: int) -> RunRow:
+    """One run by its own number, which exists."""
+    return run_row(transaction.execute(_BY_ID, {"run_id": run_id}).one())
+
+
+def page(
+    transaction: Transaction,
+    *,
+    tenant_id: int = 1,
+    after: int | None = None,
+    limit: int = 100,
+    status: Sequence[Status] = (),
+    queue: Queue | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> RunPage:
+    """Runs, newest first, by keyset: no run comes twice or is left out, whatever is submitted meanwhile.
+
+    Args:
+        transaction: To read by.
+        tenant_id: Whose runs.
+        after: `RunPage.next` of the page before; None: the first page.
+        limit: Runs at most.
+        status: Any of these; empty: all.
+        queue: Only this one's; None: all.
+        labels: All of these.
+    """
+    query = SELECT_RUN.where(run.c.tenant_id == tenant_id)
+    if after is not None:
+        edge = run.alias("edge")
+        place = sa.select(edge.c.created_at).where(edge.c.id == after).scalar_subquery()
+        query = query.where(
+            sa.or_(run.c.created_at < place, sa.and_(run.c.created_at == place, run.c.id < after))
+        )
+    if status:
+        query = query.where(run.c.status.in_(status))
+    if queue is not None:
+        query = query.where(run.c.queue == queue)
+    for name, value in (labels or {}).items():
+        query = query.where(run.c.labels[name].as_string() == value)
+    rows = transaction.execute(query.order_by(run.c.created_at.desc(), run.c.id.desc()).limit(limit + 1)).all()
+    more = len(rows) > limit
+    return RunPage(items=tuple(run_row(row) for row in rows[:limit]), next=rows[limit - 1].id if more else None)
+
+
+def run_row(row: Any, position: int | None = None) -> RunRow:
+    """A row of `SELECT_RUN` as everybody outside sees it."""
+    return RunRow(
+        id=row.public_id,
+        status=row.status,
+        ended=row.status in ENDED,
+        origin=row.origin,
+        version=row.version,
+        project=row.project,
+        snippet=row.snippet,
+        entry=row.entry,
+        arguments=tuple(row.arguments),
+        labels=row.labels,
+        queue=row.queue,
+        device_class=row.device_class,
+        priority=row.priority,
+        queue_position=position,
+        attempt=row.attempt,
+        max_attempts=row.max_attempts,
+        isolation=row.isolation,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        cancel_requested_at=row.cancel_requested_at,
+        finished_at=row.finished_at,
+        kept_until=row.kept_until,
+        pinned=row.pinned,
+        outcome=_outcome(row),
+        error=None if row.error is None else RunError(**row.error),
+        limits=row.limits,
+        capture=row.capture,
+        seed=row.seed,
+        record=_record_short(row),
+        findings=_counts(row),
+        custom_id=row.custom_id,
+        rerun_of=row.rerun_of,
+        created_by=row.created_by,
+        min_isolation=row.min_isolation,
+        key=_key(row),
+        tenant_id=row.tenant_id,
+        run_id=row.id,
+    )
+
+
+def _key(row: Any) -> RunKey | None:
+    if row.result_attempt is None:
+        return None
+    return RunKey(part=row.part, run_id=row.id, attempt=row.result_attempt)
+
+
+def _outcome(row: Any) -> Outcome:
+    return Outcome(
+        exit_code=row.exit_code,
+        signal=row.signal,
+        limit=row.limit_hit,
+        wall_seconds=row.wall_seconds,
+        cpu_seconds=row.cpu_seconds,
+        max_rss_bytes=row.max_rss_bytes,
+    )
+
+
+NOT_CAPTURED: Final[Mapping[str, tuple[str, ...]]] = {
+    "state": ("value", "grad_stats", "nodes", "edges", "saved", "retention", "leaf_grads"),
+    "grad": ("value", "grad_stats"),
+}
+"""Facts that a tier leaves out; a reader must never draw them as None or 0."""
+
+
+def _record_short(row: Any) -> RecordShort:
+    return RecordShort(
+        state=row.record_state,
+        attempt=row.result_attempt,
+        live=False,
+        tensors=row.tensors,
+        snapshots=row.snapshots,
+        nodes=row.nodes,
+        backward_calls=row.backward_calls,
+        bytes=row.record_bytes,
+        peak_held_bytes=row.peak_held_bytes,
+        truncated=row.truncated,
+        not_captured=NOT_CAPTURED.get(row.tier, ()),
+        torch=row.torch_version,
+        tier=row.tier,
+    )
+
+
+def _counts(row: Any) -> FindingCounts:
+    return FindingCounts(
+        error=row.errors,
+        warning=row.warnings,
+        note=row.notes,
+        suppressed=row.suppressed,
+        ruleset=row.ruleset,
+        rules_judged=row.rules_judged,
+        rules_not_run=row.rules_not_run,
+    )

@@ -1,0 +1,55 @@
+"""Every table of the database; each table and column carries its comment. Migrations are made from these."""
+
+from store.tables.findings import finding
+from store.tables.graph import backward_call, edge, node, node_pass, retention, saved
+from store.tables.key import KEY
+from store.tables.metadata import METADATA
+from store.tables.program import module, module_call, moment, record, site
+from store.tables.runs import run, run_attempt, run_event, worker_node
+from store.tables.snapshots import snapshot_chunk
+from store.tables.tensors import (
+    binding,
+    inplace_event,
+    leaf_grad,
+    optimizer,
+    optimizer_event,
+    small_value,
+    tensor,
+)
+from store.tables.types import Now, Time
+from store.tables.who import project, snippet, snippet_file, tenant
+
+__all__ = [
+    "KEY",
+    "METADATA",
+    "Now",
+    "Time",
+    "backward_call",
+    "binding",
+    "edge",
+    "finding",
+    "inplace_event",
+    "leaf_grad",
+    "module",
+    "module_call",
+    "moment",
+    "node",
+    "node_pass",
+    "optimizer",
+    "optimizer_event",
+    "project",
+    "record",
+    "retention",
+    "run",
+    "run_attempt",
+    "run_event",
+    "saved",
+    "site",
+    "small_value",
+    "snapshot_chunk",
+    "snippet",
+    "snippet_file",
+    "tenant",
+    "tensor",
+    "worker_node",
+]

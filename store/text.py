@@ -1,0 +1,66 @@
+"""A stranger's text on its way into the database and back: what no database can hold is escaped, and only that.
+
+PostgreSQL stores no NUL, neither in text nor in JSON. U+001A (SUBSTITUTE) is the escape character: NUL becomes
+U+001A "0", U+001A itself U+001A "1". Lone surrogates, which UTF-8 cannot carry, become backslash escapes for good.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+_ESCAPE: Final = "\x1a"
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder()
+
+
+def stored(text: str) -> str:
+    """The text as a column keeps it."""
+    if _ESCAPE in text or "\0" in text:
+        text = text.replace(_ESCAPE, "\x1a1").replace("\0", "\x1a0")
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode()
+    return text
+
+
+def restored(text: str) -> str:
+    """What `stored` was given."""
+    if _ESCAPE not in text:
+        return text
+    return text.replace("\x1a0", "\0").replace("\x1a1", _ESCAPE)
+
+
+def json_text(value: Any) -> str:
+    """JSON for a column: NUL escaped, non-finite numbers as the strings "NaN", "Infinity", "-Infinity"."""
+    try:
+        raw = _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        raw = _ENCODER.encode(_each(value, stored))
+        return raw.decode()
+    if b"\\u0000" in raw or b"\\u001a" in raw or b"null" in raw:
+        raw = _ENCODER.encode(_each(value, stored))
+    return raw.decode()
+
+
+def json_value(text: str | bytes) -> Any:
+    """The value of a JSON column. Non-finite numbers stay strings: whoever wants the number knows where it is."""
+    value = _DECODER.decode(text)
+    escaped = b"\\u001a" in text if isinstance(text, bytes) else "\\u001a" in text
+    return _each(value, restored) if escaped else value
+
+
+def _each(value: Any, change: Any) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {change(str(key)): _each(item, change) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [_each(item, change) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, msgspec.Struct):
+        return _each(msgspec.to_builtins(value), change)
+    return value
