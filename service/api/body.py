@@ -1,0 +1,230 @@
+"""A request's body and parameters, checked to the letter, before a view sees them.
+
+1. A body is what its bytes say: `null` and `0` are not `{}`, a key given twice is refused, not merged.
+2. Every fault is answered at once, each with its pointer or parameter, and never with the value that was sent.
+3. Text that a database or a terminal cannot hold (NUL, lone surrogates) stops here.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+from flask import request
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from service.errors import Place, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pydantic_core import ErrorDetails
+
+MOST_NESTING: Final = 32
+"""Arrays and objects inside each other."""
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+class Strict(BaseModel):
+    """Base of every request schema: unknown fields and wrong types are refused, nothing is converted."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True, populate_by_name=False)
+
+
+def _whole(value: object) -> object:
+    """JSON Schema calls 3.0 an integer, so we do."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Int = Annotated[int, BeforeValidator(_whole)]
+"""An integer of a body; `3.0` is one, `"3"` and `true` are not."""
+
+
+class _Doubled(ValueError):
+    """An object has the same key twice."""
+
+
+def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _Doubled
+    return members
+
+
+def _no_constant(name: str) -> float:
+    message = f"{name} is not JSON"
+    raise ValueError(message)
+
+
+def pointer(parts: Iterable[int | str]) -> str:
+    """RFC 6901, as a URI fragment: `#/files/0/text`."""
+    return "#" + "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def _read_json(raw: bytes) -> Any:
+    """The value of the bytes.
+
+    Raises:
+        Problem: `malformed-request`: not UTF-8, not JSON, a doubled key, or nested too deeply.
+    """
+    if not raw:
+        raise Problem("malformed-request", "The body is empty.")
+    try:
+        return json.loads(raw.decode("utf-8"), object_pairs_hook=_no_doubles, parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise Problem("malformed-request", f"The body is not UTF-8: byte {error.start} fits no character.") from None
+    except json.JSONDecodeError as error:
+        said = f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+        raise Problem("malformed-request", said) from None
+    except _Doubled:
+        raise Problem("malformed-request", "An object in the body has the same key twice.") from None
+    except RecursionError:
+        raise Problem("malformed-request", _TOO_DEEP) from None
+    except ValueError as error:  # NaN and Infinity, and integers of more than 4,300 digits
+        raise Problem("malformed-request", f"The body is not JSON: {str(error)[:100]}.") from None
+
+
+_TOO_DEEP: Final = f"The body is nested more than {MOST_NESTING} deep."
+
+
+def _check_texts(value: Any) -> None:
+    """Refuse depth and unstorable text, wherever it stands; iterative, since the depth is a stranger's."""
+    rest: list[tuple[Any, tuple[int | str, ...]]] = [(value, ())]
+    places: list[Place] = []
+    while rest:
+        part, path = rest.pop()
+        if len(path) > MOST_NESTING:
+            raise Problem("malformed-request", _TOO_DEEP)
+        if isinstance(part, dict):
+            rest.extend((inner, (*path, key)) for key, inner in part.items())
+            texts = list(part)
+        elif isinstance(part, list):
+            rest.extend((inner, (*path, at)) for at, inner in enumerate(part))
+            texts = []
+        else:
+            texts = [part] if isinstance(part, str) else []
+        for text in texts:
+            if fault := _unstorable(text):
+                where = pointer(str(step).encode("ascii", "backslashreplace").decode() for step in path)
+                places.append(Place(pointer=where.replace("\0", "\\x00"), code="unstorable-text", detail=fault))
+    if places:
+        raise Problem("invalid-request", places[0].detail, places=tuple(places[:50]))
+
+
+def _unstorable(text: str) -> str | None:
+    if "\0" in text:
+        return "The text holds a NUL character (U+0000), so it is not program text."
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "The text holds half of a surrogate pair, which is no character."
+    return None
+
+
+_SAID: Final = {"extra_forbidden": "unknown-field", "missing": "missing-field", "model_type": "not-an-object"}
+_WORDS: Final = {
+    "extra_forbidden": "There is no such field.",
+    "missing": "This field is needed.",
+    "model_type": "The body is not a JSON object.",
+}
+
+
+def _code(fault: ErrorDetails) -> str:
+    return _SAID.get(fault["type"], fault["type"].replace("_", "-"))
+
+
+def _detail(fault: ErrorDetails) -> str:
+    return _WORDS.get(fault["type"], fault["msg"].removeprefix("Value error, ") + ".")[:300]
+
+
+def _invalid(error: ValidationError, place: Callable[[ErrorDetails], Place]) -> Problem:
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    places = tuple(place(fault) for fault in faults[:50])
+    first = places[0]
+    where = first.pointer or first.parameter
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    return Problem("invalid-request", f"{where}: {first.detail}{more}", places=places)
+
+
+def _check_content_type() -> None:
+    charset = request.mimetype_params.get("charset", "utf-8").lower()
+    if request.mimetype != "application/json" or charset != "utf-8":
+        raise Problem("unsupported-media-type", f"The body's type is {request.content_type or 'not given'!r:.100}.")
+
+
+def body(model: type[Strict], *, optional: bool = False) -> Callable[[F], F]:
+    """Hand the view its body as `body`, an instance of `model`.
+
+    Args:
+        model: The schema.
+        optional: No body at all counts as `{}`.
+    """
+
+    def decorate(view: F) -> F:
+        @functools.wraps(view)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            raw = request.get_data(cache=False)
+            if not raw and optional:
+                return view(*args, body=model(), **kwargs)
+            _check_content_type()
+            _check_texts(_read_json(raw))
+            try:
+                asked = model.model_validate_json(raw)
+            except ValidationError as error:
+                raise _invalid(
+                    error, lambda f: Place(pointer=pointer(f["loc"]), code=_code(f), detail=_detail(f))
+                ) from None
+            return view(*args, body=asked, **kwargs)
+
+        checked.body_model, checked.body_optional = model, optional  # type: ignore[attr-defined]
+        return checked  # type: ignore[return-value]
+
+    return decorate
+
+
+def query(model: type[Strict]) -> Callable[[F], F]:
+    """Hand the view its query parameters as `query`, an instance of `model`, whose validators take strings."""
+
+    def decorate(view: F) -> F:
+        @functools.wraps(view)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            return view(*args, query=read_query(model), **kwargs)
+
+        checked.query_model = model  # type: ignore[attr-defined]
+        return checked  # type: ignore[return-value]
+
+    return decorate
+
+
+QueryModel = TypeVar("QueryModel", bound=Strict)
+
+
+def read_query(model: type[QueryModel]) -> QueryModel:
+    """The parameters of the current request.
+
+    Raises:
+        Problem: `repeated-parameter`; `invalid-request`, naming each unknown or wrong parameter.
+    """
+    given = request.args.to_dict(flat=False)
+    for name, values in given.items():
+        if len(values) > 1:
+            detail = f"{name[:100]} is given {len(values)} times."
+            raise Problem(
+                "repeated-parameter",
+                detail,
+                places=(Place(parameter=name[:100], code="repeated-parameter", detail=detail),),
+            )
+    _check_texts({name: values[0] for name, values in given.items()})
+    try:
+        return model.model_validate({name: values[0] for name, values in given.items()})
+    except ValidationError as error:
+
+        def place(fault: ErrorDetails) -> Place:
+            name = str(fault["loc"][0])[:100] if fault["loc"] else ""
+            unknown = fault["type"] == "extra_forbidden"
+            detail = "There is no such parameter." if unknown else _detail(fault)
+            return Place(parameter=name, code="unknown-parameter" if unknown else _code(fault), detail=detail)
+
+        raise _invalid(error, place) from None

@@ -1,0 +1,82 @@
+"""The autograd graph: boxes and edges as JSON, or the drawing itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from apiflask import APIBlueprint
+from flask import Response
+from pydantic import Field
+
+from backprobe.show import graph as drawing
+from backprobe.show import svg
+from service.api.asked import Strict, Whole
+from service.api.body import query
+from service.api.reply import cache_headers, json_reply, not_modified
+from service.api.run_json import recorded, run_of
+from service.api.told import GraphTold
+from service.context import context
+from service.errors import Place, Problem
+from service.openapi import Answer, answers
+from store import queries, records
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from store.run import RunRow
+    from store.session import Transaction
+
+blueprint = APIBlueprint("graph", __name__, tag="What the run saw")
+
+MOST_RECORD_BYTES: Final = 16 << 20
+"""Of frames: a larger record is not read whole for one answer."""
+
+
+class GraphQuery(Strict):
+    """Which part of the graph, and as what."""
+
+    call: Annotated[Whole, Field(ge=0, le=2**31 - 1)] | None = Field(
+        default=None, description="Only what this backward call met."
+    )
+    format: Literal["json", "svg"] = "json"
+
+
+@blueprint.get("/v1/runs/<run>/graph")
+@query(GraphQuery)
+@answers(
+    {
+        200: Answer(
+            text="Boxes and edges, or their drawing.",
+            model=GraphTold,
+            media={"image/svg+xml": {"schema": {"type": "string"}}},
+            headers=("ETag",),
+        ),
+        304: Answer(text="Not changed since."),
+    },
+    problems=("record-expired", "too-much-asked"),
+    headers=("If-None-Match",),
+)
+def get_graph(run: str, query: GraphQuery) -> Response:
+    """The autograd graph of a run: leaves, also those that need no grad, non-leaves, nodes, held and freed parts."""
+    with context().database.read() as transaction:
+        row = recorded(run_of(transaction, run))
+        if same := not_modified(row):
+            return same
+        record = _record(transaction, row)
+    if record is None:
+        return json_reply({"boxes": [], "edges": [], "hidden": {}}, headers=cache_headers(row))
+    if query.call is not None and all(call.call != query.call for call in record.backward_calls):
+        detail = f"There is no backward call {query.call}; there are {len(record.backward_calls)}."
+        raise Problem("not-found", detail, places=(Place(parameter="call", code="not-found", detail=detail),))
+    found = drawing.graph_of(record, call=query.call)
+    if query.format == "svg":
+        return Response(svg.render(found), 200, cache_headers(row), mimetype="image/svg+xml")
+    return json_reply(queries.as_json(found), headers=cache_headers(row))
+
+
+def _record(transaction: Transaction, run: RunRow) -> Record | None:
+    if run.key is None:
+        return None
+    if run.record.bytes > MOST_RECORD_BYTES:
+        detail = f"The record has {run.record.nodes:,} nodes in {run.record.bytes:,} bytes."
+        raise Problem("too-much-asked", detail)
+    return records.load(transaction, run.key)

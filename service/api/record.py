@@ -1,0 +1,184 @@
+"""What the run saw: its tensors, their snapshots, and the backward calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from apiflask import APIBlueprint
+from flask import Response
+from pydantic import Field
+
+from service.api.asked import Flag, Page, Split, Strict, Whole
+from service.api.body import query
+from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
+from service.api.run_json import recorded, run_of
+from service.api.told import BackwardCallList, SnapshotList, TensorFull, TensorList
+from service.context import context
+from service.errors import Problem
+from service.openapi import Answer, answers
+from store import queries
+
+if TYPE_CHECKING:
+    from store.run import RunRow
+    from store.session import Transaction
+
+blueprint = APIBlueprint("record", __name__, tag="What the run saw")
+
+_SAME = Answer(text="Not changed since.")
+_ANY_OF = "Any of these, joined by commas."
+
+Moment = Annotated[Whole, Field(ge=0, le=2**31 - 1)]
+Kind = Literal["after-statement", "before-backward", "after-backward", "optimizer-step", "end"]
+Kinds = Annotated[list[Kind], Split, Field(min_length=1, max_length=5)]
+
+
+class TensorsQuery(Page):
+    """Which tensors, by their last state."""
+
+    is_leaf: Flag | None = None
+    requires_grad: Flag | None = None
+    retains_grad: Flag | None = None
+    grad: Annotated[list[Literal["none", "present", "not-read"]], Split, Field(min_length=1, max_length=3)] | None = (
+        Field(default=None, description=_ANY_OF)
+    )
+    why: (
+        Annotated[list[Annotated[str, Field(pattern="^[a-z-]{1,40}$")]], Split, Field(min_length=1, max_length=20)]
+        | None
+    ) = Field(default=None, description=f"Verdicts of why_none. {_ANY_OF}")
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        default=None, description="Glob over every name that the tensor had: `h.*.weight`."
+    )
+    line: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = Field(default=None, description="First seen there.")
+    path: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+
+class SnapshotsQuery(Page):
+    """Which snapshots."""
+
+    kind: Kinds | None = Field(default=None, description=f"Kinds of moments. {_ANY_OF}")
+
+
+class TensorSnapshotsQuery(SnapshotsQuery):
+    """Which snapshots of one tensor."""
+
+    from_moment: Moment | None = Field(default=None, alias="from", description="First moment.")
+    to_moment: Moment | None = Field(default=None, alias="to", description="Last moment.")
+
+
+class NoQuery(Strict):
+    """No parameters."""
+
+
+def _wanted(query: Page, *names: str) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(query, name)) is not None}
+
+
+@blueprint.get("/v1/runs/<run>/tensors")
+@query(TensorsQuery)
+@answers(
+    {200: Answer(text="A page of tensors.", model=TensorList, headers=("Link", "ETag")), 304: _SAME},
+    problems=("record-expired",),
+    headers=("If-None-Match",),
+)
+def list_tensors(run: str, query: TensorsQuery) -> Response:
+    """The tensors of a run with their last state, by number."""
+    with context().database.read() as transaction:
+        row = recorded(run_of(transaction, run))
+        after = after_of(f"{row.id} tensors", query)
+        if same := not_modified(row):
+            return same
+        asked = _wanted(query, "is_leaf", "requires_grad", "retains_grad", "grad", "why", "name", "line", "path")
+        page = queries.tensors(transaction, row, after=after[0] if after else None, limit=query.limit, **asked)
+    following = None if page.next is None else [page.next]
+    return page_reply(f"{row.id} tensors", query, queries.as_json(page.items), following, cache_headers(row))
+
+
+def _full(transaction: Transaction, run: RunRow, no: int) -> queries.TensorFull:
+    full = queries.tensor(transaction, run, no) if no < 2**31 else None
+    if full is None:
+        raise Problem("not-found", f"Run {run.id} has no tensor {no}; it has {run.record.tensors} of them.")
+    return full
+
+
+@blueprint.get("/v1/runs/<run>/tensors/<int:no>")
+@query(NoQuery)
+@answers(
+    {200: Answer(text="The tensor.", model=TensorFull, headers=("ETag",)), 304: _SAME},
+    problems=("record-expired",),
+    headers=("If-None-Match",),
+)
+def get_tensor(run: str, no: int, query: NoQuery) -> Response:  # noqa: ARG001 - `query` was checked, and says nothing
+    """One tensor in full: names, snapshots, in-place changes, who saved it, its elements if it is small."""
+    with context().database.read() as transaction:
+        row = recorded(run_of(transaction, run))
+        if same := not_modified(row):
+            return same
+        full = _full(transaction, row, no)
+    return json_reply(queries.as_json(full), headers=cache_headers(row))
+
+
+@blueprint.get("/v1/runs/<run>/tensors/<int:no>/snapshots")
+@query(TensorSnapshotsQuery)
+@answers(
+    {200: Answer(text="A page of snapshots.", model=SnapshotList, headers=("Link", "ETag")), 304: _SAME},
+    problems=("record-expired",),
+    headers=("If-None-Match",),
+)
+def list_tensor_snapshots(run: str, no: int, query: TensorSnapshotsQuery) -> Response:
+    """The snapshots of one tensor, by moment."""
+    with context().database.read() as transaction:
+        row = recorded(run_of(transaction, run))
+        listing = f"{row.id} tensor {no} snapshots"
+        after = after_of(listing, query)
+        if same := not_modified(row):
+            return same
+        asked = _wanted(query, "kind", "from_moment", "to_moment")
+        found = queries.tensor_snapshots(
+            transaction, row, no, after=after[0] if after else None, limit=query.limit + 1, **asked
+        )
+        if not found:
+            _full(transaction, row, no)
+    shown = found[: query.limit]
+    following = [shown[-1].moment] if len(found) > query.limit else None
+    return page_reply(listing, query, queries.as_json(shown), following, cache_headers(row))
+
+
+@blueprint.get("/v1/runs/<run>/snapshots")
+@query(SnapshotsQuery)
+@answers(
+    {200: Answer(text="A page of snapshots.", model=SnapshotList, headers=("Link", "ETag")), 304: _SAME},
+    problems=("record-expired",),
+    headers=("If-None-Match",),
+)
+def list_snapshots(run: str, query: SnapshotsQuery) -> Response:
+    """The snapshots of all tensors, by tensor and moment."""
+    with context().database.read() as transaction:
+        row = recorded(run_of(transaction, run))
+        listing = f"{row.id} snapshots"
+        after = after_of(listing, query)
+        if same := not_modified(row):
+            return same
+        key = (after[0], after[1]) if after else None
+        page = queries.snapshots(transaction, row, kind=query.kind or (), after=key, limit=query.limit)
+    return page_reply(listing, query, queries.as_json(page.items), page.next, cache_headers(row))
+
+
+@blueprint.get("/v1/runs/<run>/backward-calls")
+@query(Page)
+@answers(
+    {200: Answer(text="A page of backward calls.", model=BackwardCallList, headers=("Link", "ETag")), 304: _SAME},
+    problems=("record-expired",),
+    headers=("If-None-Match",),
+)
+def list_backward_calls(run: str, query: Page) -> Response:
+    """The backward calls: flags as given and as they took effect, what each ran, freed and left held."""
+    with context().database.read() as transaction:
+        row = recorded(run_of(transaction, run))
+        listing = f"{row.id} backward calls"
+        after = after_of(listing, query)
+        if same := not_modified(row):
+            return same
+        found = queries.backward_calls(transaction, row, after=after[0] if after else None, limit=query.limit + 1)
+    shown = found[: query.limit]
+    following = [shown[-1].call] if len(found) > query.limit else None
+    return page_reply(listing, query, queries.as_json(shown), following, cache_headers(row))

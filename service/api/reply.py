@@ -1,0 +1,82 @@
+"""Answers: JSON bytes, pages with their cursor, ETags and 304."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+import msgspec
+from flask import Response, request
+
+from backprobe import __version__
+from service.context import context
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from service.api.asked import Page
+    from store.run import RunRow
+
+_REVISION: Final = hashlib.sha256(__version__.encode()).hexdigest()[:6]
+"""Part of every ETag: another version may show the same state in another way."""
+
+_encoder = msgspec.json.Encoder()
+
+
+def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer; `value` is plain (`queries.as_json`), bytes are made once."""
+    return Response(_encoder.encode(value), status, dict(headers or {}), mimetype="application/json")
+
+
+def etag_of(run: RunRow) -> str:
+    """The ETag of everything below a run, quotes included; it changes whenever a reader could see a difference."""
+    place = "" if run.queue_position is None else f"-q{run.queue_position}"
+    return f'"{run.version}{place}-{_REVISION}"'
+
+
+def not_modified(run: RunRow) -> Response | None:
+    """304 if the client has this very state already; the record is not touched for it."""
+    if request.if_none_match.contains_weak(etag_of(run).strip('"')):
+        return Response(status=304, headers=cache_headers(run))
+    return None
+
+
+def cache_headers(run: RunRow) -> dict[str, str]:
+    """ETag, and how long the answer holds: the record of an ended run is kept by clients, and asked for again daily."""
+    below = request.path.count("/") > 3
+    lasting = run.ended and below
+    return {"ETag": etag_of(run), "Cache-Control": "private, max-age=86400" if lasting else "no-cache"}
+
+
+def page_reply(
+    listing: str,
+    query: Page,
+    items: Sequence[Any],
+    after: Sequence[int | str | None] | None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A page of a list: items, the signed cursor of the next page, and the same as a Link header.
+
+    Args:
+        listing: What the list is of; a cursor of another one is refused.
+        query: The parameters, which the cursor is bound to.
+        items: Plain values.
+        after: Key of the last item; None: this was the last page.
+    """
+    sent = dict(headers or {})
+    cursor = None
+    if after is not None:
+        cursor = context().cursors.sign(listing, query.filters(), after)
+        again = {name: value for name, value in request.args.items() if name != "cursor"}
+        sent["Link"] = f'<{request.path}?{urlencode({**again, "cursor": cursor})}>; rel="next"'
+    return json_reply({"items": items, "next_cursor": cursor}, headers=sent)
+
+
+def after_of(listing: str, query: Page) -> list[Any] | None:
+    """The key that the cursor of this request carries; None: the first page.
+
+    Raises:
+        Problem: `bad-cursor`.
+    """
+    return None if query.cursor is None else context().cursors.read(listing, query.filters(), query.cursor)

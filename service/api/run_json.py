@@ -1,0 +1,73 @@
+"""One run as JSON, and the ways to it: by its id, or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from service.context import context
+from service.errors import Problem
+from store import findings, queries, runs
+from store.ids import is_id
+
+if TYPE_CHECKING:
+    from store.run import RunRow
+    from store.session import Transaction
+
+_NOT_SHOWN: Final = ("key", "tenant_id", "run_id")
+MOST_INCLUDED: Final = 100
+
+
+def run_of(transaction: Transaction, public_id: str) -> RunRow:
+    """The run of that id.
+
+    Raises:
+        Problem: `not-found`, with the same text whether the id is unknown or of another tenant.
+    """
+    run = runs.get(transaction, public_id) if is_id("run", public_id) else None
+    if run is None:
+        raise Problem("not-found", f"There is no run {public_id[:40]}.")
+    return run
+
+
+def recorded(run: RunRow) -> RunRow:
+    """The same run, if its record may still be read.
+
+    Raises:
+        Problem: `record-expired`.
+    """
+    if run.record.state == "expired":
+        raise Problem("record-expired", f"The record of {run.id} was kept until {run.kept_until}.")
+    return run
+
+
+def run_json(run: RunRow, included: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A run as `RunTold` describes it."""
+    told = queries.as_json(run)
+    for name in _NOT_SHOWN:
+        del told[name]
+    base = f"/v1/runs/{run.id}"
+    below = ("tensors", "snapshots", "backward_calls", "graph", "findings", "source", "output", "cancel")
+    links = {name: f"{base}/{name.replace('_', '-')}" for name in below}
+    return {
+        **told,
+        "audit": None,
+        "links": {"self": base, **links, "page": f"/runs/{run.id}"},
+        "included": included,
+    }
+
+
+def included_json(transaction: Transaction, run: RunRow, names: list[str]) -> dict[str, Any] | None:
+    """What `include=` asks for: the first page of each list, with the cursor of its second."""
+    if not names:
+        return None
+    told: dict[str, Any] = {"findings": None, "tensors": None}
+    cursors = context().cursors
+    if "findings" in names:
+        found = findings.page(transaction, run, limit=MOST_INCLUDED)
+        cursor = None if found.next is None else cursors.sign(f"{run.id} findings", {}, [found.next])
+        told["findings"] = {"items": [row.json() for row in found.items], "next_cursor": cursor}
+    if "tensors" in names:
+        seen = queries.tensors(transaction, run, limit=MOST_INCLUDED)
+        cursor = None if seen.next is None else cursors.sign(f"{run.id} tensors", {}, [seen.next])
+        told["tensors"] = {"items": queries.as_json(seen.items), "next_cursor": cursor}
+    return told

@@ -1,0 +1,232 @@
+"""What the API tells: the shapes of its answers, for the document and for the tests that hold real answers against it.
+
+Answers are made of the store's own values (`store.queries`), so their shapes are read off those classes; here stand the
+shapes that the web process adds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from store.queries import BackwardCallRow, SnapshotRow, SourceLine, Streams, TensorFull, TensorRow
+from store.run import FindingCounts, Level, Origin, Outcome, Queue, RecordShort, RunError, Status
+
+T = TypeVar("T")
+
+__all__ = ["BackwardCallRow", "SnapshotRow", "Streams", "TensorFull", "TensorRow"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemPlace:
+    """One thing that is wrong, and where: in the body (`pointer`), a `parameter` or a `header`."""
+
+    code: str
+    detail: str
+    pointer: str = ""
+    parameter: str = ""
+    header: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemTold:
+    """An error, as RFC 9457 has it."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    hint: str
+    instance: str
+    request_id: str
+    errors: list[ProblemPlace]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLinks:
+    """Addresses of what belongs to a run."""
+
+    self: str
+    tensors: str
+    snapshots: str
+    backward_calls: str
+    graph: str
+    findings: str
+    source: str
+    output: str
+    cancel: str
+    page: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Region:
+    """A part of a file: 1-based, columns in Unicode code points, `end_col` exclusive."""
+
+    start_line: int
+    start_col: int
+    end_line: int
+    end_col: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Location:
+    """A region of one of the program's files, and the text of the line that it starts on."""
+
+    path: str
+    region: Region
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingRule:
+    """Which rule said it."""
+
+    code: str
+    name: str
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingTold:
+    """A rule's verdict at a source line, `backprobe.finding/1`. Clients render it, they never make one."""
+
+    schema: Literal["backprobe.finding/1"]
+    id: str
+    run: str
+    ruleset: str
+    fingerprint: str
+    group: dict[str, Any] | None
+    rule: FindingRule
+    level: Literal["error", "warning", "note"]
+    confidence: Literal["proven", "likely", "heuristic"]
+    message: str
+    location: Location
+    related: list[dict[str, Any]]
+    stacks: list[dict[str, Any]]
+    evidence: dict[str, Any]
+    fixes: list[dict[str, Any]]
+    consequences: list[dict[str, Any]]
+    occurrences: dict[str, int]
+    suppressed: dict[str, Any] | None
+    gone: dict[str, Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing(Generic[T]):
+    """A page of a list; `next_cursor` leads to the next one, and is null at the end."""
+
+    items: list[T]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorList(Listing[TensorRow]):
+    """Tensors, by number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotList(Listing[SnapshotRow]):
+    """Snapshots, by tensor and moment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackwardCallList(Listing[BackwardCallRow]):
+    """Backward calls, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingList(Listing[FindingTold]):
+    """Findings, worst first, then in order of the source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Included:
+    """What `include=` asked for, at most 100 of each; null: not asked for."""
+
+    findings: FindingList | None
+    tensors: TensorList | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTold:
+    """One run: what was asked, where it stands, how it ended.
+
+    Attributes:
+        ended: Its status never changes again.
+        isolation: What it really ran under, with the level demanded; null until it has run.
+        included: Null unless `include=` was given.
+    """
+
+    id: str
+    status: Status
+    ended: bool
+    origin: Origin
+    version: int
+    project: str
+    snippet: str | None
+    entry: str | None
+    arguments: list[str]
+    labels: dict[str, str]
+    queue: Queue
+    device_class: str | None
+    priority: int
+    queue_position: int | None
+    attempt: int
+    max_attempts: int
+    min_isolation: Level
+    isolation: dict[str, Any] | None
+    created_at: str
+    started_at: str | None
+    cancel_requested_at: str | None
+    finished_at: str | None
+    kept_until: str
+    pinned: bool
+    outcome: Outcome
+    error: RunError | None
+    limits: dict[str, int]
+    capture: dict[str, Any]
+    seed: int | None
+    record: RecordShort
+    findings: FindingCounts
+    audit: str | None
+    custom_id: str | None
+    rerun_of: str | None
+    created_by: str
+    links: RunLinks
+    included: Included | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunList(Listing[RunTold]):
+    """Runs, newest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceTold:
+    """Lines of one file and what happened on them. `line_count`: of the whole file; `files`: of the snippet."""
+
+    path: str
+    files: list[str]
+    line_count: int
+    lines: list[SourceLine]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """The process lives."""
+
+    status: Literal["ok"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readiness:
+    """Whether runs can be taken. Workers and broker are reported, not required: a run waits for them, safely."""
+
+    status: Literal["ready", "not-ready"]
+    database: Literal["ok", "unavailable"]
+    schema: Literal["at-head", "behind", "unknown"]
+    home: Literal["writable", "not-writable"]
+    workers: dict[str, int]
+    wakeups_failed: int

@@ -1,0 +1,64 @@
+"""The Flask application: settings in, a WSGI callable out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiflask import APIFlask
+
+from backprobe import __version__
+from service import errors, guard, openapi
+from service.api import findings, graph, health, record, runs, source, submit
+from service.context import EXTENSION, Context
+from service.cursors import Cursors
+from service.dashboard import pages
+from service.queue import Wakeups
+from service.waiting import Waiters
+from store.session import Database
+from store.wait import Hub
+
+if TYPE_CHECKING:
+    from service.settings import Settings
+
+MOST_BODY_BYTES: Final = 2 << 20
+"""Of a request's body (api.md, 2)."""
+
+
+def create_app(settings: Settings) -> APIFlask:
+    """The application. It connects when first asked, and never migrates."""
+    app = APIFlask(
+        __name__,
+        title="Backprobe",
+        version=__version__,
+        docs_path=None,
+        static_folder="dashboard/static",
+        static_url_path="/static",
+        template_folder="dashboard/templates",
+    )
+    app.config.update(
+        OPENAPI_VERSION="3.1.0",
+        AUTO_SERVERS=False,
+        AUTO_404_RESPONSE=False,
+        AUTO_VALIDATION_ERROR_RESPONSE=False,
+        MAX_CONTENT_LENGTH=MOST_BODY_BYTES,
+        SEND_FILE_MAX_AGE_DEFAULT=3600,
+        JSON_SORT_KEYS=False,
+    )
+    app.url_map.strict_slashes = True
+    database = Database(settings.store.database_url, durable=True)
+    hub = Hub(database)
+    app.extensions[EXTENSION] = Context(
+        settings=settings,
+        database=database,
+        hub=hub,
+        waiters=Waiters(hub, threads=settings.threads),
+        wakeups=Wakeups(settings.store),
+        cursors=Cursors(settings.secret),
+    )
+    errors.register(app)
+    guard.register(app, settings)
+    openapi.register(app)
+    for part in (submit, runs, record, graph, findings, source, health):
+        app.register_blueprint(part.blueprint)
+    app.register_blueprint(pages.blueprint)
+    return app

@@ -1,0 +1,160 @@
+"""The child processes of `serve`: worker and reaper, started again when they die or fall silent.
+
+1. Every child is started by the one thread of this module: PDEATHSIG follows the thread that forked, not the process,
+   so that thread lives until the end.
+2. Nothing outlives us: a child gets SIGTERM when that thread dies, and besides watches its parent's pid.
+3. A child that dies at once is started again later and later, up to 30 s; one that ran a minute starts again at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+log = logging.getLogger("backprobe.service")
+
+DRAIN_SECONDS: Final = 35.0
+"""How long children may take to end after SIGTERM: a worker gives the run in hand 30 s (queue-and-store.md, 3.7)."""
+
+LONGEST_PAUSE: Final = 30.0
+_LOOK_SECONDS: Final = 0.25
+_STEADY_SECONDS: Final = 60.0
+_PR_SET_PDEATHSIG: Final = 1
+_libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork
+
+
+def _die_with_parent() -> None:
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Child:
+    name: str
+    arguments: Sequence[str]
+    log_file: Path
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    start_at: float = 0.0
+    pause: float = field(default=0.5)
+
+
+class Children:
+    """Starts the children, keeps them alive, ends them.
+
+    Args:
+        commands: By name: arguments after `python -m backprobe`.
+        environ: Of every child; BACKPROBE_PARENT_PID is added.
+        logs: Folder in which each child has its log.
+        silent: Says which children to start anew although they live (a worker that stopped beating); asked every 5 s.
+    """
+
+    def __init__(
+        self,
+        commands: Mapping[str, Sequence[str]],
+        environ: Mapping[str, str],
+        logs: Path,
+        *,
+        silent: Callable[[Mapping[str, int]], set[str]] = lambda _pids: set(),
+    ) -> None:
+        self._children = [
+            _Child(name=name, arguments=arguments, log_file=logs / f"{name}.log")
+            for name, arguments in commands.items()
+        ]
+        self._environ = {**environ, "BACKPROBE_PARENT_PID": str(os.getpid())}
+        self._silent = silent
+        self._stop = threading.Event()
+        self._kill = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="children", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread that starts the children."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask every child to end; `wait` until they have."""
+        self._stop.set()
+
+    def kill(self) -> None:
+        """End every child now."""
+        self._kill.set()
+        self._stop.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether all children have ended."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def pids(self) -> dict[str, int]:
+        """Pids of the children that live, by name."""
+        return {
+            child.name: child.process.pid
+            for child in self._children
+            if child.process is not None and child.process.poll() is None
+        }
+
+    def _run(self) -> None:
+        next_beat = time.monotonic() + 5
+        while not self._stop.is_set():
+            for child in self._children:
+                self._keep(child)
+            if time.monotonic() > next_beat:
+                self._end_silent()
+                next_beat = time.monotonic() + 5
+            self._stop.wait(_LOOK_SECONDS)
+        self._end_all()
+
+    def _keep(self, child: _Child) -> None:
+        now = time.monotonic()
+        if child.process is not None:
+            if (code := child.process.poll()) is None:
+                return
+            steady = now - child.started > _STEADY_SECONDS
+            child.pause = 0.5 if steady else min(LONGEST_PAUSE, child.pause * 2)
+            child.start_at = now + (0 if steady else child.pause)
+            log.warning("%s ended with %s; it starts again in %.1f s", child.name, code, child.start_at - now)
+            child.process = None
+        if now >= child.start_at and not self._stop.is_set():
+            child.process, child.started = self._spawn(child), now
+
+    def _spawn(self, child: _Child) -> subprocess.Popen[bytes]:
+        with child.log_file.open("ab") as written:
+            return subprocess.Popen(
+                [sys.executable, "-m", "backprobe", *child.arguments],
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                stdout=written,
+                stderr=subprocess.STDOUT,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 - one prctl, through a library loaded before the fork
+                process_group=0,  # Ctrl-C in the terminal reaches `serve` only, which then drains
+            )
+
+    def _end_silent(self) -> None:
+        for name in self._silent(self.pids()):
+            for child in self._children:
+                if child.name == name and child.process is not None:
+                    log.warning("%s has been silent; it is started anew", name)
+                    child.process.kill()
+
+    def _end_all(self) -> None:
+        deadline = time.monotonic() + DRAIN_SECONDS
+        alive = [child.process for child in self._children if child.process is not None]
+        for process in alive:
+            process.terminate()
+        while alive and not self._kill.is_set() and time.monotonic() < deadline:
+            alive = [process for process in alive if process.poll() is None]
+            self._kill.wait(0.05)
+        for process in alive:
+            process.kill()
+            process.wait()

@@ -1,0 +1,41 @@
+"""What every view of one application shares: the database, the hub of waiters, the wake-ups, the cursors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from flask import current_app
+
+if TYPE_CHECKING:
+    from service.cursors import Cursors
+    from service.queue import Wakeups
+    from service.settings import Settings
+    from service.waiting import Waiters
+    from store.session import Database
+    from store.wait import Hub
+
+EXTENSION: Final = "backprobe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """One per application, made by `create_app`."""
+
+    settings: Settings
+    database: Database
+    waiters: Waiters
+    wakeups: Wakeups
+    cursors: Cursors
+    hub: Hub
+
+    def close(self) -> None:
+        """Stop listening and close the database's connections; waiters return."""
+        self.hub.close()
+        self.database.close()
+
+
+def context() -> Context:
+    """The context of the application that answers this request."""
+    found: Context = current_app.extensions[EXTENSION]
+    return found

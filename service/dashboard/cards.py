@@ -1,0 +1,160 @@
+"""Findings as cards: the line and its evidence first, then why, then the fix as a diff."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from backprobe.show.plain import cut, plain
+from service.dashboard.words import name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from backprobe.rules.finding import Edit, Finding, Fix, Location
+    from store.findings import FindingRow
+
+Lines = "Callable[[str], Sequence[str] | None]"
+"""The lines of a file of the snippet, by its path; None: no such file."""
+
+_LONGEST_VALUE: Final = 300
+_MOST_DIFF: Final = 60
+_MOST_TOUCHED: Final = 4000
+"""Lines of a file beyond which a fix is told, not drawn: a diff is quadratic at worst."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A line of the program, cut in three so that the middle can be marked."""
+
+    path: str
+    line: int
+    before: str
+    marked: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Another place of the story."""
+
+    message: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixShown:
+    """A fix: its title, whether it may be applied unseen, and its diff as (added or removed, text)."""
+
+    title: str
+    safety: str
+    diff: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One finding."""
+
+    id: str
+    code: str
+    rule: str
+    url: str
+    level: str
+    confidence: str
+    place: Place
+    why: tuple[str, ...]
+    evidence: tuple[tuple[str, str], ...]
+    related: tuple[Step, ...]
+    fixes: tuple[FixShown, ...]
+    consequences: tuple[str, ...]
+    times: int
+    suppressed: bool
+
+
+def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None]) -> Card:
+    """A finding, ready to be drawn; every text in it is a stranger's and made visible here, escaped by the template."""
+    finding: Finding = row.finding
+    return Card(
+        id=row.id,
+        code=name(finding.rule.code),
+        rule=name(finding.rule.name),
+        url=f"/rules/{finding.rule.code}",
+        level=finding.level,
+        confidence=finding.confidence,
+        place=_place(finding.location),
+        why=tuple(plain(line) for line in finding.message.split("\n") if line.strip()),
+        evidence=tuple(
+            (name(key), cut(plain(_value(value)), _LONGEST_VALUE)) for key, value in finding.evidence.items()
+        ),
+        related=tuple(
+            Step(message=plain(step.message), path=name(step.location.path), line=step.location.region.start_line)
+            for step in finding.related
+        ),
+        fixes=tuple(_fix(fix, lines) for fix in finding.fixes),
+        consequences=tuple(f"{name(c.rule)}, line {c.location.region.start_line}" for c in finding.consequences),
+        times=finding.occurrences.count,
+        suppressed=finding.suppressed is not None,
+    )
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def _place(location: Location) -> Place:
+    region, text = location.region, location.text
+    start = min(len(text), region.start_col - 1)
+    end = region.end_col - 1 if region.end_line == region.start_line else len(text)
+    end = max(start, min(len(text), end))
+    return Place(
+        path=name(location.path),
+        line=region.start_line,
+        before=cut(plain(text[:start], tab="\t"), 400),
+        marked=cut(plain(text[start:end], tab="\t"), 400),
+        after=cut(plain(text[end:], tab="\t"), 400),
+    )
+
+
+def _fix(fix: Fix, lines: Callable[[str], Sequence[str] | None]) -> FixShown:
+    shown: list[tuple[str, str]] = []
+    for path in dict.fromkeys(edit.path for edit in fix.edits):
+        before = lines(path)
+        if before is None or len(before) > _MOST_TOUCHED:
+            continue
+        after = _edited(before, [edit for edit in fix.edits if edit.path == path])
+        shown += _diff(before, after)
+    return FixShown(title=plain(fix.title), safety=fix.safety, diff=tuple(shown[:_MOST_DIFF]))
+
+
+def _diff(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
+    kinds = {"-": "removed", "+": "added"}
+    matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
+    found: list[tuple[str, str]] = []
+    for tag, a_from, a_to, b_from, b_to in matcher.get_opcodes():
+        if tag != "equal":
+            found += [(kinds["-"], cut(plain(line, tab="\t"), 400)) for line in before[a_from:a_to]]
+            found += [(kinds["+"], cut(plain(line, tab="\t"), 400)) for line in after[b_from:b_to]]
+    return found
+
+
+def _edited(lines: Sequence[str], edits: Sequence[Edit]) -> list[str]:
+    """The lines with the edits made, last one first so that the others' places stay right."""
+    text = [f"{line}\n" for line in lines]
+    starts = [0]
+    for line in text:
+        starts.append(starts[-1] + len(line))
+    whole = "".join(text)
+
+    def at(line: int, col: int) -> int:
+        row = min(max(line, 1), len(starts)) - 1
+        return min(starts[row] + col - 1, len(whole))
+
+    for edit in sorted(edits, key=lambda e: (e.region.start_line, e.region.start_col), reverse=True):
+        start = at(edit.region.start_line, edit.region.start_col)
+        end = max(start, at(edit.region.end_line, edit.region.end_col))
+        whole = whole[:start] + edit.text + whole[end:]
+    return whole.split("\n")[:-1] if whole.endswith("\n") else whole.split("\n")

@@ -1,0 +1,138 @@
+"""Everything that the page of one run shows, read in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from markupsafe import Markup
+
+from backprobe.show import graph as drawing
+from backprobe.show import svg
+from backprobe.show.tensors import tensor_rows
+from service.dashboard.cards import Card, card
+from service.dashboard.lines import Listing, listing
+from service.dashboard.tables import Row, rows
+from service.dashboard.words import Said, said
+from store import findings, queries, records, workers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from backprobe.record import Record
+    from store.queries import BackwardCallRow, Streams
+    from store.run import RunRow
+    from store.session import Transaction
+
+MOST_CARDS: Final = 50
+MOST_CALLS: Final = 100
+TENSORS_PER_PAGE: Final = 100
+MOST_RECORD_BYTES: Final = 4 << 20
+"""Of frames; a larger record is not read whole for a page: then no graph and no elements, and the page says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphShown:
+    """The drawing, or why there is none; `said` under a drawing: what is left out of it."""
+
+    svg: Markup | None
+    said: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPage:
+    """The page of one run."""
+
+    run: RunRow
+    said: Said
+    cards: tuple[Card, ...]
+    more_findings: bool
+    source: Listing | None
+    graph: GraphShown
+    rows: tuple[Row, ...]
+    next_tensors: int | None
+    calls: tuple[BackwardCallRow, ...]
+    streams: Streams | None
+
+
+def run_page(transaction: Transaction, run: RunRow, *, file: str | None, first: int, after: int | None) -> RunPage:
+    """Read the page of a run.
+
+    Args:
+        transaction: One reading step.
+        run: The run.
+        file: Of its snippet; None: the entry.
+        first: The first line of it to show.
+        after: The tensor behind which the table begins.
+    """
+    record = _record(transaction, run)
+    found = findings.page(transaction, run, limit=MOST_CARDS)
+    text = _Texts(transaction, run)
+    cards = tuple(card(row, text.lines) for row in found.items)
+    calls = queries.backward_calls(transaction, run, limit=MOST_CALLS)
+    file_shown = text.file(file)
+    tensors = queries.tensors(transaction, run, after=after, limit=TENSORS_PER_PAGE)
+    recorded = {row.tensor: row for row in tensor_rows(record)} if record is not None else {}
+    live = workers.offered(transaction, run.queue).workers if run.status == "queued" else 0
+    return RunPage(
+        run=run,
+        said=said(run, live),
+        cards=cards,
+        more_findings=found.next is not None,
+        source=None
+        if file_shown is None
+        else listing(file_shown, first, {c.id: c for c in cards}, {call.call: call for call in calls}),
+        graph=_graph(run, record),
+        rows=rows(tensors.items, recorded),
+        next_tensors=tensors.next,
+        calls=calls,
+        streams=queries.streams(transaction, run) if run.key is not None else None,
+    )
+
+
+def _record(transaction: Transaction, run: RunRow) -> Record | None:
+    """The record, if there is one and it is small enough to be read for a page."""
+    if run.key is None or run.record.state == "expired" or run.record.bytes > MOST_RECORD_BYTES:
+        return None
+    return records.load(transaction, run.key)
+
+
+class _Texts:
+    """The files of a run's snippet, each read once."""
+
+    def __init__(self, transaction: Transaction, run: RunRow) -> None:
+        self._transaction, self._run = transaction, run
+        self._files: dict[str | None, queries.SourceFile | None] = {}
+
+    def file(self, path: str | None) -> queries.SourceFile | None:
+        """A file with its lines; None: no such file, or none at all."""
+        if path not in self._files:
+            found = queries.source(self._transaction, self._run, path=path) if self._run.snippet else None
+            self._files[path] = found
+            if found is not None:
+                self._files[found.path] = found
+        return self._files[path]
+
+    def lines(self, path: str) -> Sequence[str] | None:
+        """Its lines as text."""
+        found = self.file(path)
+        return None if found is None else [line.text for line in found.lines]
+
+
+def _graph(run: RunRow, record: Record | None) -> GraphShown:
+    if run.key is None:
+        waiting = "There is no record of this run." if run.ended else "Shown when the run has ended."
+        return GraphShown(svg=None, said=waiting)
+    if record is None:
+        return GraphShown(svg=None, said=f"The record has {run.record.nodes:,} nodes: too many to draw here.")
+    found = drawing.graph_of(record)
+    if not found.boxes:
+        return GraphShown(svg=None, said="No graph was built: nothing that requires grad was computed.")
+    # Every text in it was escaped by the renderer, which has its own tests with hostile names.
+    drawn = Markup(svg.render(found))  # noqa: S704 - one of the two places that dashboard.md, 8 allows
+    hidden = _hidden(found.hidden)
+    return GraphShown(svg=drawn, said=f"Left out: {hidden}." if hidden else "")
+
+
+def _hidden(hidden: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in hidden.items() if count)

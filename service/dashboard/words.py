@@ -1,0 +1,202 @@
+"""What the pages say: a status in words, numbers for people, a stranger's text made visible."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from backprobe.show.amounts import counted, shaped, sized
+from backprobe.show.plain import cut, plain
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from store.run import RunRow
+
+LONGEST_NAME: Final = 200
+"""Characters of a name on a page; names are a stranger's."""
+
+STATUSES: Final = ("queued", "running", "succeeded", "failed", "exceeded", "canceled", "lost")
+
+WHOSE: Final = {
+    "failed": "their program",
+    "exceeded": "a limit",
+    "canceled": "as asked",
+    "lost": "our fault",
+}
+"""Beside the status: "their program failed" and "we failed" are never the same words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One sentence about a run's state, and the next step; `tone` colours it: "", "warn" or "bad"."""
+
+    text: str
+    next_step: str = ""
+    tone: str = ""
+
+
+def name(text: str | None) -> str:
+    """A stranger's name, fit for one line of a page: escapes made visible, cut at 200 characters."""
+    return cut(plain(text or "", tab=" "), LONGEST_NAME)
+
+
+def block(text: str) -> str:
+    """A stranger's text of several lines: control and direction characters as escapes, newlines and tabs kept."""
+    return plain(text.replace("\r\n", "\n"), keep_newlines=True, tab="\t")
+
+
+def number(value: Any) -> str:
+    """A measured number, at most four significant digits; None in full."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "None" if value is None else str(value)
+
+
+def seconds(value: float | None) -> str:
+    """A duration: `862 ms`, `2.1 s`, `3 min 20 s`; empty while it is not known."""
+    if value is None:
+        return ""
+    if value < 1:
+        return f"{value * 1000:.0f} ms"
+    if value < 120:
+        return f"{value:.1f} s"
+    return f"{value // 60:.0f} min {value % 60:.0f} s"
+
+
+def parsed(at: str) -> datetime.datetime:
+    """A stored time as a datetime, in UTC."""
+    return datetime.datetime.fromisoformat(at)
+
+
+def ago(at: str, now: datetime.datetime | None = None) -> str:
+    """How long ago: `just now`, `5 min ago`, `3 h ago`, then the date."""
+    then = parsed(at)
+    past = ((now or datetime.datetime.now(datetime.UTC)) - then).total_seconds()
+    if past < 10:
+        return "just now"
+    if past < 60:
+        return f"{past:.0f} s ago"
+    if past < 3600:
+        return f"{past // 60:.0f} min ago"
+    if past < 86400:
+        return f"{past // 3600:.0f} h ago"
+    return then.strftime("%d %b %Y")
+
+
+def moment(at: str) -> str:
+    """The exact time, for people."""
+    return parsed(at).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def said(run: RunRow, live_workers: int) -> Said:
+    """The run's state in words.
+
+    Args:
+        run: The run.
+        live_workers: Of its queue.
+    """
+    words = {
+        "queued": _queued,
+        "running": _running,
+        "succeeded": _succeeded,
+        "failed": _failed,
+        "exceeded": _exceeded,
+        "canceled": _canceled,
+        "lost": _lost,
+    }
+    return words[run.status](run, live_workers)
+
+
+def _queued(run: RunRow, live_workers: int) -> Said:
+    if not live_workers:
+        return Said(
+            text=f"Queued: no worker of the queue {run.queue} is alive. It is kept, and starts when one comes.",
+            next_step=f"Start one: backprobe worker --queue {run.queue}",
+            tone="warn",
+        )
+    ahead = run.queue_position or 0
+    before = "it is next" if ahead == 0 else f"{counted(ahead, 'run is', 'runs are')} ahead of it"
+    return Said(text=f"Waiting for a worker: {before}. This page looks again by itself.")
+
+
+def _running(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+    if run.cancel_requested_at is not None:
+        return Said(text="It was asked to stop, and is being stopped; what it recorded is kept.")
+    again = f", attempt {run.attempt} of {run.max_attempts}" if run.attempt > 1 else ""
+    return Said(text=f"Running{again}. This page looks again by itself.")
+
+
+def _succeeded(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+    return Said(
+        text="The program ran to its end."
+        if run.findings.error == 0
+        else "The program ran to its end; see the findings."
+    )
+
+
+def _failed(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+    error = run.error
+    if error is None:
+        return Said(text="The program failed.", tone="bad")
+    what = name(error.type) if error.type else _code_words(error.code)
+    where = f" at line {error.line}" if error.line else ""
+    return Said(
+        text=f"The program itself failed: {what}{where}.",
+        next_step="What it did until then is recorded below." if run.key else "",
+        tone="bad",
+    )
+
+
+def _exceeded(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+    limit = run.outcome.limit or (run.error.code if run.error else "")
+    asked = run.limits.get(limit)
+    most = f" ({asked:,})" if asked is not None else ""
+    return Said(
+        text=f"Stopped by the limit {limit}{most}: what follows is the record up to there.",
+        next_step="Submit it again with a higher limit, or with less work.",
+        tone="warn",
+    )
+
+
+def _canceled(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+    kept = "what follows is the record up to there" if run.key else "it had not started"
+    return Said(text=f"Canceled, as asked: {kept}.")
+
+
+def _lost(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+    made = counted(run.attempt, "attempt")
+    why = f" ({_code_words(run.error.code)})" if run.error else ""
+    return Said(
+        text=f"Lost, and that is our fault{why}: {made} made, none left. The program was not judged.",
+        next_step="Submit it again; if it is lost again, the worker's log tells why.",
+        tone="bad",
+    )
+
+
+def _code_words(code: str) -> str:
+    return name(code.replace("-", " "))
+
+
+def isolation(run: RunRow) -> str:
+    """The level that the run really had, or will at least get; never more than is known."""
+    if run.isolation is None:
+        return f"{run.min_isolation} or stricter"
+    return name(str(run.isolation.get("level", "unknown")))
+
+
+def register(app: Flask) -> None:
+    """Give the words to the templates."""
+    app.jinja_env.filters.update(
+        name=name,
+        block=block,
+        number=number,
+        seconds=seconds,
+        ago=ago,
+        moment=moment,
+        sized=sized,
+        shaped=shaped,
+        counted=counted,
+    )
+    app.jinja_env.globals.update(WHOSE=WHOSE, STATUSES=STATUSES, isolation=isolation)

@@ -1,0 +1,176 @@
+"""Every code that an error of the API can carry: its status, its title, and what its reader should do next."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of problem; `/problems/{code}` shows it.
+
+    Attributes:
+        hint: The next step, for whoever must act; it stands in each answer unless that has a better one.
+    """
+
+    code: str
+    status: int
+    title: str
+    hint: str
+
+
+_KINDS: Final = (
+    Kind(
+        code="malformed-request",
+        status=400,
+        title="The request could not be read",
+        hint="Send one JSON object in UTF-8, with its length, as /openapi.json describes it.",
+    ),
+    Kind(
+        code="unauthenticated",
+        status=401,
+        title="A key is needed",
+        hint="Send the server's key: `Authorization: Bearer KEY`, or as the password in a browser.",
+    ),
+    Kind(
+        code="foreign-host",
+        status=403,
+        title="The Host header names another machine",
+        hint="Without a key this server answers to loopback names only. Open it as http://127.0.0.1, or set "
+        "BACKPROBE_API_KEY on the server.",
+    ),
+    Kind(
+        code="foreign-origin",
+        status=403,
+        title="Another site's page made this request",
+        hint="Writes are taken from this server's own pages and from programs, which send no Origin header.",
+    ),
+    Kind(
+        code="not-found",
+        status=404,
+        title="There is nothing here",
+        hint="Check the address; /openapi.json lists all of them, GET /v1/runs lists the runs.",
+    ),
+    Kind(
+        code="method-not-allowed",
+        status=405,
+        title="This address does not take that method",
+        hint="The Allow header names the methods that it takes.",
+    ),
+    Kind(
+        code="not-acceptable",
+        status=406,
+        title="No such format",
+        hint="Ask for one of the formats that /openapi.json lists for this address.",
+    ),
+    Kind(
+        code="isolation-unavailable",
+        status=409,
+        title="No live worker isolates as strictly as asked",
+        hint="Nothing was stored. Ask for a level that is offered, or start a worker that offers this one.",
+    ),
+    Kind(
+        code="record-expired",
+        status=410,
+        title="The record of this run has been deleted",
+        hint="The run itself and its findings are kept; submit the snippet again for a new record.",
+    ),
+    Kind(
+        code="not-judged-yet",
+        status=409,
+        title="The rules have not judged this run yet",
+        hint="Wait for its end: GET the run with `Prefer: wait=30`, then ask again.",
+    ),
+    Kind(
+        code="source-not-kept",
+        status=409,
+        title="The source of this run is not kept",
+        hint="Submit the snippet again.",
+    ),
+    Kind(
+        code="too-large",
+        status=413,
+        title="That is more than this server takes",
+        hint="Nothing was stored. Send a smaller snippet: the service wants the code, not the data.",
+    ),
+    Kind(
+        code="unsupported-media-type",
+        status=415,
+        title="The body is not JSON",
+        hint="Send `Content-Type: application/json`, in UTF-8.",
+    ),
+    Kind(
+        code="invalid-request",
+        status=422,
+        title="The request is not as described",
+        hint="Mend what `errors` points at and send it again. Nothing was stored.",
+    ),
+    Kind(
+        code="repeated-parameter",
+        status=422,
+        title="A parameter is given twice",
+        hint="Give each parameter once; several values are joined by commas where a parameter takes several.",
+    ),
+    Kind(
+        code="syntax-error",
+        status=422,
+        title="The snippet does not parse",
+        hint="Nothing was run. Mend the line and send it again.",
+    ),
+    Kind(
+        code="no-entry-point",
+        status=422,
+        title="There is no file to start with",
+        hint="Name one of `files` as `entry`.",
+    ),
+    Kind(
+        code="unknown-device",
+        status=422,
+        title="No such device",
+        hint="Take `cpu`, or `cuda` where a worker of the queue gpu is alive.",
+    ),
+    Kind(
+        code="bad-cursor",
+        status=422,
+        title="This cursor belongs to another list",
+        hint="Start the list again without a cursor, and follow next_cursor with the same parameters.",
+    ),
+    Kind(
+        code="too-much-asked",
+        status=422,
+        title="That answer would be too large",
+        hint="Ask for less; the detail says how much there is.",
+    ),
+    Kind(
+        code="internal-error",
+        status=500,
+        title="Something broke on our side",
+        hint="Tell the operator the request id: it finds the cause in the server's log.",
+    ),
+    Kind(
+        code="unavailable",
+        status=503,
+        title="The database does not answer",
+        hint="Try again after the seconds that Retry-After names.",
+    ),
+)
+
+KINDS: Final[dict[str, Kind]] = {kind.code: kind for kind in _KINDS}
+"""Every kind by its code."""
+
+BY_STATUS: Final[dict[int, str]] = {
+    400: "malformed-request",
+    401: "unauthenticated",
+    403: "foreign-origin",
+    404: "not-found",
+    405: "method-not-allowed",
+    406: "not-acceptable",
+    408: "malformed-request",
+    411: "malformed-request",
+    413: "too-large",
+    414: "too-large",
+    415: "unsupported-media-type",
+    431: "too-large",
+    500: "internal-error",
+    503: "unavailable",
+}
+"""The code for an error that the framework raised by status alone; any other 4xx is `malformed-request`."""

@@ -1,0 +1,255 @@
+"""`backprobe serve`: everything in one command. Lock, migrate, children, web server, until a signal.
+
+1. What can fail fails first, with one line and a way out: lock, port, home, database.
+2. SIGTERM or Ctrl-C: no new request, children drain, nothing is left behind. A second signal kills.
+3. If this process is killed, its children end by themselves (children.py).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from service.children import DRAIN_SECONDS, Children
+from service.home import CannotServe, ServeLock, make_writable, refuse_networked
+from store.settings import StoreSettings
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from service.server import Server
+    from service.settings import Settings
+
+SILENT_SECONDS: Final = 30.0
+"""A worker that lives and has not beaten for so long is started anew: alive and deaf is a known failure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the command line asks for.
+
+    Attributes:
+        workers: Processes for the queue cpu; 0 with `--no-worker`.
+        demo: Submit the tutorial snippet, print its result, keep serving.
+        trust_code: The operator knows that snippets run unconfined; needed beyond loopback.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    home: Path | None = None
+    demo: bool = False
+    trust_code: bool = False
+
+
+def say(line: str) -> None:
+    """A line for the person at the terminal."""
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is a command; stdout belongs to the demo's result
+
+
+def listen_checked(host: str, port: int, api_key: str | None) -> socket.socket:
+    """The bound port.
+
+    Raises:
+        CannotServe: beyond loopback without a key; or the port is taken.
+    """
+    from service.guard import is_loopback
+    from service.server import listen
+
+    if not is_loopback(host) and not api_key:
+        raise CannotServe(
+            f"{host} can be reached from other machines: set BACKPROBE_API_KEY, or serve on 127.0.0.1 only."
+        )
+    try:
+        return listen(host, port)
+    except (OSError, OverflowError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise CannotServe(f"Cannot listen on {host}:{port} ({said}); name another by --port.") from None
+
+
+def migrated(settings: StoreSettings) -> None:
+    """Bring the database to this code's schema.
+
+    Raises:
+        CannotServe: it is newer than this code, or does not answer.
+    """
+    from store import migrate
+
+    try:
+        migrate.upgrade(settings.database_url)
+    except migrate.DatabaseTooNew as error:
+        raise CannotServe(f"{error} Upgrade Backprobe, or name another --home.") from None
+    except Exception as error:  # noqa: BLE001 - whatever the driver raises, the operator wants one line
+        where = "the database" if settings.database_url.startswith("sqlite") else "BACKPROBE_DATABASE_URL"
+        first = str(error).strip().split("\n", maxsplit=1)[0]
+        raise CannotServe(f"Cannot migrate {where}: {type(error).__name__}: {first}") from None
+
+
+def _environment(store: StoreSettings) -> dict[str, str]:
+    """Of the children: ours, without the key, which they do not need."""
+    kept = {name: value for name, value in os.environ.items() if name != "BACKPROBE_API_KEY"}
+    return {
+        **kept,
+        "BACKPROBE_HOME": str(store.home),
+        "BACKPROBE_DATABASE_URL": store.database_url,
+        "BACKPROBE_BROKER_URL": store.broker_url,
+    }
+
+
+def _children(wanted: Wanted, store: StoreSettings) -> Children:
+    from store import workers
+    from store.session import Database
+
+    database = Database(store.database_url)
+
+    def silent(pids: Mapping[str, int]) -> set[str]:
+        try:
+            with database.read() as transaction:
+                nodes = workers.live(transaction, silent_seconds=3600)
+        except Exception:  # noqa: BLE001 - a database that is away tells nothing about a worker
+            return set()
+        deaf = {node.id.split(":")[1] for node in nodes if node.silent_seconds > SILENT_SECONDS and ":" in node.id}
+        return {name for name, pid in pids.items() if str(pid) in deaf}
+
+    commands = {f"worker-{n}": ("worker", "--queue", "cpu") for n in range(1, wanted.workers + 1)}
+    return Children({**commands, "reaper": ("reaper",)}, _environment(store), store.home / "logs", silent=silent)
+
+
+def _signals(stop: threading.Event, again: threading.Event) -> None:
+    def heard(_number: int, _frame: object) -> None:
+        (again if stop.is_set() else stop).set()
+
+    signal.signal(signal.SIGTERM, heard)
+    signal.signal(signal.SIGINT, heard)
+
+
+def run(wanted: Wanted) -> int:
+    """Serve until a signal; the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.getLogger("waitress").setLevel(logging.ERROR)
+    store = StoreSettings.from_environment(home=wanted.home)
+    try:
+        return _serve(wanted, store)
+    except CannotServe as error:
+        say(f"backprobe: {error}")
+        return 2
+
+
+def _serve(wanted: Wanted, store: StoreSettings) -> int:
+    make_writable(store.home)
+    if store.database_url.startswith("sqlite"):
+        refuse_networked(store.home)
+    lock = ServeLock(store.home)
+    listening = listen_checked(wanted.host, wanted.port, os.environ.get("BACKPROBE_API_KEY"))
+    _check_trust(wanted)
+    url = _url(wanted.host, listening.getsockname()[1])
+    lock.tell(url)
+    migrated(store)
+    stop, again = threading.Event(), threading.Event()
+    _signals(stop, again)
+    children = _children(wanted, store)
+    children.start()  # before Flask is imported: the worker's torch takes the longest
+    server, close = start_web(_settings(wanted), listening)
+    say(f"Backprobe serves {url} (home {store.home}); Ctrl-C stops it.")
+    if wanted.demo:
+        from service import demo
+
+        threading.Thread(target=demo.show, args=(url, store, stop), name="demo", daemon=True).start()
+    stop.wait()
+    say("Stopping: runs in hand may end, Ctrl-C again to kill them.")
+    _end(server, children, again)
+    close()
+    return 0
+
+
+def _settings(wanted: Wanted) -> Settings:
+    from service.settings import Settings
+
+    return Settings.from_environment(home=wanted.home)
+
+
+def start_web(settings: Settings, listening: socket.socket) -> tuple[Server, Callable[[], None]]:
+    """Start the web server; what comes back stops it, and closes what its application opened."""
+    from service.app import create_app
+    from service.context import EXTENSION
+    from service.server import Server
+
+    app = create_app(settings)
+    server = Server(app, listening, settings.threads)
+    server.start()
+    return server, app.extensions[EXTENSION].close
+
+
+def _check_trust(wanted: Wanted) -> None:
+    from service.guard import is_loopback
+
+    if wanted.trust_code or not wanted.workers:
+        return
+    if not is_loopback(wanted.host):
+        raise CannotServe(
+            "This version runs snippets with the worker's own rights (isolation none): beyond loopback that needs "
+            "--trust-code, or --no-worker here and workers elsewhere."
+        )
+    say(
+        "Snippets run with your own rights (isolation none): send only code that you trust. --trust-code says you know."
+    )
+
+
+def _url(host: str, port: int) -> str:
+    shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - it is compared, not bound
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+def _end(server: Server, children: Children, again: threading.Event) -> None:
+    children.stop()
+    server.stop()
+    deadline = time.monotonic() + DRAIN_SECONDS + 5
+    while not children.wait(0.05) and time.monotonic() < deadline:
+        if again.is_set():
+            children.kill()
+    children.kill()
+    children.wait(5)
+
+
+def run_api(host: str, port: int, home: Path | None) -> int:
+    """Serve the API and the pages only; workers and reaper run elsewhere. The exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.getLogger("waitress").setLevel(logging.ERROR)
+    from service.settings import Settings
+
+    try:
+        store = StoreSettings.from_environment(home=home)
+        make_writable(store.home)
+        listening = listen_checked(host, port, os.environ.get("BACKPROBE_API_KEY"))
+    except CannotServe as error:
+        say(f"backprobe: {error}")
+        return 2
+    stop, again = threading.Event(), threading.Event()
+    _signals(stop, again)
+    server, close = start_web(Settings.from_environment(home=home), listening)
+    say(f"Backprobe's API is at {_url(host, listening.getsockname()[1])}; Ctrl-C stops it.")
+    stop.wait()
+    server.stop(0.0 if again.is_set() else 30.0)
+    close()
+    return 0
+
+
+def run_migrate(home: Path | None) -> int:
+    """Migrate the database and end; the exit code."""
+    store = StoreSettings.from_environment(home=home)
+    try:
+        make_writable(store.home)
+        migrated(store)
+    except CannotServe as error:
+        say(f"backprobe: {error}")
+        return 2
+    say("The database is at this version's schema.")
+    return 0

@@ -1,0 +1,126 @@
+"""waitress with our answers: its own errors (a malformed request, a header too large) are problem+json too."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from waitress import wasyncore
+from waitress.channel import HTTPChannel
+from waitress.server import create_server
+from waitress.task import ErrorTask
+
+from service.app import MOST_BODY_BYTES
+from service.problems import BY_STATUS, KINDS
+
+if TYPE_CHECKING:
+    from apiflask import APIFlask
+
+MOST_HEADER_BYTES: Final = 16 << 10
+_DRAINED_BODY_BYTES: Final = 8 * MOST_BODY_BYTES
+"""Bodies up to here are read to their end and then refused, so that the client hears why; beyond, waitress cuts off."""
+
+
+class _ProblemTask(ErrorTask):
+    """An error that waitress finds before the application sees the request."""
+
+    def execute(self) -> None:
+        found = self.request.error
+        status = int(found.code)
+        kind = KINDS[BY_STATUS.get(status, "malformed-request" if status < 500 else "internal-error")]
+        request_id = f"req_{secrets.token_hex(8)}"
+        body = json.dumps(
+            {
+                "type": f"/problems/{kind.code}",
+                "title": kind.title,
+                "status": status,
+                "detail": f"{found.reason}." if status < 500 else f"Request {request_id} failed on our side.",
+                "code": kind.code,
+                "hint": kind.hint,
+                "instance": "",
+                "request_id": request_id,
+                "errors": [],
+            }
+        ).encode()
+        self.status = f"{status} {found.reason}"
+        self.response_headers.extend(
+            [
+                ("Content-Type", "application/problem+json"),
+                ("Content-Length", str(len(body))),
+                ("X-Request-Id", request_id),
+                ("X-Content-Type-Options", "nosniff"),
+                ("Connection", "close"),
+            ]
+        )
+        self.set_close_on_finish()
+        self.content_length = len(body)
+        self.write(body)
+
+
+class _Channel(HTTPChannel):
+    error_task_class = _ProblemTask
+
+
+class Server:
+    """One application on one listening socket, in a thread of its own.
+
+    Args:
+        app: The WSGI application.
+        listening: Bound; from `listen`.
+        threads: That answer requests.
+    """
+
+    def __init__(self, app: APIFlask, listening: socket.socket, threads: int) -> None:
+        self._server = create_server(
+            app,
+            sockets=[listening],
+            threads=threads,
+            ident="backprobe",
+            max_request_header_size=MOST_HEADER_BYTES,
+            max_request_body_size=_DRAINED_BODY_BYTES,
+            channel_timeout=60,
+            cleanup_interval=15,
+            clear_untrusted_proxy_headers=True,
+        )
+        self._server.channel_class = _Channel
+        self._thread = threading.Thread(target=self._server.run, name="server", daemon=True)
+
+    def start(self) -> None:
+        """Answer requests from now on."""
+        self._thread.start()
+
+    def stop(self, seconds: float = 10.0) -> None:
+        """Take no new connection, finish the requests in hand for at most so many seconds, then end."""
+        server, deadline = self._server, time.monotonic() + seconds
+        server.trigger.pull_trigger(server.close)  # in the loop's thread: a socket closed under select() breaks it
+        while time.monotonic() < deadline and self._busy():
+            time.sleep(0.02)
+        server.task_dispatcher.shutdown(timeout=1)
+        server.trigger.pull_trigger(lambda: wasyncore.close_all(server._map, ignore_all=True))  # noqa: SLF001 - its only handle
+        self._thread.join(2)
+
+    def _busy(self) -> bool:
+        dispatcher = self._server.task_dispatcher
+        unsent = any(channel.total_outbufs_len for channel in list(self._server.active_channels.values()))
+        return bool(dispatcher.queue) or dispatcher.active_count > 0 or unsent
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound socket; port 0 takes any free one.
+
+    Raises:
+        OSError: the port is taken, or the address is not this machine's.
+    """
+    family, _kind, _protocol, _name, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+    except OSError:
+        listening.close()
+        raise
+    return listening

@@ -1,0 +1,50 @@
+"""Waiting for the end of a run inside a request: bounded, so that waiters never take all of the server's threads."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING, Final
+
+from flask import request
+
+if TYPE_CHECKING:
+    from store.wait import Hub
+
+MOST_SECONDS: Final = 30
+
+_WAIT: Final = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})\"?\s*(?:[,;]|$)", re.IGNORECASE)
+
+
+def asked_seconds() -> int | None:
+    """N of `Prefer: wait=N` (RFC 7240), at most 30; None without one. A preference that cannot be read is ignored."""
+    for header in request.headers.getlist("Prefer"):
+        if found := _WAIT.search(header):
+            return min(int(found[1]), MOST_SECONDS)
+    return None
+
+
+class Waiters:
+    """At most half of the server's threads wait; beyond that an answer comes at once, as the run stands."""
+
+    def __init__(self, hub: Hub, *, threads: int) -> None:
+        self._hub = hub
+        self._places = threading.BoundedSemaphore(max(1, threads // 2))
+
+    def wait(self, public_id: str, seconds: int) -> bool:
+        """Wait until the run has ended.
+
+        Args:
+            public_id: The run's.
+            seconds: The longest wait.
+
+        Returns:
+            Whether a place to wait was free; the caller reads the run afresh either way.
+        """
+        if not self._places.acquire(blocking=False):
+            return False
+        try:
+            self._hub.wait(public_id, seconds)
+        finally:
+            self._places.release()
+        return True
