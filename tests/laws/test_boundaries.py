@@ -12,13 +12,17 @@ CONNECTS = {"create_engine", "psycopg.connect", "sqlite3.connect"}
 MAY_CONNECT = {
     "store/session.py": "the one place that opens a database",
     "migrations/env.py": "Alembic opens its own when it is started by hand",
+    "store/migrate.py": "copies the SQLite file before a migration",
 }
 READS_ENVIRONMENT = {"os.environ", "os.getenv", "os.environb"}
 MAY_READ_ENVIRONMENT: dict[str, str] = {
     "store/settings.py": "StoreSettings, once per process",
     "service/settings.py": "Settings, once per process",
+    "workers/settings.py": "WorkerSettings, once per process",
     "workers/sandbox/lockdown.py": "empties the child's environment before user code",
-    "workers/sandbox/zygote.py": "a zygote's own environment, built from nothing by its supervisor",
+    "backprobe/capture/environment.py": "the variables that steer torch are facts of the record",
+    "backprobe/cli/output.py": "NO_COLOR and FORCE_COLOR are asked of every command line",
+    "service/serve.py": "hands its own environment on to the parts that it starts",
 }
 LOADS_OBJECTS = {"pickle.load", "pickle.loads", "torch.load", "marshal.loads", "shelve.open", "eval"}
 

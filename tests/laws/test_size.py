@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("backprobe", "store", "workers", "service", "migrations", "bench", "docs")
+PACKAGES = ("backprobe", "store", "workers", "service", "bench", "docs")
+"""Without migrations: a revision is a list of tables, written once and never changed."""
 MOST_FUNCTION_LINES = 80
 USUAL_FUNCTION_LINES = 40
 MODULE_LINES = 300
