@@ -80,6 +80,8 @@ def page(
     status: Sequence[Status] = (),
     queue: Queue | None = None,
     labels: Mapping[str, str] | None = None,
+    created_after: str | None = None,
+    created_before: str | None = None,
 ) -> RunPage:
     """Runs, newest first, by keyset: no run comes twice or is left out, whatever is submitted meanwhile.
 
@@ -91,6 +93,7 @@ def page(
         status: Any of these; empty: all.
         queue: Only this one's; None: all.
         labels: All of these.
+        created_after: ISO time, exclusive; created_before: likewise.
     """
     query = SELECT_RUN.where(run.c.tenant_id == tenant_id)
     if after is not None:
@@ -103,6 +106,10 @@ def page(
         query = query.where(run.c.status.in_(status))
     if queue is not None:
         query = query.where(run.c.queue == queue)
+    if created_after is not None:
+        query = query.where(run.c.created_at > created_after)
+    if created_before is not None:
+        query = query.where(run.c.created_at < created_before)
     for name, value in (labels or {}).items():
         query = query.where(run.c.labels[name].as_string() == value)
     rows = transaction.execute(query.order_by(run.c.created_at.desc(), run.c.id.desc()).limit(limit + 1)).all()
