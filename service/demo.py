@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import sys
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from store.settings import StoreSettings
+    from collections.abc import Callable
+
+    from service.settings import Settings
 
 SNIPPET: Final = """\
 import torch
@@ -34,20 +36,21 @@ _PATIENCE_SECONDS: Final = 180
 """The first start of a worker compiles and loads torch from a cold disk."""
 
 
-def show(url: str, store: StoreSettings, stop: threading.Event) -> None:
+def show(url: str, settings: Settings, stop: threading.Event) -> None:
     """Submit the snippet, print its tensors, backward calls and findings, and where its page is."""
     begun = time.monotonic()
-    run = _submitted(url)
+    ask = partial(_asked, url, settings.api_key)
+    run = _submitted(ask)
     deadline = begun + _PATIENCE_SECONDS
     while not run["ended"] and time.monotonic() < deadline and not stop.is_set():
-        run = _asked(url, "GET", run["links"]["self"], headers={"Prefer": "wait=5"})
+        run = ask("GET", run["links"]["self"], headers={"Prefer": "wait=5"})
     if stop.is_set():
         return
     page = url + run["links"]["page"]
     if not run["ended"]:
-        _print(f"The worker has not finished the tutorial snippet yet; see {store.home / 'logs'} and {page}")
+        _print(f"The worker has not finished the tutorial snippet yet; see {settings.store.home / 'logs'} and {page}")
         return
-    _print(f"\n{_report(store, run['id'])}\n")
+    _print(f"\n{_report(settings, run['id'])}\n")
     _print(f"The run, {run['status']} {time.monotonic() - begun:.1f} s after it was sent: {page}")
 
 
@@ -56,15 +59,19 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def _submitted(url: str) -> dict[str, Any]:
+def _submitted(ask: Callable[..., dict[str, Any]]) -> dict[str, Any]:
     body = json.dumps({"source": SNIPPET, "labels": {"demo": "tutorial"}}).encode()
-    return _asked(url, "POST", "/v1/runs", body, {"Content-Type": "application/json", "Prefer": "wait=5"})
+    return ask("POST", "/v1/runs", body, {"Content-Type": "application/json", "Prefer": "wait=5"})
 
 
 def _asked(
-    url: str, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    url: str,
+    key: str | None,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    key = os.environ.get("BACKPROBE_API_KEY")
     sent = {**(headers or {}), **({"Authorization": f"Bearer {key}"} if key else {})}
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
@@ -79,13 +86,13 @@ def _asked(
     return told
 
 
-def _report(store: StoreSettings, public_id: str) -> str:
+def _report(settings: Settings, public_id: str) -> str:
     from backprobe.rules import judge
     from backprobe.show import text
     from store import records, runs
     from store.session import Database
 
-    database = Database(store.database_url)
+    database = Database(settings.store.database_url)
     try:
         with database.read() as transaction:
             run = runs.get(transaction, public_id)

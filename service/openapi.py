@@ -126,6 +126,7 @@ def register(app: APIFlask) -> None:
             "key": {"type": "http", "scheme": "bearer", "description": "BACKPROBE_API_KEY of the server, if it is set."}
         }
         document["security"] = [{}, {"key": []}]
+        document["tags"] = list({tag["name"]: tag for tag in document.get("tags", ())}.values())
         return document
 
 

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sys
 import threading
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from service.children import DRAIN_SECONDS, Children
 from service.home import CannotServe, ServeLock, make_writable, refuse_networked
+from service.settings import Settings, children_environment
 from store.settings import StoreSettings
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from service.server import Server
-    from service.settings import Settings
 
 SILENT_SECONDS: Final = 30.0
 """A worker that lives and has not beaten for so long is started anew: alive and deaf is a known failure."""
@@ -93,17 +92,6 @@ def migrated(settings: StoreSettings) -> None:
         raise CannotServe(f"Cannot migrate {where}: {type(error).__name__}: {first}") from None
 
 
-def _environment(store: StoreSettings) -> dict[str, str]:
-    """Of the children: ours, without the key, which they do not need."""
-    kept = {name: value for name, value in os.environ.items() if name != "BACKPROBE_API_KEY"}
-    return {
-        **kept,
-        "BACKPROBE_HOME": str(store.home),
-        "BACKPROBE_DATABASE_URL": store.database_url,
-        "BACKPROBE_BROKER_URL": store.broker_url,
-    }
-
-
 def _children(wanted: Wanted, store: StoreSettings) -> Children:
     from store import workers
     from store.session import Database
@@ -120,7 +108,9 @@ def _children(wanted: Wanted, store: StoreSettings) -> Children:
         return {name for name, pid in pids.items() if str(pid) in deaf}
 
     commands = {f"worker-{n}": ("worker", "--queue", "cpu") for n in range(1, wanted.workers + 1)}
-    return Children({**commands, "reaper": ("reaper",)}, _environment(store), store.home / "logs", silent=silent)
+    return Children(
+        {**commands, "reaper": ("reaper",)}, children_environment(store), store.home / "logs", silent=silent
+    )
 
 
 def _signals(stop: threading.Event, again: threading.Event) -> None:
@@ -131,10 +121,14 @@ def _signals(stop: threading.Event, again: threading.Event) -> None:
     signal.signal(signal.SIGINT, heard)
 
 
+def _log_to_stderr() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.getLogger("waitress").setLevel(logging.ERROR)
+
+
 def run(wanted: Wanted) -> int:
     """Serve until a signal; the exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    logging.getLogger("waitress").setLevel(logging.ERROR)
+    _log_to_stderr()
     store = StoreSettings.from_environment(home=wanted.home)
     try:
         return _serve(wanted, store)
@@ -148,7 +142,8 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     if store.database_url.startswith("sqlite"):
         refuse_networked(store.home)
     lock = ServeLock(store.home)
-    listening = listen_checked(wanted.host, wanted.port, os.environ.get("BACKPROBE_API_KEY"))
+    settings = Settings.from_environment(home=wanted.home)
+    listening = listen_checked(wanted.host, wanted.port, settings.api_key)
     _check_trust(wanted)
     url = _url(wanted.host, listening.getsockname()[1])
     lock.tell(url)
@@ -157,23 +152,17 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     _signals(stop, again)
     children = _children(wanted, store)
     children.start()  # before Flask is imported: the worker's torch takes the longest
-    server, close = start_web(_settings(wanted), listening)
+    server, close = start_web(settings, listening)
     say(f"Backprobe serves {url} (home {store.home}); Ctrl-C stops it.")
     if wanted.demo:
         from service import demo
 
-        threading.Thread(target=demo.show, args=(url, store, stop), name="demo", daemon=True).start()
+        threading.Thread(target=demo.show, args=(url, settings, stop), name="demo", daemon=True).start()
     stop.wait()
     say("Stopping: runs in hand may end, Ctrl-C again to kill them.")
     _end(server, children, again)
     close()
     return 0
-
-
-def _settings(wanted: Wanted) -> Settings:
-    from service.settings import Settings
-
-    return Settings.from_environment(home=wanted.home)
 
 
 def start_web(settings: Settings, listening: socket.socket) -> tuple[Server, Callable[[], None]]:
@@ -221,23 +210,20 @@ def _end(server: Server, children: Children, again: threading.Event) -> None:
 
 def run_api(host: str, port: int, home: Path | None) -> int:
     """Serve the API and the pages only; workers and reaper run elsewhere. The exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    logging.getLogger("waitress").setLevel(logging.ERROR)
-    from service.settings import Settings
-
+    _log_to_stderr()
     try:
-        store = StoreSettings.from_environment(home=home)
-        make_writable(store.home)
-        listening = listen_checked(host, port, os.environ.get("BACKPROBE_API_KEY"))
+        make_writable(StoreSettings.from_environment(home=home).home)
+        settings = Settings.from_environment(home=home)
+        listening = listen_checked(host, port, settings.api_key)
     except CannotServe as error:
         say(f"backprobe: {error}")
         return 2
     stop, again = threading.Event(), threading.Event()
     _signals(stop, again)
-    server, close = start_web(Settings.from_environment(home=home), listening)
+    server, close = start_web(settings, listening)
     say(f"Backprobe's API is at {_url(host, listening.getsockname()[1])}; Ctrl-C stops it.")
     stop.wait()
-    server.stop(0.0 if again.is_set() else 30.0)
+    server.stop(30.0)
     close()
     return 0
 

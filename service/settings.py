@@ -57,3 +57,14 @@ def _secret(path: Path) -> bytes:
             os.link(draft, path)
         draft.unlink()
     return path.read_bytes()
+
+
+def children_environment(store: StoreSettings, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What `serve` gives its children: its own environment, the same home and URLs, without the key: they need none."""
+    kept = {name: value for name, value in environ.items() if name != "BACKPROBE_API_KEY"}
+    return {
+        **kept,
+        "BACKPROBE_HOME": str(store.home),
+        "BACKPROBE_DATABASE_URL": store.database_url,
+        "BACKPROBE_BROKER_URL": store.broker_url,
+    }

@@ -54,7 +54,7 @@ class Snippet:
             place = Place(pointer=self.pointers[self.entry], code="empty-source", detail=detail)
             raise Problem("invalid-request", detail, places=(place,))
         for path, text in self.files.items():
-            if path.endswith(".py") or path == self.entry:
+            if path.endswith(".py") or path == self.entry or "\0" in text:
                 self._check_syntax(path, text)
 
     def _check_syntax(self, path: str, text: str) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import re
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
+from pydantic_core import PydanticCustomError
 
 from service.api.body import Int, Strict
 from service.snippet import MOST_FILES, path_fault
-from store.limits import LIMITS
+from store.limits import LIMITS, Limit
 
 DEVICES: Final = {"cpu": "cpu", "cuda": "gpu"}
 """Devices, and the queue whose workers have them."""
@@ -52,22 +54,35 @@ class Capture(Strict):
     tier: Tier = Field(default="full", description="state < grad < full < deep.")
 
 
+def _limit(limit: Limit) -> tuple[Any, Any]:
+    """The field of one limit: a refusal names both ends of its range."""
+
+    def within(value: int) -> int:
+        if not limit.least <= value <= limit.most:
+            message = "{name} takes {least} to {most} ({unit})"
+            told = {"name": limit.name, "least": limit.least, "most": limit.most, "unit": limit.unit}
+            raise PydanticCustomError("out_of_range", message, told)
+        return value
+
+    kind = Annotated[Int, AfterValidator(within)] | None
+    text = f"{limit.unit}; default {limit.default}."
+    return kind, Field(
+        default=None, description=text, json_schema_extra={"minimum": limit.least, "maximum": limit.most}
+    )
+
+
 Limits: Final = create_model(
     "LimitsAsked",
     __base__=Strict,
     __doc__="Limits of the run; one that is not named takes its default. Outside least and most is refused.",
-    **{
-        name: (
-            Annotated[Int | None, Field(ge=limit.least, le=limit.most)],
-            Field(default=None, description=f"{limit.unit}; default {limit.default}."),
-        )
-        for name, limit in LIMITS.items()
-    },  # type: ignore[call-overload]
+    **{name: _limit(limit) for name, limit in LIMITS.items()},  # type: ignore[call-overload]
 )
 
 
 class RunAsked(Strict):
     """A snippet to run: exactly one of `source` and `files`."""
+
+    PROGRAM = re.compile(r"#/source|#/files/\d+/text")
 
     source: str | None = Field(default=None, description="A program of one file, called snippet.py.")
     files: Annotated[list[File], Field(min_length=1, max_length=MOST_FILES)] | None = Field(
@@ -145,14 +160,14 @@ Split = BeforeValidator(_listed, json_schema_input_type=list[str])
 """Several values of a parameter, joined by commas: any of them."""
 
 Time = Annotated[datetime.datetime, BeforeValidator(_time, json_schema_input_type=str)]
-Limit = Annotated[Whole, Field(ge=1, le=1000)]
+PageSize = Annotated[Whole, Field(ge=1, le=1000)]
 Cursor = Annotated[str, Field(min_length=1, max_length=512)]
 
 
 class Page(Strict):
     """How much of a list, and from where."""
 
-    limit: Limit = Field(default=100, description="Items of one page.")
+    limit: PageSize = Field(default=100, description="Items of one page.")
     cursor: Cursor | None = Field(default=None, description="`next_cursor` of the page before.")
 
     def filters(self) -> dict[str, Any]:

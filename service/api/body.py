@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+import re
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeVar
 
 from flask import request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from backprobe.show.plain import plain
 from service.errors import Place, Problem
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 class Strict(BaseModel):
     """Base of every request schema: unknown fields and wrong types are refused, nothing is converted."""
+
+    PROGRAM: ClassVar[re.Pattern[str] | None] = None
+    """Pointers to program text."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True, populate_by_name=False)
 
@@ -89,8 +94,13 @@ def _read_json(raw: bytes) -> Any:
 _TOO_DEEP: Final = f"The body is nested more than {MOST_NESTING} deep."
 
 
-def _check_texts(value: Any) -> None:
-    """Refuse depth and unstorable text, wherever it stands; iterative, since the depth is a stranger's."""
+def _check_texts(value: Any, program: re.Pattern[str] | None = None) -> None:
+    """Refuse depth and unstorable text, wherever it stands; iterative, since the depth is a stranger's.
+
+    Args:
+        value: What was sent.
+        program: Pointers to program text, whose NUL characters are a syntax error and told later.
+    """
     rest: list[tuple[Any, tuple[int | str, ...]]] = [(value, ())]
     places: list[Place] = []
     while rest:
@@ -106,16 +116,22 @@ def _check_texts(value: Any) -> None:
         else:
             texts = [part] if isinstance(part, str) else []
         for text in texts:
-            if fault := _unstorable(text):
-                where = pointer(str(step).encode("ascii", "backslashreplace").decode() for step in path)
-                places.append(Place(pointer=where.replace("\0", "\\x00"), code="unstorable-text", detail=fault))
+            fault = _unstorable(text)
+            if fault is None:
+                continue
+            where = pointer(plain(str(step)) for step in path)
+            if fault is not _NUL or program is None or not program.fullmatch(where):
+                places.append(Place(pointer=where, code="unstorable-text", detail=fault))
     if places:
         raise Problem("invalid-request", places[0].detail, places=tuple(places[:50]))
 
 
+_NUL: Final = "The text holds a NUL character (U+0000)."
+
+
 def _unstorable(text: str) -> str | None:
     if "\0" in text:
-        return "The text holds a NUL character (U+0000), so it is not program text."
+        return _NUL
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -136,7 +152,8 @@ def _code(fault: ErrorDetails) -> str:
 
 
 def _detail(fault: ErrorDetails) -> str:
-    return _WORDS.get(fault["type"], fault["msg"].removeprefix("Value error, ") + ".")[:300]
+    said = fault["msg"].removeprefix("Value error, ").replace("Input should", "It should", 1)
+    return _WORDS.get(fault["type"], said.replace(" after validation", "") + ".")[:300]
 
 
 def _invalid(error: ValidationError, place: Callable[[ErrorDetails], Place]) -> Problem:
@@ -144,7 +161,7 @@ def _invalid(error: ValidationError, place: Callable[[ErrorDetails], Place]) -> 
     places = tuple(place(fault) for fault in faults[:50])
     first = places[0]
     where = first.pointer or first.parameter
-    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
     return Problem("invalid-request", f"{where}: {first.detail}{more}", places=places)
 
 
@@ -169,7 +186,7 @@ def body(model: type[Strict], *, optional: bool = False) -> Callable[[F], F]:
             if not raw and optional:
                 return view(*args, body=model(), **kwargs)
             _check_content_type()
-            _check_texts(_read_json(raw))
+            _check_texts(_read_json(raw), model.PROGRAM)
             try:
                 asked = model.model_validate_json(raw)
             except ValidationError as error:

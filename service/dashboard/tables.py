@@ -1,4 +1,4 @@
-"""The rows of the tensor table: what the store says of a tensor, and the elements of its gradient where they are few."""
+"""The rows of the tensor table: what the store says of a tensor, and its gradient's elements where they are few."""
 
 from __future__ import annotations
 
