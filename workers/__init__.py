@@ -1,0 +1,1 @@
+"""The worker process: executes runs, and takes back those of workers that died."""

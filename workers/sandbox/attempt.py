@@ -75,7 +75,7 @@ class Attempt:
         self.sync: socket.socket | None = None
         self.pidfd: int | None = None
         self.ended: Ended | None = None
-        self.started_at = self.gone_at = self.ended_at = self.heard_at = 0.0
+        self.started_at = self.gone_at = self.ended_at = self.heard_at = self.patience_until = 0.0
         self.record_sent = 0
         self.record_taken_before = self.record_taken
         self.kill_sent_at = 0.0

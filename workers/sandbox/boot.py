@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import resource
 import signal
 import socket
@@ -14,6 +13,12 @@ from typing import Final
 
 STACK_BYTES: Final = 8 << 20
 """RLIMIT_STACK at exec: glibc takes the stack of every thread from it, out of the run's address space."""
+
+
+WANT_ZYGOTE: Final = b"zygote"
+CHECK: Final = b"check"
+OK: Final = b"ok"
+"""What is said on an executor's socket before anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,21 +33,27 @@ class Link:
     control: socket.socket
     process: subprocess.Popen[bytes] | None = None
 
-    def close(self, patience_seconds: float = 5.0) -> None:
-        """End the zygote and wait for it."""
+    def retire(self) -> None:
+        """Let the zygote end by itself: it sees the end of its socket, and leaves nothing behind."""
         self.control.close()
+
+    def kill(self) -> None:
+        """End a zygote that is lost or does not answer; what it leaves, the next one removes."""
+        self.control.close()
+        if self.process is not None:
+            self.process.kill()
+
+    def gone(self) -> bool:
+        """It has ended, as far as that can be seen from here."""
+        return self.process is None or self.process.poll() is not None
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end, and kill it then."""
         if self.process is None:
             return
         try:
-            self.process.wait(patience_seconds)
+            self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            self.kill()
-
-    def kill(self) -> None:
-        """End a zygote that does not answer."""
-        with contextlib.suppress(OSError):
-            self.control.shutdown(socket.SHUT_RDWR)
-        if self.process is not None:
             self.process.kill()
             self.process.wait()
 
@@ -66,14 +77,31 @@ def connect_executor(path: str) -> Link:
     Raises:
         OSError: nobody listens there.
     """
-    control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    try:
-        control.connect(path)
-    except OSError:
-        control.close()
-        raise
+    control = _connected(path)
+    control.send(WANT_ZYGOTE)
     control.setblocking(False)
     return Link(control=control)
+
+
+def executor_answers(path: str) -> bool:
+    """An executor listens at this unix socket."""
+    try:
+        with _connected(path) as connection:
+            connection.settimeout(5.0)
+            connection.send(CHECK)
+            return connection.recv(64) == OK
+    except OSError:
+        return False
+
+
+def _connected(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 def popen_zygote(control: socket.socket, visible_devices: str | None) -> subprocess.Popen[bytes]:
@@ -111,7 +139,8 @@ def _environment(visible_devices: str | None) -> dict[str, str]:
 
 def exit_text(link: Link) -> str:
     """How a zygote ended, in words."""
-    code = None if link.process is None else link.process.wait()
-    if code is None:
+    if link.process is None:
         return "its executor closed the connection"
+    link.wait(1.0)
+    code = link.process.returncode
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -18,6 +18,7 @@ from workers.sandbox.messages import Ready
 MAX_FORKS: Final = 500
 MAX_GROWTH_BYTES: Final = 64 << 20
 BOOT_SECONDS: Final = 60.0
+END_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 0.5
 """Between two boots of which the first failed."""
 
@@ -30,6 +31,7 @@ class Warm:
     Attributes:
         ready: What it said when warm; None while it boots.
         attempts: Runs in flight on it, by serial.
+        worn: To be replaced; it still forks until the next one is warm.
     """
 
     def __init__(self, link: Link) -> None:
@@ -61,9 +63,16 @@ class Pool:
         self.current: Warm | None = None
         self._coming: Warm | None = None
         self._leaving: list[Warm] = []
+        self._ending: list[tuple[Link, float]] = []
+        """Links that are closed, and until when their processes may take."""
         self._not_before = 0.0
         self.failure: str | None = None
         """Why the last boot failed; None since one was good."""
+
+    @property
+    def settled(self) -> bool:
+        """One is warm, none comes or goes: nothing is to be done until somebody reports."""
+        return self.current is not None and self._coming is None and not self._leaving and not self._ending
 
     def tend(self, now: float) -> None:
         """Boot, replace and retire as needed; called on every turn of the selector thread."""
@@ -74,8 +83,12 @@ class Pool:
             self._start(now)
         for old in [old for old in self._leaving if not old.attempts]:
             self._leaving.remove(old)
-            self._unwatch(old)
-            old.link.close()
+            self._end(old)
+        for link, until in list(self._ending):
+            if now > until:
+                link.kill()
+            if link.gone():
+                self._ending.remove((link, until))
 
     def is_warm(self, zygote: Warm, ready: Ready) -> None:
         """It has booted: it takes over."""
@@ -85,10 +98,16 @@ class Pool:
             self._leaving.append(self.current)
         self.current = zygote
 
+    def unfit(self, zygote: Warm) -> None:
+        """It must not fork any more; its other runs go on."""
+        if zygote is self.current:
+            self.current = None
+            self._leaving.append(zygote)
+
     def lost(self, zygote: Warm) -> None:
         """It is gone, or is to be given up."""
-        self._unwatch(zygote)
         zygote.link.kill()
+        self._end(zygote)
         if zygote is self._coming:
             self._coming = None
             self._failed(f"the warm process did not start ({exit_text(zygote.link)}); its own message is on stderr")
@@ -98,13 +117,19 @@ class Pool:
             self._leaving.remove(zygote)
 
     def close(self) -> None:
-        """End them all."""
+        """End them all, and wait for that."""
         for zygote in [*self._leaving, self._coming, self.current]:
             if zygote is not None:
-                self._unwatch(zygote)
-                zygote.link.close()
+                self._end(zygote)
+        for link, _ in self._ending:
+            link.wait(END_SECONDS)
         self.current = self._coming = None
-        self._leaving = []
+        self._leaving, self._ending = [], []
+
+    def _end(self, zygote: Warm) -> None:
+        self._unwatch(zygote)
+        zygote.link.retire()
+        self._ending.append((zygote.link, time.monotonic() + END_SECONDS))
 
     def _start(self, now: float) -> None:
         try:

@@ -57,10 +57,9 @@ class Supervisor:
         """Why no run can start now: the last boot of a warm process failed. None: it did not, or is not over."""
         return self._watch.pool.failure
 
-    @property
-    def warm(self) -> bool:
-        """A run would start at once."""
-        return self._watch.pool.current is not None
+    def wait_warm(self, seconds: float) -> bool:
+        """Wait until a run would start at once; False: not within so many seconds."""
+        return self._watch.warm.wait(seconds)
 
     def run(
         self,

@@ -29,7 +29,7 @@ GO: Final = b"go"
 LOCKDOWN_SECONDS: Final = 20.0
 """From the order to `locked`; a quiet machine needs a hundredth of one."""
 
-KILL_SECONDS: Final = 5.0
+KILL_SECONDS: Final = 10.0
 """From the order to kill to the report of the end; then the zygote itself is given up."""
 
 QUIET_SECONDS: Final = 0.25
@@ -58,12 +58,17 @@ class Watch:
         self._waiting: collections.deque[Attempt] = collections.deque()
         self._flying: dict[int, tuple[Attempt, Warm]] = {}
         self._closing = threading.Event()
+        self._over = threading.Event()
+        self.warm = threading.Event()
+        """A run that is submitted now starts at once."""
 
     # what other threads call
 
     def submit(self, attempt: Attempt) -> None:
         """Start it as soon as a zygote is warm."""
         self._note(lambda: self._waiting.append(attempt))
+        if self._over.is_set():  # after that nobody looks at notes
+            self._give_up(attempt, "the supervisor has ended")
 
     def stop(self, attempt: Attempt, why: Stop) -> None:
         """End it; the first reason stays."""
@@ -88,15 +93,22 @@ class Watch:
     # the thread
 
     def serve(self) -> None:
-        """Work until `close`."""
-        while not self._closing.is_set():
-            self.pool.tend(time.monotonic())
-            self._start_waiting()
-            busy = self._flying or self._waiting or self.pool.current is None
-            for key, _ in self._selector.select(TURN_SECONDS if busy else None):
-                key.data()
-            self._look_at_clocks(time.monotonic())
-        self._end_all()
+        """Work until `close`. Should this thread die of an error of ours, every run ends as lost, and none starts."""
+        try:
+            while not self._closing.is_set():
+                self._turn()
+        finally:
+            self.warm.clear()
+            self._end_all()
+
+    def _turn(self) -> None:
+        self.pool.tend(time.monotonic())
+        self._start_waiting()
+        (self.warm.clear if self.pool.current is None else self.warm.set)()
+        busy = self._flying or self._waiting or not self.pool.settled
+        for key, _ in self._selector.select(TURN_SECONDS if busy else None):
+            key.data()
+        self._look_at_clocks(time.monotonic())
 
     def _woken(self) -> None:
         os.eventfd_read(self._wake)
@@ -108,7 +120,7 @@ class Watch:
             for attempt in self._waiting:
                 self._give_up(attempt, self.pool.failure)
             self._waiting.clear()
-        while self._waiting and self.pool.current is not None and not self.pool.current.worn:
+        while self._waiting and self.pool.current is not None:
             attempt = self._waiting.popleft()
             if attempt.stop is not None:
                 attempt.inbox.put(attempt.facts())
@@ -159,6 +171,7 @@ class Watch:
         pipe = attempt.pipes.get("record")
         if pipe is not None and pipe.open and pipe.paused:
             pipe.paused = False
+            attempt.patience_until = time.monotonic() + DRIP_SECONDS
             self._read_on(attempt, pipe)
 
     def _locked(self, attempt: Attempt) -> None:
@@ -215,9 +228,10 @@ class Watch:
         if attempt.ended is None or attempt.serial not in self._flying:
             return
         pipes = attempt.pipes.values()
-        since = max(attempt.heard_at, attempt.ended_at)
-        silent = now - since > QUIET_SECONDS and not any(pipe.paused for pipe in pipes)
-        if silent or now - attempt.ended_at > DRIP_SECONDS or not any(pipe.open for pipe in pipes):
+        if any(pipe.paused for pipe in pipes):
+            return
+        silent = now - max(attempt.heard_at, attempt.ended_at) > QUIET_SECONDS
+        if silent or now > attempt.patience_until or not any(pipe.open for pipe in pipes):
             self._land(attempt)
             attempt.inbox.put(attempt.facts())
 
@@ -246,6 +260,8 @@ class Watch:
             self._selector.unregister(zygote.link.control)
 
     def _report(self, zygote: Warm) -> None:
+        if zygote.link.control.fileno() < 0:
+            return  # given up earlier in this turn
         try:
             report, descriptors = messages.receive_report(zygote.link.control)
         except BlockingIOError:
@@ -257,10 +273,11 @@ class Watch:
         elif isinstance(report, Ended) and report.serial in zygote.attempts:
             attempt = zygote.attempts[report.serial]
             attempt.ended, attempt.ended_at = report, time.monotonic()
+            attempt.patience_until = attempt.ended_at + DRIP_SECONDS
             zygote.wear(report.rss_bytes)
             self._end_if_over(attempt, attempt.ended_at)
         elif isinstance(report, Refused) and report.serial in zygote.attempts:
-            zygote.worn = True
+            self.pool.unfit(zygote)
             self._once_more(zygote.attempts[report.serial], report.why)
         elif report is None:
             self._lost(zygote)
@@ -289,6 +306,9 @@ class Watch:
             self._waiting.appendleft(attempt)
 
     def _end_all(self) -> None:
+        self._over.set()
+        with contextlib.suppress(BlockingIOError):
+            self._woken()
         for attempt, _ in list(self._flying.values()):
             self._land(attempt)
             self._give_up(attempt, "the worker shut down")
@@ -296,6 +316,7 @@ class Watch:
             self._give_up(attempt, "the worker shut down")
         self._waiting.clear()
         self.pool.close()
+        self.pool.failure = "the supervisor has ended"
         self._selector.close()
         os.close(self._wake)
 

@@ -194,6 +194,7 @@ def main() -> NoReturn:
     gc.collect()
     gc.disable()
     gc.freeze()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an executor that stops; children take their default again
     try:
         with contextlib.suppress(ConnectionError):
             zygote.serve()

@@ -1,0 +1,117 @@
+"""`backprobe worker`, `backprobe reaper`, `backprobe executor`: argparse plug-ins, each with its health check.
+
+Celery and the database are imported when a command runs, not when `backprobe --help` lists it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from workers.settings import WorkerSettings, slots
+
+REAPER_SILENT_SECONDS = 15.0
+FAILED = 3
+"""Exit code of what cannot start, or of a check that found nothing alive."""
+
+
+def worker(subparsers: Any) -> None:
+    """Add `backprobe worker`."""
+    parser = subparsers.add_parser("worker", help="execute runs of a queue")
+    parser.add_argument("--queue", choices=("cpu", "gpu"), default="cpu", help="which runs to take (default: cpu)")
+    parser.add_argument(
+        "--concurrency", type=_positive, metavar="N", help="runs at once (default: 2 per core; 1 on the gpu queue)"
+    )
+    parser.add_argument("--check", action="store_true", help="exit with 0 if a worker of this host is alive")
+    parser.set_defaults(run=_worker)
+
+
+def reaper(subparsers: Any) -> None:
+    """Add `backprobe reaper`."""
+    parser = subparsers.add_parser("reaper", help="take back the runs of dead workers, wake up idle ones")
+    parser.add_argument("--check", action="store_true", help="exit with 0 if the reaper of this home is alive")
+    parser.set_defaults(run=_reaper)
+
+
+def executor(subparsers: Any) -> None:
+    """Add `backprobe executor`."""
+    parser = subparsers.add_parser("executor", help="run the sandbox for a worker in another container")
+    parser.add_argument("--socket", type=Path, metavar="PATH", help="unix socket (default: BACKPROBE_EXECUTOR)")
+    parser.add_argument("--queue", choices=("cpu", "gpu"), default="cpu", help="gpu: programs may see the GPUs")
+    parser.add_argument("--check", action="store_true", help="exit with 0 if an executor listens there")
+    parser.set_defaults(run=_executor)
+
+
+def _worker(arguments: argparse.Namespace) -> int:
+    from store.settings import StoreSettings
+    from workers import process
+
+    store, settings = StoreSettings.from_environment(), WorkerSettings.from_environment()
+    process.log_to_stderr()
+    try:
+        if arguments.check:
+            return _worker_is_alive(process.open_database(store))
+        count = slots(arguments.concurrency, arguments.queue)
+        return process.serve_worker(store, settings, arguments.queue, count)
+    except process.CannotStart as error:
+        return _failed(f"backprobe worker: {error}")
+
+
+def _worker_is_alive(database: Any) -> int:
+    from store import workers
+
+    with database.read() as transaction:
+        alive = workers.live(transaction)
+    host = socket.gethostname() + ":"
+    mine = [node for node in alive if node.id.startswith(host)]
+    return 0 if mine else _failed(f"no worker of {host[:-1]} has beaten in the last {workers.SILENT_SECONDS:.0f} s")
+
+
+def _reaper(arguments: argparse.Namespace) -> int:
+    from store.settings import StoreSettings
+    from workers import process
+    from workers.reaper import BEAT_FILE
+
+    store, settings = StoreSettings.from_environment(), WorkerSettings.from_environment()
+    process.log_to_stderr()
+    if arguments.check:
+        beat = store.home / BEAT_FILE
+        silent = time.time() - beat.stat().st_mtime if beat.exists() else float("inf")
+        return 0 if silent < REAPER_SILENT_SECONDS else _failed(f"no reaper of {store.home} is alive")
+    try:
+        return process.serve_reaper(store, settings)
+    except process.CannotStart as error:
+        return _failed(f"backprobe reaper: {error}")
+
+
+def _executor(arguments: argparse.Namespace) -> int:
+    import logging
+
+    from workers.sandbox import boot
+    from workers.sandbox import executor as service
+
+    settings = WorkerSettings.from_environment()
+    path = arguments.socket or (Path(settings.executor) if settings.executor else None)
+    if path is None:
+        return _failed("backprobe executor: say where with --socket PATH or BACKPROBE_EXECUTOR", 2)
+    if arguments.check:
+        return 0 if boot.executor_answers(str(path)) else _failed(f"no executor answers at {path}")
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    service.run(path, settings.visible_devices if arguments.queue == "gpu" else "")
+    return 0
+
+
+def _failed(line: str, code: int = FAILED) -> int:
+    print(line, file=sys.stderr)
+    return code
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number

@@ -1,0 +1,152 @@
+"""A worker process as the database and its own tasks know it: its name, sandbox, leases, and what it offers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+from store import runs, workers
+from store.session import Database
+from workers.lease import Keeper
+from workers.sandbox.job import Job
+from workers.sandbox.supervisor import Supervisor
+
+BEAT_SECONDS: Final = 5.0
+WARM_SECONDS: Final = 30.0
+"""How long a task waits for a sandbox that boots; then the wake-up is dropped, and the reaper sends another."""
+
+_log: Final = logging.getLogger(__name__)
+
+_CANARY: Final = """\
+import sys, torch
+x = torch.arange(3.0, requires_grad=True)
+(x * x).sum().backward()
+assert x.grad.tolist() == [0.0, 2.0, 4.0]
+devices = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())] if "cuda" in sys.argv else []
+print(torch.__version__, *devices, sep="\\n")
+"""
+
+
+class Node:
+    """One worker process.
+
+    Args:
+        queue: The queue of runs it serves; slots: runs at once.
+        publish: Sends a wake-up for a queue.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        supervisor: Supervisor,
+        *,
+        queue: runs.Queue,
+        slots: int,
+        lease_seconds: float,
+        publish: Callable[[str], None],
+    ) -> None:
+        self.database, self.supervisor = database, supervisor
+        self.queue: Final = queue
+        self.slots, self._lease_seconds = slots, lease_seconds
+        self._publish = publish
+        self.id = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self.keeper = Keeper(database, self._beat)
+        self.draining = threading.Event()
+        self._beat_at = 0.0
+        self._offers: tuple[str, ...] = ()
+        self._probe: dict[str, Any] = {}
+
+    def start(self) -> None:
+        """Try the sandbox, in a thread, then begin to offer it; keep leases from now on."""
+        self.keeper.start()
+        threading.Thread(target=self._prove, name="canary", daemon=True).start()
+
+    def close(self) -> None:
+        """Take this worker's row away."""
+        self.keeper.close()
+        try:
+            with self.database.begin() as transaction:
+                workers.leave(transaction, self.id)
+        except Exception as error:  # noqa: BLE001 - the reaper drops silent workers too
+            _log.warning("the worker's row was not removed: %s", type(error).__name__)
+
+    def claim(self, queue: runs.Queue) -> runs.Claim | None:
+        """The next run; None: nothing waits, this worker drains, or it cannot run anything now."""
+        if self.draining.is_set() or not self.supervisor.wait_warm(WARM_SECONDS) or not self._offers:
+            return None
+        return runs.claim(
+            self.database,
+            self.id,
+            queue=queue,
+            lease_seconds=self._lease_seconds,
+            levels=("none",),
+            devices=self._offers,
+        )
+
+    def wake(self, queue: str) -> None:
+        """Say "look at this queue"; a broker that is away is the reaper's to make up for."""
+        try:
+            self._publish(queue)
+        except Exception as error:  # noqa: BLE001 - whatever a broker raises, the run waits in the database
+            _log.warning("wake-up not published: %s", type(error).__name__)
+
+    def drain(self, seconds: float) -> None:
+        """Take no more runs; give those in hand so long, then hand them back. A second call does it at once."""
+        if self.draining.is_set():
+            self.keeper.end_all("released")
+            return
+        self.draining.set()
+        self._beat_at = 0.0
+        timer = threading.Timer(seconds, self.keeper.end_all, ["released"])
+        timer.daemon = True
+        timer.start()
+
+    def _prove(self) -> None:
+        """Run a program whose answer is known; offer devices only if it is right. Again after a pause if it is not."""
+        while not self.draining.is_set():
+            arguments = ("cuda",) if self.queue == "gpu" else ()
+            outcome = self.supervisor.run(Job(files={"canary.py": _CANARY}, entry="canary.py", arguments=arguments))
+            said = outcome.facts.stdout.decode("utf-8", "replace").splitlines()
+            if outcome.status == "succeeded" and said:
+                self._offer(said[0], said[1:])
+                return
+            _log.error("the sandbox does not work: %s, %s", outcome.status, outcome.reason)
+            self.draining.wait(5.0)
+
+    def _offer(self, torch: str, devices: list[str]) -> None:
+        self._probe = {"torch": torch, "devices": devices, "wall_clock": time.time()}
+        if self.queue == "cpu":
+            self._offers = ("cpu",)
+        elif devices:
+            self._offers = ("cuda", *devices)
+        else:
+            _log.error("no CUDA device can be used: this worker takes no run of the gpu queue")
+        self._beat_at = 0.0
+        self.wake(self.queue)
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        if now - self._beat_at < BEAT_SECONDS and self._beat_at:
+            return
+        works = bool(self._offers) and self.supervisor.failure is None
+        node = workers.WorkerNode(
+            id=self.id,
+            queues=(self.queue,),
+            levels=("none",) if works else (),
+            devices=self._offers,
+            versions={"python": platform.python_version(), "torch": self._probe.get("torch", "")},
+            slots=self.slots,
+            busy=self.keeper.held,
+            draining=self.draining.is_set(),
+            probe=self._probe,
+        )
+        with self.database.begin() as transaction:
+            workers.beat(transaction, node)
+        self._beat_at = now

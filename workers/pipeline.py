@@ -1,0 +1,51 @@
+"""From a claimed snippet to its outcome, record, findings and the reasons for missing gradients.
+
+It knows neither Celery nor SQL: the same pipeline runs in a test, with nothing but a supervisor.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from backprobe.record import Record
+from backprobe.rules import Judgement, WhyNone, judge, why_none
+from workers.sandbox.job import Job
+from workers.sandbox.outcome import Outcome
+from workers.sandbox.supervisor import Supervisor
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What came of a snippet.
+
+    Attributes:
+        judgement: None: there was no record to judge, or judging it failed.
+        whys: Why tensors have no gradient, by tensor.
+    """
+
+    outcome: Outcome
+    judgement: Judgement | None = None
+    whys: Mapping[int, WhyNone] = field(default_factory=dict[int, WhyNone])
+
+
+def run(supervisor: Supervisor, job: Job, cancel: threading.Event | None = None) -> Result:
+    """Run a snippet and judge its record; blocks until both are done."""
+    outcome = supervisor.run(job, cancel=cancel)
+    if outcome.record is None:
+        return Result(outcome=outcome)
+    return judged(outcome, outcome.record)
+
+
+def judged(outcome: Outcome, record: Record) -> Result:
+    """Judge a record. One that no rule can digest is a stranger's work: it is kept without a judgement."""
+    try:
+        return Result(outcome=outcome, judgement=judge(record), whys=why_none(record))
+    except Exception as error:  # noqa: BLE001 - the fence around a task: the run itself was right and is kept
+        _log.error("a record could not be judged: %s", type(error).__name__)
+        return Result(outcome=outcome)

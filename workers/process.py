@@ -1,0 +1,179 @@
+"""A worker process from start to end: database, sandbox, Celery's consumer; and the reaper's, which has less of it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from celery import Celery, signals
+
+from store import migrate, runs
+from store.session import Database
+from store.settings import QUEUES, StoreSettings
+from workers.app import make_app, publisher
+from workers.node import Node
+from workers.reaper import Reaper
+from workers.sandbox.boot import Link, connect_executor, exec_zygote
+from workers.sandbox.supervisor import Supervisor
+from workers.settings import WorkerSettings
+from workers.tasks import execute_next
+
+BROKER_TRIES: Final = 10
+LEAVE_SECONDS: Final = 5.0
+
+_log: Final = logging.getLogger(__name__)
+
+
+class CannotStart(Exception):
+    """The operator must act; the message is one line that says how."""
+
+
+def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slots: int) -> int:
+    """Work on a queue until SIGTERM or SIGINT; the exit code comes back.
+
+    Raises:
+        CannotStart: the database is not migrated, or the broker cannot be reached.
+    """
+    database = open_database(store)
+    with _supervisor(settings, queue) as supervisor:  # it boots while the rest connects
+        app = make_app(store, lambda asked: execute_next(node, cast("runs.Queue", asked)))
+        node = Node(
+            database,
+            supervisor,
+            queue=cast("runs.Queue", queue),
+            slots=slots,
+            lease_seconds=settings.lease_seconds,
+            publish=publisher(app),
+        )
+        reach_broker(app)
+        node.start()
+        watch_parent(settings.parent, lambda: node.drain(0.0))
+        try:
+            exit_code = _consume(app, queue, slots, lambda: node.drain(settings.drain_seconds))
+        finally:
+            node.close()
+    database.close()
+    return exit_code
+
+
+def serve_reaper(store: StoreSettings, settings: WorkerSettings) -> int:
+    """Reap until SIGTERM or SIGINT; the exit code comes back.
+
+    Raises:
+        CannotStart: the database is not migrated. A broker that is away is waited for: leases come first.
+    """
+    database = open_database(store)
+    stop = threading.Event()
+    stop_on_signals(stop)
+    watch_parent(settings.parent, stop.set)
+    Reaper(database, store.make_home(), publisher(make_app(store))).serve(stop)
+    database.close()
+    return 0
+
+
+def open_database(store: StoreSettings) -> Database:
+    """The database, at this code's schema.
+
+    Raises:
+        CannotStart: it is not, or it does not answer.
+    """
+    if store.database_url.startswith("sqlite"):
+        store.make_home()
+    try:
+        current = migrate.at_head(store.database_url)
+    except Exception as error:
+        text = f"the database does not answer ({type(error).__name__}): look at BACKPROBE_DATABASE_URL"
+        raise CannotStart(text) from error
+    if not current:
+        raise CannotStart("the database does not have this version's schema: run `backprobe migrate` first")
+    return Database(store.database_url)
+
+
+def reach_broker(app: Celery) -> None:
+    """Wait some seconds for the broker.
+
+    Raises:
+        CannotStart: it does not answer.
+    """
+    with app.connection_for_read() as connection:
+        try:
+            connection.ensure_connection(
+                max_retries=BROKER_TRIES, interval_start=0.2, interval_step=0.2, interval_max=1
+            )
+        except Exception as error:
+            name = connection.as_uri()  # without its password
+            text = f"the broker {name} does not answer ({type(error).__name__}): look at BACKPROBE_BROKER_URL"
+            raise CannotStart(text) from error
+
+
+def stop_on_signals(stop: threading.Event) -> None:
+    """SIGTERM and SIGINT set the event."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+
+
+def watch_parent(parent: int | None, leave: Callable[[], None]) -> None:
+    """When the process that started this one is gone, leave: within seconds, and by force if need be."""
+    if parent is None:
+        return
+
+    def watch() -> None:
+        forever = threading.Event()
+        while os.getppid() == parent:
+            forever.wait(0.5)
+        leave()
+        os.kill(os.getpid(), signal.SIGTERM)
+        forever.wait(LEAVE_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def log_to_stderr() -> None:
+    """Our own lines and Celery's warnings; no line of either holds a stranger's text."""
+    line = "%(asctime)s %(levelname)s %(name)s %(message)s"
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=line)
+
+
+def _supervisor(settings: WorkerSettings, queue: str) -> Supervisor:
+    gpu = queue == "gpu"
+    if settings.executor is not None:
+        path = settings.executor
+        return Supervisor(lambda: connect_executor(path), isolation={"executor": True}, gpu=gpu)
+
+    def boot() -> Link:
+        return exec_zygote(settings.visible_devices if gpu else "")
+
+    return Supervisor(boot, isolation={"executor": False}, gpu=gpu)
+
+
+def _consume(app: Celery, queue: str, slots: int, drain: Callable[[], None]) -> int:
+    """Celery's consumer, in this thread, until a signal ends it; its pool is `slots` threads."""
+
+    def shutting_down(**_: Any) -> None:
+        drain()
+
+    signals.worker_shutting_down.connect(shutting_down, weak=False)
+    worker = app.Worker(
+        pool="threads",
+        concurrency=slots,
+        queues=[QUEUES[queue]],
+        hostname=f"{queue}-{os.getpid()}@backprobe",
+        loglevel=logging.WARNING,
+        without_mingle=True,
+        without_gossip=True,
+        without_heartbeat=True,
+        quiet=True,
+    )
+    try:
+        with contextlib.suppress(SystemExit):
+            worker.start()
+    finally:
+        signals.worker_shutting_down.disconnect(shutting_down)
+    return worker.exitcode or 0

@@ -1,0 +1,131 @@
+"""What a wake-up sets off: claim the next run, run it with no transaction open, finish it under the fence; again.
+
+1. Claim and finish are the store's, each a short transaction of its own.
+2. A run whose lease is no longer ours is dropped without a word to the database.
+3. What of ours broke gives the run back; what of theirs did ends it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from backprobe.record import BadRecord
+from store import finish, runs
+from workers import pipeline
+from workers.lease import Lease
+from workers.node import Node
+from workers.pipeline import Result
+from workers.sandbox.job import Job
+from workers.sandbox.outcome import Outcome
+
+MOST_RUNS: Final = 50
+MOST_SECONDS: Final = 60.0
+AGAIN_SECONDS: Final = 0.5
+
+_log: Final = logging.getLogger(__name__)
+
+
+def execute_next(node: Node, queue: runs.Queue) -> int:
+    """Execute runs of a queue until none is left, or for a while; then wake somebody up again. How many comes back."""
+    began, done = time.monotonic(), 0
+    while done < MOST_RUNS and time.monotonic() - began < MOST_SECONDS:
+        claim = node.claim(queue)
+        if claim is None:
+            return done
+        _fenced(node, claim)
+        done += 1
+    node.wake(queue)
+    return done
+
+
+def _fenced(node: Node, claim: runs.Claim) -> None:
+    try:
+        execute(node, claim)
+    except Exception as error:  # noqa: BLE001 - the fence around a task: its lease runs out and the reaper takes over
+        _log.error("attempt %d of %s was dropped: %s", claim.attempt, claim.public_id, type(error).__name__)
+
+
+def execute(node: Node, claim: runs.Claim) -> None:
+    """One attempt, from claim to end."""
+    lease = node.keeper.hold(claim)
+    try:
+        result = pipeline.run(node.supervisor, job_of(claim), lease.stop)
+        _end(node, lease, result)
+    finally:
+        node.keeper.drop(lease)
+
+
+def job_of(claim: runs.Claim) -> Job:
+    """What the sandbox is to run."""
+    return Job(
+        files=claim.files,
+        entry=claim.entry,
+        arguments=claim.arguments,
+        tier=claim.capture.get("tier", "full"),
+        seed=claim.seed,
+        limits=claim.limits,
+    )
+
+
+def _end(node: Node, lease: Lease, result: Result) -> None:
+    """Write the end of an attempt, as long as it is ours to write."""
+    while True:
+        if lease.why == "fenced-out" or not lease.safe:
+            _log.warning("attempt %d of %s is no longer ours", lease.claim.attempt, lease.claim.public_id)
+            return
+        try:
+            _write(node, lease, result)
+        except runs.FencedOut:
+            lease.end("fenced-out")
+        except Exception as error:  # noqa: BLE001 - the database is away, or the commit is in doubt: ask again in time
+            _log.warning("the end of %s was not written: %s", lease.claim.public_id, type(error).__name__)
+            time.sleep(AGAIN_SECONDS)
+        else:
+            return
+
+
+def _write(node: Node, lease: Lease, result: Result) -> None:
+    outcome, claim = result.outcome, lease.claim
+    if lease.why == "released":
+        runs.release(node.database, claim)
+    elif outcome.status == "lost":
+        reason = outcome.error.message if outcome.error else outcome.reason
+        status = runs.release(node.database, claim, outcome="sandbox-broke", reason=reason)
+        _log.error("the sandbox broke under %s, which is now %s: %s", claim.public_id, status, reason)
+    else:
+        ending = ending_of(outcome)
+        try:
+            finish.finish(node.database, claim, ending, outcome.record, result.judgement, result.whys)
+        except BadRecord:
+            finish.finish(node.database, claim, ending, None, None)
+
+
+def ending_of(outcome: Outcome) -> finish.Ending:
+    """An outcome in the store's words."""
+    facts = outcome.facts
+    return finish.Ending(
+        status=outcome.status,
+        error=outcome.error,
+        exit_code=facts.exit_code,
+        signal=facts.signal,
+        limit=outcome.limit_hit,
+        wall_seconds=round(facts.wall_seconds, 6),
+        cpu_seconds=facts.cpu_seconds,
+        max_rss_bytes=facts.max_rss_bytes,
+        isolation={**outcome.isolation, **_told(outcome)},
+        stdout=finish.Stream(tail=_text(facts.stdout), total_bytes=facts.stdout_bytes),
+        stderr=finish.Stream(tail=_text(facts.stderr), total_bytes=facts.stderr_bytes),
+        torch=None if outcome.record is None else outcome.record.header.environment.torch,
+    )
+
+
+def _told(outcome: Outcome) -> Mapping[str, Any]:
+    return {"told_by": outcome.told_by, "reason": outcome.reason}
+
+
+def _text(tail: bytes) -> str:
+    # neither database takes a NUL in a text
+    return tail.decode("utf-8", "replace").replace("\0", "\ufffd")
