@@ -2,11 +2,29 @@
 
 from backprobe.rules.finding import Edit, Finding, Fix, Location, Occurrences, Region, Related, finding_json
 from backprobe.rules.judge import Judgement, JudgeOptions, NotRun, judge
+from backprobe.rules.manual import Manual, UnknownRule, manual
 from backprobe.rules.registry import RULES
 from backprobe.rules.rule import Rule
 from backprobe.rules.why_none import WhyNone, why_none
 
 __all__ = [
-    "RULES", "Edit", "Finding", "Fix", "Judgement", "JudgeOptions", "Location", "NotRun", "Occurrences", "Region",
-    "Related", "Rule", "WhyNone", "finding_json", "judge", "why_none",
+    "RULES",
+    "Edit",
+    "Finding",
+    "Fix",
+    "JudgeOptions",
+    "Judgement",
+    "Location",
+    "Manual",
+    "NotRun",
+    "Occurrences",
+    "Region",
+    "Related",
+    "Rule",
+    "UnknownRule",
+    "WhyNone",
+    "finding_json",
+    "judge",
+    "manual",
+    "why_none",
 ]

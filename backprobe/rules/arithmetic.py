@@ -30,7 +30,8 @@ def goes_in(record: Record, site: Site, stands_for: Callable[[ast.expr], bool]) 
         return False
     imported = frozenset(imported_from_torch(record).get(site.source, {}))
     return any(
-        isinstance(part, ast.expr) and stands_for(part) and _climbs(tree, part, node, imported) for part in ast.walk(node)
+        isinstance(part, ast.expr) and stands_for(part) and _climbs(tree, part, node, imported)
+        for part in ast.walk(node)
     )
 
 

@@ -1,4 +1,4 @@
-"""Where tracking ends: the first statement that reads a tracked tensor on the way to a root and gives an untracked one."""
+"""Where tracking ends: statements that read a tracked tensor and give an untracked one."""
 
 from __future__ import annotations
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from backprobe.record import Record
 
-ALWAYS: Final = frozenset({"site", "binding", "snapshot", "grad-read", "backward", "version", "raised", "optimizer",
-                           "module", "parents"})
+ALWAYS: Final = frozenset(
+    {"site", "binding", "snapshot", "grad-read", "backward", "version", "raised", "optimizer", "module", "parents"}
+)
 """Held by every tier."""
 
 WALKED: Final = frozenset({"node", "saved", "retention", "grad-life"})

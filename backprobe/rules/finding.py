@@ -139,7 +139,11 @@ def rule_name(rule: Rule) -> RuleName:
 
 
 def finding_json(
-    finding: Finding, *, id: str | None = None, run: str | None = None, ruleset: str | None = None
+    finding: Finding,
+    *,
+    id: str | None = None,  # noqa: A002 - the JSON field's own name
+    run: str | None = None,
+    ruleset: str | None = None,
 ) -> dict[str, Any]:
     """The shape `backprobe.finding/1` that every client reads, as plain JSON values.
 

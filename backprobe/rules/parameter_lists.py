@@ -90,7 +90,8 @@ def _last_guard(tree: Tree, node: ast.AST, scope: ast.AST) -> ast.If | None:
         if above is scope:
             return None
         if isinstance(above, ast.If):
-            while len(above.orelse) == 1 and isinstance(above.orelse[0], ast.If):
-                above = above.orelse[0]
-            return None if above.orelse else above
+            last = above
+            while len(last.orelse) == 1 and isinstance(last.orelse[0], ast.If):
+                last = last.orelse[0]
+            return None if last.orelse else last
     return None

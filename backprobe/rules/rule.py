@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from backprobe.rules.finding import Finding
 
 Level = Literal["error", "warning", "note"]
-"""How bad: an error raised or no gradient can be right; a warning is silently wrong; a note is waste, style or doubt."""
+"""How bad: an error raised, or no gradient can be right; a warning is silently wrong; a note is waste or doubt."""
 
 Confidence = Literal["proven", "likely", "heuristic"]
 """How sure: from the record alone; with one assumption about intent, which is stated; by a threshold, stated too."""

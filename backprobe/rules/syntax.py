@@ -60,7 +60,9 @@ def _statements(record: Record) -> dict[int, ast.stmt]:
     found: dict[int, ast.stmt] = {}
     starts: dict[int, list[tuple[tuple[int, int], ast.stmt]]] = {}
     for number, tree in trees(record).items():
-        every = ((region_in(record, number, node), node) for node in ast.walk(tree.module) if isinstance(node, ast.stmt))
+        every = (
+            (region_in(record, number, node), node) for node in ast.walk(tree.module) if isinstance(node, ast.stmt)
+        )
         starts[number] = sorted(
             (((region.start_line, region.start_col), node) for region, node in every), key=lambda start: start[0]
         )
@@ -89,15 +91,15 @@ def tree_of(record: Record, site: Site) -> Tree | None:
     return trees(record).get(site.source)
 
 
-def region_in(record: Record, source: int, node: ast.AST) -> Region:
+def region_in(record: Record, source: int, node: ast.stmt | ast.expr | ast.keyword) -> Region:
     """Where a node of that source is, in characters: `ast` counts the bytes of UTF-8."""
     lines = source_lines(record)[source]
-    first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+    first, last = node.lineno, node.end_lineno or node.lineno
     return Region(
         start_line=first,
-        start_col=_characters(lines, first, node.col_offset) + 1,  # type: ignore[attr-defined]
+        start_col=_characters(lines, first, node.col_offset) + 1,
         end_line=last,
-        end_col=_characters(lines, last, node.end_col_offset) + 1,  # type: ignore[attr-defined]
+        end_col=_characters(lines, last, node.end_col_offset or 0) + 1,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from backprobe.rules.lookup import lookup
@@ -43,3 +45,10 @@ def trained(record: Record) -> frozenset[int]:
         if (history := index.snapshots_of[event.tensor]) and history[-1].is_leaf and history[-1].requires_grad
     }
     return frozenset(written | set(in_optimizers(record)) | set(parameters(record)))
+
+
+def shared_key(keys: Iterable[str]) -> str:
+    """The leading parts that `state_dict` keys have in common: `lm.blocks` for `lm.blocks.0.w` and `lm.blocks.1.w`."""
+    parts = [key.split(".") for key in keys]
+    same = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
+    return ".".join(column[0] for column in same)

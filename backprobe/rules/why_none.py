@@ -133,7 +133,9 @@ def _asked_late(case: _Case) -> WhyNone | None:
     used = [row for row in case.record.bindings if case.tensor.tensor in row.parents]
     if any(row.moment < since.moment for row in used) and not any(row.moment > since.moment for row in used):
         site = case.index.moments[since.moment].site
-        return case.said("became-required-later", "requires_grad was set after the forward pass that used it", site=site)
+        return case.said(
+            "became-required-later", "requires_grad was set after the forward pass that used it", site=site
+        )
     return None
 
 
@@ -186,7 +188,9 @@ def _left_out(case: _Case) -> WhyNone | None:
     call = storing[-1]
     if any(root.tensor == case.tensor.tensor for root in call.inputs or ()):
         return None
-    return case.said("not-in-inputs", "the backward call was given `inputs=` without it", site=call.site, call=call.call)
+    return case.said(
+        "not-in-inputs", "the backward call was given `inputs=` without it", site=call.site, call=call.call
+    )
 
 
 def _returned(case: _Case) -> WhyNone | None:
@@ -223,7 +227,9 @@ def _cut(case: _Case) -> WhyNone | None:
     if case.reached:
         return None
     derived = derived_from(case.record, case.tensor.tensor)
-    first = min((cut for cut in cuts(case.record).values() if cut.source in derived), key=lambda cut: cut.tensor, default=None)
+    first = min(
+        (cut for cut in cuts(case.record).values() if cut.source in derived), key=lambda cut: cut.tensor, default=None
+    )
     roots = {root.tensor for call in case.calls for root in call.roots}
     if first is None or not any(tensor in roots for tensor in derived_from(case.record, first.tensor)):
         return None

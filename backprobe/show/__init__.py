@@ -1,1 +1,1 @@
-"""Records and findings as text, JSON and pictures. One renderer per file; each is a pure function, values in, text out."""
+"""Records and findings as text, JSON and pictures. One renderer per file; each is a pure function."""

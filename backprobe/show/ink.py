@@ -24,6 +24,7 @@ class Ink:
     color: bool = False
 
     def __call__(self, role: str, text: str) -> str:
+        """The text in the colour of its role."""
         return f"\x1b[{_CODES[role]}m{text}\x1b[0m" if self.color and text else text
 
 

@@ -17,14 +17,14 @@ def plain(text: str, *, keep_newlines: bool = False, tab: str = "    ") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_shown(character, keep_newlines, tab) for character in text)
+    if keep_newlines:
+        return "\n".join(plain(line, tab=tab) for line in text.split("\n"))
+    return "".join(_shown(character, tab) for character in text)
 
 
-def _shown(character: str, keep_newlines: bool, tab: str) -> str:
+def _shown(character: str, tab: str) -> str:
     if character == "\t":
         return tab
-    if character == "\n" and keep_newlines:
-        return character
     if unicodedata.category(character) in _ESCAPED:
         code = ord(character)
         return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

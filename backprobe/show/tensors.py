@@ -55,9 +55,7 @@ def tensor_rows(record: Record) -> list[TensorRow]:
         name = name_of(index, tensor.tensor)
         if name is not None and index.snapshots_of[tensor.tensor]:
             groups[name, tensor.site].append(tensor.tensor)
-    return [
-        _row(index, name, same[-1], len(same), whys.get(same[-1]), small) for (name, _site), same in groups.items()
-    ]
+    return [_row(index, name, same[-1], len(same), whys.get(same[-1]), small) for (name, _site), same in groups.items()]
 
 
 def name_of(index: Lookup, tensor: int) -> str | None:

@@ -54,7 +54,7 @@ def _tensors(record: Record, ink: Ink, width: int) -> list[str]:
     if not rows:
         return [ink("strong", "tensors"), "  none with a name was seen"]
     several = len({row.path for row in rows if row.path is not None}) > 1
-    cells = [_HEAD, *(_cells(row, several) for row in rows[:MAX_TENSORS])]
+    cells = [_HEAD, *(_cells(row, several=several) for row in rows[:MAX_TENSORS])]
     wide = [max(columns(line[column]) for line in cells) for column in range(len(_HEAD) - 1)]
     room = max(20, width - sum(wide) - 2 * len(wide) - 2)
     lines = [ink("strong", "tensors")]
@@ -67,7 +67,7 @@ def _tensors(record: Record, ink: Ink, width: int) -> list[str]:
     return lines
 
 
-def _cells(row: TensorRow, several: bool) -> tuple[str, ...]:
+def _cells(row: TensorRow, *, several: bool) -> tuple[str, ...]:
     name = cut(plain(row.name), 32) + (f" \u00d7{row.times}" if row.times > 1 else "")
     line = "-" if row.line is None else str(row.line)
     if several and row.path is not None:

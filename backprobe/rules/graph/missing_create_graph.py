@@ -13,7 +13,7 @@ What PyTorch does
     a sum with a constant only the other part is differentiated. `RuntimeError: element 0 of tensors does not require
     grad` is what a second `autograd.grad` over such a result alone raises. Seen in torch 2.13.
 
-Example
+Example:
     import torch
 
     weight = torch.ones(3, requires_grad=True)
@@ -283,7 +283,9 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
     region: Region | None = region_in(record, source, node) if node is not None else None
     step = step_of(record, call.moment_before)
     name = use.binding
-    what = "is differentiated here, and has no history" if use.raised else "is taken into a value that is differentiated"
+    what = (
+        "is differentiated here, and has no history" if use.raised else "is taken into a value that is differentiated"
+    )
     effect = (
         "So the second call finds nothing to walk."
         if use.raised

@@ -14,7 +14,7 @@ What PyTorch does
     raises `RuntimeError: Trying to backward through the graph a second time`. Nodes that save nothing can be walked
     again without an error. Seen in torch 2.13.
 
-Example
+Example:
     import torch
 
     x = torch.ones(3, requires_grad=True)
@@ -153,8 +153,8 @@ def _finding(
         level=level,
         confidence=RULE.confidence,
         message=f"This backward call walks a graph that the one at line {line} has freed.\n"
-        f"{len(shared)} of the nodes behind {name} had given back what they saved, so their gradients cannot be computed."
-        f"\n{_advice(record, first, second)}",
+        f"{len(shared)} of the nodes behind {name} gave back what they saved for this.\n"
+        f"{_advice(record, first, second)}",
         location=location(record, site.site),
         related=tuple(related),
         evidence={
@@ -218,8 +218,8 @@ def _bare_call(record: Record, site: Site) -> tuple[ast.Expr, ast.Call] | None:
 
 def _receiver(record: Record, site: Site, call: ast.Call) -> str:
     """What `backward` is called on, as written."""
-    assert isinstance(call.func, ast.Attribute)
-    return text_in(record, site.source, region_in(record, site.source, call.func.value))
+    on = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    return text_in(record, site.source, region_in(record, site.source, on))
 
 
 def _without_line(record: Record, site: Site, node: ast.Expr) -> Edit | None:

@@ -7,8 +7,8 @@ What it finds
 Why it matters
     That rule did not judge: its silence means nothing here. All other rules ran.
 
-Use instead
-    Nothing is wrong with the program. Report the record, or its first lines, to Backprobe's authors.
+Blind spots
+    Nothing is wrong with the program. Report the rule and the class of the exception to Backprobe's authors.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from backprobe.rules.rule import Rule
 if TYPE_CHECKING:
     from backprobe.record import Record
 
-RULE = Rule(
-    name="rule-failed", code="BP902", since="0.1", severity="note", confidence="proven", fix="manual", needs=()
-)
+RULE = Rule(name="rule-failed", code="BP902", since="0.1", severity="note", confidence="proven", fix="manual", needs=())
 
 
 def failure(record: Record, rule: Rule, error: Exception) -> Finding:

@@ -15,7 +15,7 @@ What PyTorch does
     variables needed for gradient computation has been modified by an inplace operation`. Sigmoid, tanh, exp and softmax
     save their output; a product saves its factors. Seen in torch 2.13.
 
-Example
+Example:
     import torch
 
     x = torch.ones(3, requires_grad=True)
@@ -178,17 +178,13 @@ def _changes(record: Record, call: BackwardCall, saved: Saved, since: int) -> li
         storage = index.tensors[saved.tensor].storage
     found: dict[int, InplaceEvent] = {}
     for event in record.inplace_events:
-        same = event.tensor == saved.tensor or (
-            storage is not None and index.tensors[event.tensor].storage == storage
-        )
+        same = event.tensor == saved.tensor or (storage is not None and index.tensors[event.tensor].storage == storage)
         if same and event.version_after > since and event.moment <= call.moment_before:
             found.setdefault(event.version_after, event)
     return [found[version] for version in sorted(found)]
 
 
-def _finding(
-    record: Record, call: BackwardCall, raised: Raised, changed: _Changed, site: Site
-) -> Finding:
+def _finding(record: Record, call: BackwardCall, raised: Raised, changed: _Changed, site: Site) -> Finding:
     index = lookup(record)
     last = changed.changes[-1]
     name = _name(record, changed)
@@ -199,7 +195,7 @@ def _finding(
         rule=rule_name(RULE),
         level=level_of(raised),
         confidence=RULE.confidence,
-        message=f"{how[0].upper()}{how[1:]} changes {name} in place, but the backward pass still needs the old values.\n"
+        message=f"{how[0].upper()}{how[1:]} changes {name} in place, and the backward pass needs the old values.\n"
         f"`{saver.type}` saved it at version {changed.changes[0].version_before}; it is at version "
         f"{last.version_after} when the backward call comes.\n{_advice(last)}",
         location=location(record, site.site),
@@ -269,7 +265,9 @@ def _fixes(record: Record, last: InplaceEvent, site: Site) -> Iterator[Fix]:
         text = f"{node.target.id} = {node.target.id} {symbol_of(node.op)} {right}"
         edit = replacement(record, site, region_in(record, site.source, node), text)
         yield Fix(title="Make a new tensor", safety="safe", edits=(edit,))
-    call = node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(node, ast.Expr):
+        return
+    call = node.value
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
         method = call.func.attr
         if method.endswith("_") and not method.startswith("_") and method.removesuffix("_") in OUT_OF_PLACE:
@@ -277,13 +275,48 @@ def _fixes(record: Record, last: InplaceEvent, site: Site) -> Iterator[Fix]:
             whole = text_in(record, site.source, region_in(record, site.source, call))
             rest = whole[whole.index("(", len(target)) :]
             edit = replacement(
-                record, site, region_in(record, site.source, node), f"{target} = {target}.{method.removesuffix('_')}{rest}"
+                record,
+                site,
+                region_in(record, site.source, node),
+                f"{target} = {target}.{method.removesuffix('_')}{rest}",
             )
             yield Fix(title="Make a new tensor", safety="safe", edits=(edit,))
 
 
 OUT_OF_PLACE: Final = frozenset(
-    "abs add addcdiv addcmul ceil clamp clamp_max clamp_min cos div exp floor log masked_fill mul neg pow reciprocal "
-    "relu round rsqrt sigmoid sign sin softmax sqrt square sub tanh tril triu trunc".split()
+    [
+        "abs",
+        "add",
+        "addcdiv",
+        "addcmul",
+        "ceil",
+        "clamp",
+        "clamp_max",
+        "clamp_min",
+        "cos",
+        "div",
+        "exp",
+        "floor",
+        "log",
+        "masked_fill",
+        "mul",
+        "neg",
+        "pow",
+        "reciprocal",
+        "relu",
+        "round",
+        "rsqrt",
+        "sigmoid",
+        "sign",
+        "sin",
+        "softmax",
+        "sqrt",
+        "square",
+        "sub",
+        "tanh",
+        "tril",
+        "triu",
+        "trunc",
+    ]
 )
 """Methods that torch has with and without the underscore, and that give the same values."""

@@ -1,1 +1,1 @@
-"""Is this the tensor whose gradient you will get? (1xx)"""
+"""Is this the tensor whose gradient you will get? Rules 1xx."""

@@ -13,7 +13,7 @@ What PyTorch does
     else passes its gradient on. `retain_grad()` before the backward call asks for it to be kept. Seen in torch 2.13,
     which also warns at the read.
 
-Example
+Example:
     import torch
 
     w = torch.ones(3, requires_grad=True).to(torch.float64)  # <- here
@@ -152,7 +152,9 @@ def _asks_is_leaf(record: Record, site: Site) -> bool:
         return False
     around = [above.test for above in tree.ancestors(node) if isinstance(above, ast.If | ast.While)]
     return any(
-        isinstance(part, ast.Attribute) and part.attr == "is_leaf" for whole in (node, *around) for part in ast.walk(whole)
+        isinstance(part, ast.Attribute) and part.attr == "is_leaf"
+        for whole in (node, *around)
+        for part in ast.walk(whole)
     )
 
 

@@ -12,7 +12,7 @@ What PyTorch does
     An optimizer changes the tensors that it was given and no others. Parameters that require grad receive gradients
     whether anyone uses them or not, so nothing is said. Seen in torch 2.13.
 
-Example
+Example:
     import torch
     from torch import nn
 
@@ -137,7 +137,6 @@ Source
 from __future__ import annotations
 
 import ast
-import os.path
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -151,7 +150,7 @@ from backprobe.rules.places import location
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import step_of
 from backprobe.rules.syntax import region_in, site_of, statement, text_in
-from backprobe.rules.trained import in_optimizers, parameters
+from backprobe.rules.trained import in_optimizers, parameters, shared_key
 
 if TYPE_CHECKING:
     from backprobe.record import Module, Optimizer, Record, Site
@@ -238,14 +237,13 @@ def _should_hold(record: Record, optimizers: list[Optimizer], tensor: int) -> Op
     key = parameters(record)[tensor]
     near = [max((_shared(key, parameters(record).get(one, "")) for one in held), default=0) for held in sets]
     steps = _steps_after(record, tensor)
-    return max(
-        enumerate(optimizers), key=lambda pair: (near[pair[0]], steps[pair[1].optimizer], pair[1].optimizer)
-    )[1]
+    return max(enumerate(optimizers), key=lambda pair: (near[pair[0]], steps[pair[1].optimizer], pair[1].optimizer))[1]
 
 
 def _shared(one: str, other: str) -> int:
     """Leading parts that two keys share: 2 for `lm.blocks.0` and `lm.blocks.1`."""
-    return len(os.path.commonprefix([one.split("."), other.split(".")]))
+    same = shared_key((one, other))
+    return same.count(".") + 1 if same else 0
 
 
 def _steps_after(record: Record, tensor: int) -> Counter[int]:
@@ -261,7 +259,7 @@ def _steps_after(record: Record, tensor: int) -> Counter[int]:
 
 def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int]) -> Finding:
     keys = [parameters(record)[tensor] for tensor in missing]
-    prefix = ".".join(os.path.commonprefix([key.split(".") for key in keys])) or keys[0]
+    prefix = shared_key(keys) or keys[0]
     arrivals = grad_lives(record)[missing[0]].arrivals
     many = f"The {len(keys)} parameters of `{prefix}` get" if len(keys) > 1 else f"`{keys[0]}` gets"
     held = optimizer.binding or optimizer.cls
@@ -295,9 +293,7 @@ def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int
             "assumed": "a module in training mode is meant to be trained",
         },
         fixes=tuple(_fixes(record, site, missing)),
-        occurrences=Occurrences(
-            first_step=step_of(record, first.moment), last_step=step_of(record, last.moment)
-        ),
+        occurrences=Occurrences(first_step=step_of(record, first.moment), last_step=step_of(record, last.moment)),
     )
 
 

@@ -1,0 +1,101 @@
+"""Where a report goes, and in which form: format, colour, width, file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+from backprobe.cli.exits import CLEAN, FINDINGS, UsageError
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules import Judgement
+
+FORMATS: Final = ("text", "concise", "json", "svg")
+MACHINE: Final = frozenset({"json", "svg"})
+"""Formats that another program reads: they are never mixed with what a script prints."""
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """The options that `run` and `show` share."""
+    parser.add_argument("--format", choices=FORMATS, default="text", help="what is written (default: text)")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write it there")
+    parser.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "note"),
+        default="warning",
+        help="exit with 1 on findings at least as bad as this (default: warning)",
+    )
+    parser.add_argument("--exit-zero", action="store_true", help="report only: exit with 0 whatever was found")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+
+
+def check_output(args: argparse.Namespace) -> None:
+    """Refuse a file that cannot be written, before anything is run.
+
+    Raises:
+        UsageError: its folder does not exist, or it is a folder.
+    """
+    for path in (args.output, getattr(args, "save", None)):
+        if path is not None and path.is_dir():
+            raise UsageError(f"`{path}` is a folder: name a file in it")
+        if path is not None and not path.absolute().parent.is_dir():
+            raise UsageError(f"there is no folder `{path.parent}` to write `{path.name}` into")
+
+
+def report(record: Record, judgement: Judgement, args: argparse.Namespace, script: str, stream: TextIO) -> None:
+    """Render and write: to `--output` where it is given, else to the stream."""
+    if args.output is not None:
+        text = rendered(record, judgement, args, script, color=args.color == "always", width=100)
+        args.output.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+        return
+    width = max(60, shutil.get_terminal_size((100, 24)).columns)
+    text = rendered(record, judgement, args, script, color=wants_color(args.color, stream), width=width)
+    encoding = stream.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+
+
+def rendered(
+    record: Record, judgement: Judgement, args: argparse.Namespace, script: str, *, color: bool, width: int
+) -> str:
+    """The report in the format that was asked for."""
+    if args.format == "json":
+        from backprobe.show import json
+
+        return json.render(record, judgement, script=script)
+    if args.format == "svg":
+        from backprobe.show import graph, svg
+
+        return svg.render(graph.graph_of(record))
+    from backprobe.show import concise, text
+
+    if args.format == "concise":
+        return concise.render(record, judgement)
+    return text.render(record, judgement, color=color, width=width)
+
+
+def wants_color(choice: str, stream: TextIO) -> bool:
+    """Colour for this stream: as asked, else as NO_COLOR and FORCE_COLOR say, else on a terminal."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def exit_code(judgement: Judgement, args: argparse.Namespace) -> int:
+    """0 or 1, by what was found."""
+    return FINDINGS if judgement.at_least(args.fail_on) and not args.exit_zero else CLEAN
+
+
+def stderr() -> TextIO:
+    """Where our text goes while a script owns stdout, also if the script has closed or replaced `sys.stderr`."""
+    if sys.stderr is not None and not sys.stderr.closed:
+        return sys.stderr
+    return sys.__stderr__ or Path(os.devnull).open("w", encoding="utf-8")

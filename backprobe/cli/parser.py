@@ -1,0 +1,86 @@
+"""Arguments: our options stand before SCRIPT, everything behind it is the script's own, as with `python`."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, NoReturn
+
+import backprobe
+from backprobe.cli import explain, run, show
+from backprobe.cli.exits import UsageError
+from backprobe.cli.plugins import commands, register
+
+BUILT_IN: Final = {
+    "run": run.add_parser,
+    "show": show.add_parser,
+    "explain": explain.add_explain,
+    "rules": explain.add_rules,
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors name the nearest thing that exists.
+
+    Attributes:
+        asked: The parser of the command that was asked for, once it was added.
+    """
+
+    asked: argparse.ArgumentParser | None = None
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the arguments.
+
+        Raises:
+            UsageError: always.
+        """
+        asked = self.asked or self
+        unknown = re.search(r"unrecognized arguments: (.*)$", message)
+        if unknown is not None:
+            option = next((word for word in unknown[1].split() if word.startswith("-")), unknown[1].split()[0])
+            known = re.findall(r"--[a-z][a-z-]*", asked.format_help())
+            message = f"unknown option `{option}`" + nearest(option.split("=")[0], known)
+        raise UsageError(f"{message}\n{asked.format_usage().rstrip()}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean ...?`, or nothing where nothing is near."""
+    near = difflib.get_close_matches(word, sorted(set(known)), n=1, cutoff=0.6)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments of one command; `run` of what comes back does it.
+
+    Raises:
+        UsageError: they cannot be followed.
+        SystemExit: `--help` or `--version` was asked for, and printed.
+    """
+    asked = next((word for word in argv if not word.startswith("-")), None)
+    plug_ins = {} if asked in BUILT_IN or "--version" in argv[:1] else commands()
+    parser = _parser(plug_ins)
+    parser.add_argument("--version", action="version", version=f"backprobe {backprobe.__version__}")
+    if asked is not None and asked not in BUILT_IN and asked not in plug_ins:
+        raise UsageError(
+            f"there is no command `{asked}`{nearest(asked, [*BUILT_IN, *plug_ins])}\n{parser.format_usage().rstrip()}"
+        )
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    for name, add in BUILT_IN.items():
+        if asked in (None, name):
+            add(subparsers)
+    if asked in plug_ins:
+        register(plug_ins[asked], subparsers)
+    parser.asked = subparsers.choices.get(asked or "")
+    return parser.parse_args(argv)
+
+
+def _parser(plug_ins: Iterable[str]) -> Parser:
+    others = ", ".join(sorted(plug_ins))
+    return Parser(
+        prog="backprobe",
+        description="Why is this gradient None, this graph alive, this loss NaN; which line to change.",
+        epilog=f"Commands of the service (`backprobe COMMAND --help` tells more): {others}" if others else None,
+        allow_abbrev=False,
+    )
