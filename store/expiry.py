@@ -144,9 +144,7 @@ def expire_leases(database: Database, *, limit: int = 100) -> Expired:
         for row in transaction.execute(_EXPIRED.with_for_update(skip_locked=True), {"most": limit}).all():
             status = give_back(transaction, row, "worker-lost", f"worker {row.lease_owner} was not heard of any more")
             became[status].append(row.public_id)
-    return Expired(
-        requeued=tuple(became["queued"]), lost=tuple(became["lost"]), canceled=tuple(became["canceled"])
-    )
+    return Expired(requeued=tuple(became["queued"]), lost=tuple(became["lost"]), canceled=tuple(became["canceled"]))
 
 
 def expire_queued(database: Database, *, limit: int = 100) -> tuple[str, ...]:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-from store.run import RunRow
+import msgspec
+import sqlalchemy as sa
+
+from backprobe.rules import Finding, Judgement, finding_json
+from store.ids import new_id
+from store.run import Claim, RunRow
 from store.session import Transaction
+from store.tables import Now, finding, run
 
-if TYPE_CHECKING:
-    from backprobe.rules import Finding
+_INSERT: Final = sa.insert(finding).values(created_at=Now())
+_SELECT: Final = sa.select(finding, run.c.public_id.label("run")).join_from(
+    finding, run, sa.and_(run.c.id == finding.c.run_id, run.c.result_attempt == finding.c.attempt)
+)
+_BODIES: Final = ("location", "related", "stacks", "evidence", "fixes", "consequences", "suppressed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +38,8 @@ class FindingRow:
 
     def json(self) -> dict[str, Any]:
         """As every client reads it, with id, run, ruleset, and `group` and `gone`, which are null for now."""
-        raise NotImplementedError
+        shown = finding_json(self.finding, id=self.id, run=self.run, ruleset=self.ruleset)
+        return shown | {"group": None, "gone": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +48,45 @@ class FindingPage:
 
     items: tuple[FindingRow, ...]
     next: int | None
+
+
+def insert_findings(transaction: Transaction, claim: Claim, judgement: Judgement) -> None:
+    """Store what the rules said about this attempt, in the judgement's order."""
+    rows = [_values(claim, judgement.ruleset, n, one) for n, one in enumerate(judgement.findings)]
+    if rows:
+        transaction.execute(_INSERT, rows)
+
+
+def _values(claim: Claim, ruleset: str, n: int, one: Finding) -> dict[str, Any]:
+    bodies = {name: msgspec.to_builtins(getattr(one, name)) for name in _BODIES}
+    return bodies | {
+        "public_id": new_id("f"),
+        "run_id": claim.run_id,
+        "attempt": claim.attempt,
+        "tenant_id": claim.tenant_id,
+        "project_id": claim.project_id,
+        "n": n,
+        "fingerprint": one.fingerprint,
+        "rule": one.rule.name,
+        "code": one.rule.code,
+        "ruleset": ruleset,
+        "level": one.level,
+        "confidence": one.confidence,
+        "message": one.message,
+        "path": one.location.path,
+        "line": one.location.region.start_line,
+        "tensor": _number(one.evidence.get("tensor")),
+        "call": _number(one.evidence.get("call")),
+        "moment": _number(one.evidence.get("moment")),
+        "count": one.occurrences.count,
+        "first_step": one.occurrences.first_step,
+        "last_step": one.occurrences.last_step,
+    }
+
+
+def _number(value: object) -> int | None:
+    """A number of the record, where the evidence names one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
 def page(
@@ -55,12 +104,47 @@ def page(
     """The findings of a run's visible attempt.
 
     Args:
-        level, confidence: Any of these; empty: all. rule: names or codes.
+        transaction: To read by.
+        run: Whose findings.
+        level: Any of these; empty: all. confidence: likewise.
+        rule: Names or codes; empty: all.
+        line: Where its location begins.
         suppressed: Only those that are or are not; None: both.
+        after: `FindingPage.next` of the page before; None: the first page.
+        limit: Findings at most.
     """
-    raise NotImplementedError
+    if run.key is None:
+        return FindingPage(items=(), next=None)
+    query = _SELECT.where(finding.c.run_id == run.run_id, finding.c.attempt == run.key.attempt)
+    if level:
+        query = query.where(finding.c.level.in_(level))
+    if rule:
+        query = query.where(sa.or_(finding.c.rule.in_(rule), finding.c.code.in_(rule)))
+    if confidence:
+        query = query.where(finding.c.confidence.in_(confidence))
+    if line is not None:
+        query = query.where(finding.c.line == line)
+    if suppressed is not None:
+        query = query.where(finding.c.suppressed.is_not(None) if suppressed else finding.c.suppressed.is_(None))
+    if after is not None:
+        query = query.where(finding.c.n > after)
+    rows = transaction.execute(query.order_by(finding.c.n).limit(limit + 1)).all()
+    more = len(rows) > limit
+    return FindingPage(items=tuple(_row(row) for row in rows[:limit]), next=rows[limit - 1].n if more else None)
 
 
 def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> FindingRow | None:
     """One finding; None: no such finding of this tenant, or its attempt is not the visible one."""
-    raise NotImplementedError
+    query = _SELECT.where(finding.c.public_id == public_id, finding.c.tenant_id == tenant_id)
+    row = transaction.execute(query).first()
+    return None if row is None else _row(row)
+
+
+def _row(row: Any) -> FindingRow:
+    fields: dict[str, Any] = {name: getattr(row, name) for name in _BODIES}
+    fields |= {name: getattr(row, name) for name in ("level", "confidence", "message", "fingerprint")}
+    fields["rule"] = {"code": row.code, "name": row.rule, "url": f"/rules/{row.code}"}
+    fields["occurrences"] = {"count": row._mapping["count"], "first_step": row.first_step, "last_step": row.last_step}  # noqa: SLF001 - `count` is a method of every tuple
+    return FindingRow(
+        id=row.public_id, run=row.run, ruleset=row.ruleset, number=row.n, finding=msgspec.convert(fields, Finding)
+    )

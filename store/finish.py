@@ -1,17 +1,46 @@
-"""The end of a run: one fenced transaction writes status, record, snapshots, findings, attempt and event, or nothing."""
+"""The end of a run: one fenced transaction writes status, record, snapshots, findings, attempt and event, or nothing.
+
+A record of many rows is written before, some tens of thousands at a time, each time under the fence, so that SQLite's
+write lock is never held long; those rows are invisible until the last transaction names their attempt.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from store.run import Claim, RunError
-from store.session import Database
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+
+from backprobe.record import encode
+from store.bulk import Batch, write
+from store.claims import MINE, close_attempt, mine, renew
+from store.findings import insert_findings
+from store.moves import leave_event, moved, tell
+from store.record_rows import record_batches
+from store.run import ENDED, Claim, FencedOut, RunError
+from store.session import Database, Transaction
+from store.sweep import delete_records
+from store.tables import Now, project, run, tenant
 
 if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules import Judgement, WhyNone
+
+FLUSH_ROWS: Final = 5000
+"""Rows in one transaction: near 50 ms on SQLite, whose other writers wait meanwhile."""
+
+_SHOWN: Final = (run.c.id, run.c.part, run.c.public_id, run.c.attempt, run.c.events)
+_ENDINGS: Final = {status: moved("running", status).where(*MINE).returning(*_SHOWN) for status in sorted(ENDED)}
+_STATE: Final = sa.select(run.c.status, run.c.attempt, run.c.result_attempt).where(run.c.id == sa.bindparam("my_run"))
+_KEEP_SECONDS: Final = (
+    sa.select(sa.func.coalesce(project.c.keep_days, tenant.c.keep_days) * 86400.0)
+    .join_from(project, tenant, tenant.c.id == project.c.tenant_id)
+    .where(project.c.id == run.c.project_id)
+    .correlate(run)
+    .scalar_subquery()
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +65,7 @@ class Ending:
         limit: Name of the limit that stopped it. signal: that killed the child.
         isolation: What it really ran under: `{"level": "none", ...}`; the store adds `demanded`.
         stdout, stderr: Tails.
-        torch: The child's torch version, from the record's header.
+        torch: The child's torch version; by default the record's header tells.
     """
 
     status: Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
@@ -64,6 +93,9 @@ def finish(
     """End a run and make its record visible, all at once.
 
     Args:
+        database: Where to.
+        claim: Whose attempt ends it.
+        ending: How it ended.
         record: What came of the record; None: nothing, not even its header.
         judgement: None: not judged.
         whys: Why tensors have no gradient, by tensor (`backprobe.rules.why_none`).
@@ -75,4 +107,123 @@ def finish(
         FencedOut: the attempt is stale; nothing was written.
         BadRecord: a number in the record does not fit its column; nothing was written. Finish again without the record.
     """
-    raise NotImplementedError
+    streams = {"stdout": asdict(ending.stdout), "stderr": asdict(ending.stderr)}
+    not_run = [] if judgement is None else [asdict(one) for one in judgement.not_run]
+    batches = record_batches(record, whys, {"streams": streams, "rules_not_run": not_run})
+    facts = _facts(claim, ending, record, judgement)
+    last = _flushed(database, claim, batches)
+    for attempts_left in (1, 0):
+        try:
+            return _finish(database, claim, ending.status, facts, last, judgement)
+        except DBAPIError as error:
+            if not (error.connection_invalidated and attempts_left):
+                raise
+    raise AssertionError
+
+
+def _finish(
+    database: Database,
+    claim: Claim,
+    status: str,
+    facts: Mapping[str, Any],
+    batches: Sequence[Batch],
+    judgement: Judgement | None,
+) -> bool:
+    with database.begin() as transaction:
+        row = transaction.execute(_ENDINGS[status].values(facts), mine(claim)).first()
+        if row is None:
+            return _ended_before(transaction, claim)
+        if claim.attempt > 1:
+            delete_records(transaction, claim.part, claim.run_id, below=claim.attempt)
+        write(transaction, claim.key, batches)
+        if judgement is not None:
+            insert_findings(transaction, claim, judgement)
+        close_attempt(transaction, claim.run_id, claim.attempt, "finished", isolation=facts["isolation"])
+        leave_event(transaction, row, "status", attempt=claim.attempt, payload={"status": status})
+        tell(transaction, claim.public_id)
+    return True
+
+
+def _ended_before(transaction: Transaction, claim: Claim) -> bool:
+    """The commit was in doubt and had happened after all: False. Anything else: somebody else owns the run.
+
+    Raises:
+        FencedOut: so it is.
+    """
+    state = transaction.execute(_STATE, {"my_run": claim.run_id}).first()
+    if state is not None and state.status in ENDED and state.result_attempt == claim.attempt:
+        return False
+    raise FencedOut(claim.public_id, claim.attempt)
+
+
+def _flushed(database: Database, claim: Claim, batches: list[Batch]) -> list[Batch]:
+    """Write all but the last rows of a large record, under the fence; what is left for the finishing transaction.
+
+    Raises:
+        FencedOut: the attempt is stale; its rows so far are invisible, and deleted by who took over.
+    """
+    if sum(len(batch.rows) for batch in batches) <= FLUSH_ROWS:
+        return batches
+    with database.begin() as transaction:  # an earlier call of ours may have flushed, and then lost its connection
+        renew(transaction, claim)
+        delete_records(transaction, claim.part, claim.run_id, below=claim.attempt + 1)
+    head, *rest = batches
+    for batch in rest:
+        for start in range(0, len(batch.rows), FLUSH_ROWS):
+            with database.begin() as transaction:
+                renew(transaction, claim)
+                piece = Batch(table=batch.table, rows=batch.rows[start : start + FLUSH_ROWS])
+                write(transaction, claim.key, [piece])
+    return [head]
+
+
+def _facts(claim: Claim, ending: Ending, record: Record | None, judgement: Judgement | None) -> dict[str, Any]:
+    isolation = None if ending.isolation is None else dict(ending.isolation) | {"demanded": claim.min_isolation}
+    return {
+        "result_attempt": claim.attempt,
+        "error": None if ending.error is None else asdict(ending.error),
+        "error_code": None if ending.error is None else ending.error.code,
+        "exit_code": ending.exit_code,
+        "signal": ending.signal,
+        "limit_hit": ending.limit,
+        "wall_seconds": ending.wall_seconds,
+        "cpu_seconds": ending.cpu_seconds,
+        "max_rss_bytes": ending.max_rss_bytes,
+        "isolation": isolation,
+        "torch_version": ending.torch,
+        "kept_until": Now(_KEEP_SECONDS),
+        **_of_record(record, ending.torch),
+        **_of_judgement(judgement),
+    }
+
+
+def _of_record(record: Record | None, torch: str | None) -> dict[str, Any]:
+    if record is None:
+        return {"record_state": "none", "truncated": False}
+    return {
+        "record_state": "partial" if record.end is None else "whole",
+        "truncated": record.truncated,
+        "torch_version": torch or record.header.environment.torch,
+        "tier": record.header.tier,
+        "tensors": len(record.tensors),
+        "snapshots": len(record.snapshots),
+        "nodes": len(record.nodes),
+        "backward_calls": len(record.backward_calls),
+        "record_bytes": sum(map(len, encode(record))),
+        "peak_held_bytes": max((call.held_bytes for call in record.backward_calls), default=None),
+    }
+
+
+def _of_judgement(judgement: Judgement | None) -> dict[str, Any]:
+    if judgement is None:
+        return {}
+    shown = [finding.level for finding in judgement.findings if finding.suppressed is None]
+    return {
+        "errors": shown.count("error"),
+        "warnings": shown.count("warning"),
+        "notes": shown.count("note"),
+        "suppressed": len(judgement.findings) - len(shown),
+        "ruleset": judgement.ruleset,
+        "rules_judged": judgement.rules_judged,
+        "rules_not_run": len(judgement.not_run),
+    }

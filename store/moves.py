@@ -57,7 +57,12 @@ _NOTIFY: Final = sa.text("SELECT pg_notify(:channel, :payload)")
 
 
 def leave_event(
-    transaction: Transaction, place: Any, kind: str, *, attempt: int | None = None, payload: Mapping[str, Any] | None = None
+    transaction: Transaction,
+    place: Any,
+    kind: str,
+    *,
+    attempt: int | None = None,
+    payload: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the event that a changed run's row counted.
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from store.bulk import write
+from store.record_load import load_record
+from store.record_rows import record_batches
 from store.run import RunKey
 from store.session import Transaction
 
@@ -21,9 +24,9 @@ def save(transaction: Transaction, key: RunKey, record: Record, whys: Mapping[in
     Raises:
         BadRecord: a number does not fit its column; nothing was written.
     """
-    raise NotImplementedError
+    write(transaction, key, record_batches(record, whys))
 
 
 def load(transaction: Transaction, key: RunKey) -> Record | None:
     """The record saved under a key; None: there is none (or its header never came)."""
-    raise NotImplementedError
+    return load_record(transaction, key)

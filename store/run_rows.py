@@ -99,9 +99,7 @@ def page(
     if after is not None:
         edge = run.alias("edge")
         place = sa.select(edge.c.created_at).where(edge.c.id == after).scalar_subquery()
-        query = query.where(
-            sa.or_(run.c.created_at < place, sa.and_(run.c.created_at == place, run.c.id < after))
-        )
+        query = query.where(sa.or_(run.c.created_at < place, sa.and_(run.c.created_at == place, run.c.id < after)))
     if status:
         query = query.where(run.c.status.in_(status))
     if queue is not None:

@@ -163,7 +163,14 @@ def _snippet(transaction: Transaction, submission: Submission) -> int:
     if added is None:  # another transaction stored the same one since we looked, and has committed
         return transaction.execute(_KNOWN, which).scalar_one()
     rows = [
-        {"snippet_id": added, "n": n, "path": path, "sha256": hashlib.sha256(body).digest(), "is_text": True, "body": body}
+        {
+            "snippet_id": added,
+            "n": n,
+            "path": path,
+            "sha256": hashlib.sha256(body).digest(),
+            "is_text": True,
+            "body": body,
+        }
         for n, (path, body) in enumerate(bodies.items())
     ]
     transaction.execute(_FILE, rows)

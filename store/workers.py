@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from store.run import Level, Queue
+import sqlalchemy as sa
+
+from store.run import LEVELS, Level, Queue
 from store.session import Transaction
+from store.tables import Now, worker_node
 
-SILENT_SECONDS = 60.0
+SILENT_SECONDS: Final = 60.0
 """A worker that has not beaten for so long counts as gone."""
+
+_AGE: Final = {
+    "postgresql": sa.literal_column("extract(epoch from clock_timestamp() - heartbeat_at)"),
+    "sqlite": sa.literal_column("(julianday('now') - julianday(heartbeat_at)) * 86400.0"),
+}
+_FACTS: Final = ("queues", "levels", "devices", "versions", "slots", "busy", "draining", "probe")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +49,7 @@ class WorkerNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What the live, not draining workers of a queue offer together: levels and devices."""
+    """What the live, not draining workers of a queue offer together."""
 
     levels: tuple[Level, ...]
     devices: tuple[str, ...]
@@ -50,24 +59,60 @@ class Offer:
 
 def beat(transaction: Transaction, node: WorkerNode) -> None:
     """Write a worker's row, or renew it, with the database's now as its heartbeat."""
-    raise NotImplementedError
+    facts: dict[str, Any] = {name: getattr(node, name) for name in _FACTS}
+    for name in ("queues", "levels", "devices"):
+        facts[name] = list(facts[name])
+    for name in ("versions", "probe"):
+        facts[name] = dict(facts[name])
+    renewed = sa.update(worker_node).where(worker_node.c.id == node.id).values(heartbeat_at=Now(), **facts)
+    if transaction.execute(renewed).rowcount == 0:
+        transaction.execute(sa.insert(worker_node).values(id=node.id, started_at=Now(), heartbeat_at=Now(), **facts))
 
 
 def leave(transaction: Transaction, worker: str) -> None:
     """A worker ends in good order: its row goes."""
-    raise NotImplementedError
+    transaction.execute(sa.delete(worker_node).where(worker_node.c.id == worker))
 
 
 def live(transaction: Transaction, *, silent_seconds: float = SILENT_SECONDS) -> tuple[WorkerNode, ...]:
     """The workers that have beaten lately, by id."""
-    raise NotImplementedError
+    age = _AGE[transaction.dialect.name].label("silent_seconds")
+    query = sa.select(worker_node, age).where(worker_node.c.heartbeat_at > Now(-silent_seconds))
+    return tuple(_node(row) for row in transaction.execute(query.order_by(worker_node.c.id)))
+
+
+def _node(row: Any) -> WorkerNode:
+    return WorkerNode(
+        id=row.id,
+        queues=tuple(row.queues),
+        levels=tuple(row.levels),
+        devices=tuple(row.devices),
+        versions=row.versions,
+        slots=row.slots,
+        busy=row.busy,
+        draining=row.draining,
+        probe=row.probe,
+        started_at=row.started_at,
+        heartbeat_at=row.heartbeat_at,
+        silent_seconds=max(0.0, float(row.silent_seconds)),
+    )
 
 
 def offered(transaction: Transaction, queue: Queue, *, silent_seconds: float = SILENT_SECONDS) -> Offer:
     """What a run of this queue could get now."""
-    raise NotImplementedError
+    nodes = [
+        node for node in live(transaction, silent_seconds=silent_seconds) if queue in node.queues and not node.draining
+    ]
+    levels = {level for node in nodes for level in node.levels}
+    return Offer(
+        levels=tuple(level for level in LEVELS if level in levels),
+        devices=tuple(sorted({device for node in nodes for device in node.devices})),
+        workers=len(nodes),
+        idle_slots=sum(max(0, node.slots - node.busy) for node in nodes),
+    )
 
 
 def drop_silent(transaction: Transaction, *, silent_seconds: float = SILENT_SECONDS) -> Sequence[str]:
     """Remove the rows of workers that are gone; their ids. Their runs come back by their leases."""
-    raise NotImplementedError
+    gone = sa.delete(worker_node).where(worker_node.c.heartbeat_at <= Now(-silent_seconds)).returning(worker_node.c.id)
+    return transaction.execute(gone).scalars().all()

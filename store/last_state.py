@@ -1,0 +1,91 @@
+"""What the `tensor` row says beside the tensor itself: its last state, its shown name, why it has no gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from backprobe.record import Record, Snapshot
+    from backprobe.rules import WhyNone
+
+
+@dataclass(slots=True, kw_only=True)
+class LastState:
+    """One tensor's derived columns; see their comments in the table. Filled while the record is read once."""
+
+    name: str | None = None
+    node: int | None = None
+    output_nr: int | None = None
+    node_proof: str | None = None
+    last_moment: int | None = None
+    is_leaf: bool | None = None
+    requires_grad: bool | None = None
+    retains_grad: bool | None = None
+    grad_fn: str | None = None
+    version: int | None = None
+    grad: Literal["none", "present", "not-read"] | None = None
+    why_none: str | None = None
+    why_text: str | None = None
+    why_site: int | None = None
+    why_line: int | None = None
+    why_call: int | None = None
+    grad_norm: float | None = None
+    value_norm: float | None = None
+    nonfinite: int = 0
+    grad_ever: bool = False
+    held_bytes: int = 0
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Take the tensor's next snapshot, in order of moments."""
+        self.last_moment = snapshot.moment
+        self.is_leaf, self.requires_grad = snapshot.is_leaf, snapshot.requires_grad
+        self.retains_grad, self.grad_fn = snapshot.retains_grad, snapshot.grad_fn
+        self.version, self.grad = snapshot.version, snapshot.grad
+        self.grad_ever = self.grad_ever or snapshot.grad == "present"
+        odd = 0
+        if snapshot.value is not None:
+            odd += snapshot.value.nan + snapshot.value.inf
+            self.value_norm = snapshot.value.norm if snapshot.value.norm is not None else self.value_norm
+        if snapshot.grad_stats is not None:
+            odd += snapshot.grad_stats.nan + snapshot.grad_stats.inf
+            self.grad_norm = snapshot.grad_stats.norm if snapshot.grad_stats.norm is not None else self.grad_norm
+        self.nonfinite = max(self.nonfinite, odd)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """What derived columns are looked up in.
+
+    Attributes:
+        last: By tensor. line_of_site, path_of_source: by number.
+    """
+
+    last: Mapping[int, LastState]
+    line_of_site: Mapping[int | None, int]
+    path_of_source: Mapping[int | None, str]
+
+
+def lookup(record: Record, whys: Mapping[int, WhyNone]) -> Lookup:
+    """Work it all out, in one pass over bindings, snapshots and retentions."""
+    last = {tensor.tensor: LastState() for tensor in record.tensors}
+    for binding in record.bindings:
+        last[binding.tensor].name = binding.name
+    for made in record.tensor_nodes:
+        state = last[made.tensor]
+        state.node, state.output_nr, state.node_proof = made.node, made.output_nr, made.proof
+    for snapshot in record.snapshots:
+        last[snapshot.tensor].see(snapshot)
+    for retention in record.retentions:
+        last[retention.root].held_bytes = retention.held_bytes
+    for tensor, why in whys.items():
+        state = last.get(tensor)
+        if state is not None:
+            state.why_none, state.why_text = why.verdict, why.text
+            state.why_site, state.why_line, state.why_call = why.site, why.line, why.call
+    return Lookup(
+        last=last,
+        line_of_site={site.site: site.line for site in record.sites},
+        path_of_source={source.source: source.path for source in record.sources},
+    )

@@ -1,0 +1,181 @@
+"""Which row of a record goes into which table, column by column.
+
+A column takes the field of its own name unless `renamed` says another; a `derived` column is worked out from the rest
+of the record, and no field is read back from it. JSON columns hold rows as objects, so that SQL can read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+import sqlalchemy as sa
+
+from backprobe import record as r
+from store import tables
+from store.last_state import Lookup
+from store.tables import KEY
+
+Derived = Callable[[Lookup, Sequence[Any]], list[Any]]
+"""The whole column, from the record's lookups and the table's rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSpec:
+    """How rows of one kind lie in one table.
+
+    Attributes:
+        of: Name of the record's table. row: type of its rows.
+        renamed: Column -> field. derived: column -> how it is worked out.
+    """
+
+    of: str
+    row: type[r.Row]
+    table: sa.Table
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    derived: Mapping[str, Derived] = field(default_factory=dict[str, Derived])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the table's columns after the key."""
+        return tuple(column.name for column in self.table.columns)[len(KEY) :]
+
+    def fields(self) -> dict[str, str]:
+        """Field -> column, for every field that a column holds."""
+        return {self.renamed.get(column, column): column for column in self.columns if column not in self.derived}
+
+
+INNER: Final[Mapping[tuple[type[Any], str], type[Any]]] = {
+    (r.Module, "parameters"): r.ModuleParameter,
+    (r.Module, "buffers"): r.ModuleParameter,
+    (r.Optimizer, "tensors"): r.OptimizerTensor,
+    (r.Node, "outputs"): r.Output,
+    (r.BackwardCall, "roots"): r.Root,
+    (r.BackwardCall, "inputs"): r.Root,
+    (r.Raised, "frames"): r.Frame,
+}
+"""Fields that hold rows of their own."""
+
+
+def plain(value: Any) -> Any:
+    """A row, or rows, as JSON objects by field name; anything else as it is."""
+    if isinstance(value, r.Row):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def as_array(row: type[Any], stored: Mapping[str, Any]) -> list[Any]:
+    """The opposite of `plain` for one row: its fields in order, as msgspec converts them into the row."""
+    values: list[Any] = []
+    for info in msgspec.structs.fields(row):
+        if info.name not in stored:
+            values.append(_default(info))
+            continue
+        value, inner = stored[info.name], INNER.get((row, info.name))
+        values.append(value if inner is None or value is None else [as_array(inner, item) for item in value])
+    return values
+
+
+def _default(info: Any) -> Any:
+    """What a field added after the row was stored holds."""
+    return info.default if info.default is not msgspec.NODEFAULT else info.default_factory()
+
+
+def _none(_: Lookup, rows: Sequence[Any]) -> list[Any]:
+    return [None] * len(rows)
+
+
+def _each(name: str, at: str) -> Derived:
+    """A column looked up by a field: `getattr(lookup, name)[row.at]`, None where that is None or not there."""
+
+    def column(lookup: Lookup, rows: Sequence[Any]) -> list[Any]:
+        known: Mapping[int, Any] = getattr(lookup, name)
+        return [known.get(getattr(row, at)) for row in rows]
+
+    return column
+
+
+def _statistic(name: str) -> Derived:
+    def column(_: Lookup, rows: Sequence[Any]) -> list[Any]:
+        return [None if row.grad_output is None else getattr(row.grad_output, name) for row in rows]
+
+    return column
+
+
+def _groups(_: Lookup, rows: Sequence[Any]) -> list[Any]:
+    return [[{"learning_rate": rate} for rate in row.learning_rates] for row in rows]
+
+
+def _numbered(_: Lookup, rows: Sequence[Any]) -> list[Any]:
+    return list(range(len(rows)))
+
+
+def _of_tensor(name: str) -> Derived:
+    def column(lookup: Lookup, rows: Sequence[Any]) -> list[Any]:
+        return [getattr(lookup.last[row.tensor], name) for row in rows]
+
+    return column
+
+
+_LAST: Final = (
+    "name", "node", "output_nr", "node_proof", "last_moment", "is_leaf", "requires_grad", "retains_grad", "grad_fn",
+    "version", "grad", "why_none", "why_text", "why_site", "why_line", "why_call", "grad_norm", "value_norm",
+    "nonfinite", "grad_ever", "held_bytes",
+)  # fmt: skip
+"""Columns of `tensor` that are worked out by `store.last_state`."""
+
+STATISTICS: Final = ("norm", "sum", "min", "max", "nan", "inf", "zeros", "counted", "kind")
+"""Fields of `Statistics`, in their order; in `node_pass` the last one's column is `stat_kind`."""
+
+SPECS: Final[tuple[RowSpec, ...]] = (
+    RowSpec(
+        of="sites",
+        row=r.Site,
+        table=tables.site,
+        renamed={"file": "source"},
+        derived={"path": _each("path_of_source", "source")},
+    ),
+    RowSpec(of="modules", row=r.Module, table=tables.module, renamed={"class": "cls"}),
+    RowSpec(of="module_calls", row=r.ModuleCall, table=tables.module_call),
+    RowSpec(of="moments", row=r.Moment, table=tables.moment),
+    RowSpec(
+        of="tensors",
+        row=r.Tensor,
+        table=tables.tensor,
+        renamed={"class": "cls"},
+        derived={"line": _each("line_of_site", "site"), **{name: _of_tensor(name) for name in _LAST}},
+    ),
+    RowSpec(of="nodes", row=r.Node, table=tables.node, derived={"custom_site": _none}),
+    RowSpec(of="edges", row=r.Edge, table=tables.edge),
+    RowSpec(of="saved", row=r.Saved, table=tables.saved),
+    RowSpec(of="bindings", row=r.Binding, table=tables.binding),
+    RowSpec(of="small_values", row=r.SmallValue, table=tables.small_value),
+    RowSpec(of="optimizers", row=r.Optimizer, table=tables.optimizer, derived={"groups": _groups}),
+    RowSpec(of="optimizer_events", row=r.OptimizerEvent, table=tables.optimizer_event, derived={"scale": _none}),
+    RowSpec(of="backward_calls", row=r.BackwardCall, table=tables.backward_call),
+    RowSpec(
+        of="node_passes",
+        row=r.NodePass,
+        table=tables.node_pass,
+        derived={("stat_kind" if name == "kind" else name): _statistic(name) for name in STATISTICS},
+    ),
+    RowSpec(of="leaf_grads", row=r.LeafGrad, table=tables.leaf_grad),
+    RowSpec(of="inplace_events", row=r.InplaceEvent, table=tables.inplace_event),
+    RowSpec(of="retentions", row=r.Retention, table=tables.retention, derived={"n": _numbered, "since_step": _none}),
+)
+"""Every table with a row per row of the record. `record`, `snapshot_chunk` and `tensor_nodes` are apart."""
+
+IN_HEAD: Final[Mapping[str, tuple[str, type[r.Row]]]] = {
+    "sources": ("sources", r.Source),
+    "threads": ("threads", r.Thread),
+    "exceptions": ("raised", r.Raised),
+    "warnings": ("warned", r.Warned),
+    "truncations": ("truncations", r.Truncation),
+    "grad_reads": ("grad_reads", r.GradRead),
+    "tensor_notes": ("notes", r.Note),
+}
+"""JSON column of `record` -> the record's table in it, and the type of its rows."""
