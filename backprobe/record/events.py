@@ -53,14 +53,19 @@ class LeafGrad(Row):
 
 
 class InplaceEvent(Row):
-    """A tensor's `_version` rose: who did it, at which statement."""
+    """A tensor's elements changed in place: who did it, at which statement.
+
+    Attributes:
+        version_before, version_after: `_version`; equal if it did not rise, as after a write through `.data`.
+        done_by: "backward" is a gradient, bound to a name, that a backward call accumulated into.
+    """
 
     n: Id
     tensor: Id
     moment: Id
     version_before: Count
     version_after: Count
-    done_by: Literal["statement", "optimizer", "unknown"] = "statement"
+    done_by: Literal["statement", "optimizer", "backward", "unknown"] = "statement"
     site: Id | None = None
     optimizer: Id | None = None
 

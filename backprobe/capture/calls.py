@@ -1,0 +1,281 @@
+"""Backward calls: what each was given, met, ran, stored, freed, and how it ended."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import torch
+
+from backprobe.capture.entries import Entry, entry_name, handed_in
+from backprobe.capture.nodes import NodeFacts
+from backprobe.capture.options import is_kept
+from backprobe.capture.passes import Pass
+from backprobe.capture.retention import after_call, held_bytes
+from backprobe.capture.saved import leaf_of
+from backprobe.capture.states import Cause
+from backprobe.capture.text import name
+from backprobe.capture.walk import Walk, walk
+from backprobe.record import BackwardCall, Root
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+_ROOTS = 4096
+_NO_WALK = Walk((), frozenset(), False)
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """A backward call in progress.
+
+    Attributes:
+        walk: What was met before it. passed: what its sentinels told. roots: numbers of its root tensors.
+        before: The exception that was being handled when it began; another one at its end is its own.
+        sampled: Graph and gradients of this call are kept.
+    """
+
+    row: BackwardCall
+    walk: Walk
+    passed: Pass
+    roots: tuple[int, ...]
+    before: BaseException | None
+    started_ns: int
+    sampled: bool
+    returned: tuple[bool, ...] | None = None
+    touched: set[int] = field(default_factory=set)
+
+
+class Calls:
+    """Follows the engine's calls, nested ones too."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._open: list[OpenCall] = []
+        self._times: dict[int | None, int] = {}
+        self._next = 0
+        recorder.nodes.arrived = self._arrived
+        recorder.nodes.describe = self._describe
+
+    # ---- the Python entries, autograd.backward and autograd.grad
+
+    def entered(self, kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
+        """An entry begins."""
+        given = handed_in(gradients)
+        entry = Entry(kind, roots, given, None if retain_graph is None else bool(retain_graph), _handled(), self._next)
+        self._recorder.timeline().entries.append(entry)
+
+    def left(self) -> None:
+        """An entry ends; an exception that came before the engine was reached is a call that raised."""
+        entries = self._recorder.timeline().entries
+        if not entries:
+            return
+        entry: Any = entries.pop()
+        error = _handled()
+        if error is None or error is entry.before or entry.first_call != self._next:
+            return
+        recorder = self._recorder
+        site = recorder.calling_site(3)
+        roots = entry.roots if isinstance(entry.roots, (tuple, list)) else (entry.roots,)
+        call, moment = self._number(), recorder.moments.new("before-backward", site, self._next - 1)
+        row = BackwardCall(
+            call=call, entry=entry_name(entry.kind, sys._getframe(3)), thread=recorder.timeline().thread,
+            moment_before=moment, moment_after=moment, site=site, roots=self._roots(roots, entry.given),
+            retain_graph_given=entry.retain_graph, accumulate_grad=entry.kind == "backward", outcome="raised",
+        )  # fmt: skip
+        row = msgspec.structs.replace(row, exception=recorder.failures.left_call(error, call))
+        recorder.writer.add("backward_calls", row)
+        recorder.writer.flush()
+
+    # ---- the engine
+
+    def begin(self, outputs: Sequence[Any], args: Sequence[Any], options: dict[str, Any]) -> None:
+        """The engine is called: note the state before, walk the graph, put sentinels."""
+        recorder = self._recorder
+        timeline = recorder.timeline()
+        if torch._C._are_functorch_transforms_active():
+            timeline.calls.append(-1)
+            return
+        site = recorder.calling_site(3)
+        timeline.close(site)
+        recorder.bury()
+        call = self._number()
+        self._times[site] = times = self._times.get(site, 0) + 1
+        sampled = recorder.options.walks and is_kept(times, recorder.options.caps.call_times)
+        recorder.look_at_all(Cause(site=site), leaves_only=not recorder.is_small)
+        moment = recorder.moments.new("before-backward", site, call)
+        row, roots = self._row(call, moment, site, outputs, args, options)
+        met = self._walk(outputs, sampled)
+        if row.create_graph:
+            recorder.nodes.order_of_call[call] = max((facts.row.grad_order for facts in met.nodes), default=0)
+        row = msgspec.structs.replace(
+            row, nodes_met=len(met.nodes), truncated=met.truncated, held_bytes=held_bytes(met.nodes)
+        )
+        recorder.writer.add("backward_calls", row)
+        started = recorder.writer.time_ns()
+        passed = Pass(recorder.states, recorder.options)
+        opened = OpenCall(row, met, passed, roots, _handled(), started, sampled)
+        self._open.append(opened)
+        timeline.calls.append(call)
+        recorder.states.touched = opened.touched
+        recorder.writer.flush()
+
+    def result(self, given: Any) -> None:
+        """What the engine returns: gradients for `autograd.grad`, which for its inputs no sentinel sees."""
+        opened = self._mine()
+        if opened is None or not isinstance(given, tuple) or opened.row.accumulate_grad:
+            return
+        opened.returned = tuple(gradient is not None for gradient in given)
+        for root, gradient in zip(opened.row.inputs or (), given, strict=False):
+            if root.tensor is not None and isinstance(gradient, torch.Tensor):
+                opened.passed.arrive_at(root.tensor, gradient)
+
+    def end(self) -> None:
+        """The engine is left, by return or by exception."""
+        recorder, opened = self._recorder, self._mine()
+        timeline = recorder.timeline()
+        if opened is None:
+            if timeline.calls:
+                timeline.calls.pop()
+            return
+        duration = recorder.writer.time_ns() - opened.started_ns
+        error = _handled()
+        error = None if error is opened.before else error
+        row, call = opened.row, opened.row.call
+        timeline.close(row.site)
+        timeline.calls.pop()
+        self._open.remove(opened)
+        moment = recorder.moments.new("after-backward", row.site, call)
+        cause = Cause(site=row.site, call=call, creates=row.create_graph)
+        freed = opened.passed.write(recorder, opened.walk, row, moment, raised=error is not None)
+        self._leaves(opened, cause)
+        row = msgspec.structs.replace(
+            row,
+            moment_after=moment,
+            returned=opened.returned,
+            nodes_run=len(opened.passed.ran),
+            nodes_freed=len(freed),
+            freed_bytes=max(0, row.held_bytes - held_bytes(opened.walk.nodes)),
+            duration_ns=duration,
+            own_ns=recorder.guard.own_ns,
+            outcome="finished" if error is None else "raised",
+        )
+        if error is not None:
+            recorder.writer.add("backward_calls", row)
+            row = msgspec.structs.replace(row, exception=recorder.failures.left_call(error, call))
+        recorder.writer.add("backward_calls", row)
+        if opened.sampled:
+            for root in opened.roots:
+                after_call(recorder, root, opened.walk, row, moment)
+        recorder.bury()
+        recorder.writer.flush()
+
+    # ---- parts
+
+    def _number(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def _mine(self) -> OpenCall | None:
+        """The innermost call that is open in this thread."""
+        calls = self._recorder.timeline().calls
+        if not calls:
+            return None
+        return next((opened for opened in reversed(self._open) if opened.row.call == calls[-1]), None)
+
+    def _row(
+        self, call: int, moment: int, site: int | None, outputs: Sequence[Any], args: Sequence[Any], options: dict[str, Any]
+    ) -> tuple[BackwardCall, tuple[int, ...]]:
+        recorder = self._recorder
+        timeline = recorder.timeline()
+        retain_graph, create_graph = bool(args[1]), bool(args[2])
+        inputs = args[3] if len(args) > 3 else ()
+        accumulate = bool(options.get("accumulate_grad", True))
+        entry: Any = timeline.entries[-1] if timeline.entries else None
+        roots = self._roots(outputs, () if entry is None else entry.given)
+        row = BackwardCall(
+            call=call,
+            entry=entry_name(None if entry is None else entry.kind, sys._getframe(4)),
+            thread=timeline.thread,
+            moment_before=moment,
+            site=site,
+            parent=timeline.calls[-1] if timeline.calls and timeline.calls[-1] >= 0 else None,
+            roots=roots,
+            inputs=self._roots(inputs, ()) if inputs else None,
+            retain_graph=retain_graph,
+            retain_graph_given=None if entry is None else entry.retain_graph,
+            create_graph=create_graph,
+            accumulate_grad=accumulate,
+            allow_unused=bool(args[4]) if len(args) > 4 and not accumulate else False,
+        )
+        return row, tuple(root.tensor for root in roots if root.tensor is not None)
+
+    def _roots(self, tensors: Sequence[Any], given: Sequence[bool]) -> tuple[Root, ...]:
+        """Tensors, or graph edges, that a call was given."""
+        found: list[Root] = []
+        for index, tensor in enumerate(tuple(tensors)[:_ROOTS]):
+            handed = index < len(given) and given[index]
+            known = self._recorder.see(tensor) if isinstance(tensor, torch.Tensor) else None
+            if known is None:
+                found.append(Root(tensor=None, name=None, shape=None, gradient_given=handed))
+                continue
+            label = known.name or known.row.fqn
+            label = None if label is None else name(label)
+            found.append(Root(tensor=known.number, name=label, shape=known.row.shape, gradient_given=handed))
+        return tuple(found)
+
+    def _walk(self, outputs: Sequence[Any], sampled: bool) -> Walk:
+        recorder = self._recorder
+        if not sampled:
+            if recorder.options.walks:
+                recorder.writer.cut("walks of backward calls", "a call that repeats is walked at 1-2-5 per decade")
+            return _NO_WALK
+        roots: list[Any] = []
+        for output in outputs:
+            if not isinstance(output, torch.Tensor):
+                roots.append(output.node)
+            elif output.requires_grad and not output.is_leaf:
+                if not recorder.nodes.has_room:
+                    recorder.nodes.refuse()
+                    return Walk((), frozenset(), True)
+                roots.append(output.grad_fn)
+        return walk(roots, recorder.nodes, recorder.writer)
+
+    def _describe(self, facts: NodeFacts, node: Any) -> None:
+        """Fill in what a node that was just met saves, or which leaf it stores into."""
+        leaf = leaf_of(node)
+        if leaf is None:
+            self._recorder.saved.describe(facts, node)
+            return
+        known = self._recorder.see(leaf)
+        if known is not None:
+            facts.tensors[0] = known.number
+            facts.row = msgspec.structs.replace(facts.row, variable=known.number)
+
+    def _arrived(self, number: int, gradients: Any) -> None:
+        """A sentinel fired: these gradients reached a node."""
+        self._recorder.guard.run(self._take, number, gradients)
+
+    def _take(self, number: int, gradients: Any) -> None:
+        facts = self._recorder.nodes.facts.get(number)
+        opened = next((o for o in reversed(self._open)), None)
+        if facts is not None and opened is not None:
+            opened.passed.arrive(facts, gradients, detailed=opened.sampled)
+
+    def _leaves(self, opened: OpenCall, cause: Cause) -> None:
+        """What the call did to `.grad`."""
+        recorder = self._recorder
+        recorder.look_at_all(cause, leaves_only=not recorder.is_small)
+        if not opened.row.accumulate_grad or not opened.sampled or not recorder.is_small:
+            return
+        for known in list(recorder.tensors.live.values()):
+            if known.state and known.state[0] and known.state[1] and known.number not in opened.touched:
+                recorder.states.untouched(known, cause)
+
+
+def _handled() -> BaseException | None:
+    """The exception that is being handled."""
+    return sys.exc_info()[1]

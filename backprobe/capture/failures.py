@@ -1,0 +1,145 @@
+"""Exceptions: the one that ended the program, and those that left a backward call and were caught."""
+
+from __future__ import annotations
+
+import re
+import sys
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from backprobe.capture.guard import OURS
+from backprobe.capture.text import cut, name
+from backprobe.record import Frame, Raised
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+_INPLACE: Final = re.compile(
+    r"modified by an inplace operation: \[(?P<type>\S+) \[(?P<shape>[\d, ]*)\]\](?:, which is output (?P<output>\d+) of "
+    r"(?P<op>\w+),)? is at version (?P<version>\d+); expected version (?P<expected_version>\d+) instead"
+)
+_LIBRARIES: Final = ("/site-packages/", "/dist-packages/")
+
+
+class Failures:
+    """Writes down exceptions, each object once."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._next = 0
+        self._open: list[tuple[int, Raised]] = []
+
+    def left_call(self, error: BaseException, call: int) -> int:
+        """An exception left a backward call: its number."""
+        return self._write(error, call, error.__traceback__, sys._getframe(1))
+
+    def caught(self, error: BaseException | None) -> None:
+        """The program caught an exception in an `except` block."""
+        if error is None or isinstance(error, (StopIteration, GeneratorExit)):
+            return
+        if self._number_of(error) is None and type(error).__module__ == "builtins" and not _is_torchs(error):
+            return  # an ordinary KeyError that the program expects says nothing about gradients
+        self._write(error, None, error.__traceback__, None)
+        self.went_on()
+
+    def went_on(self) -> None:
+        """A statement ended normally: what left a backward call before it was caught."""
+        if self._open:
+            for _, row in self._open:
+                self._recorder.writer.add("raised", msgspec.structs.replace(row, caught=True))
+            self._open.clear()
+
+    def uncaught(self, error: BaseException, tb: TracebackType | None) -> int:
+        """The exception that ended the program: its number."""
+        number = self._write(error, None, tb, None)
+        self._open.clear()
+        return number
+
+    def _number_of(self, error: BaseException) -> int | None:
+        return next((row.n for key, row in self._open if key == id(error)), None)
+
+    def _write(
+        self, error: BaseException, call: int | None, tb: TracebackType | None, frame: FrameType | None
+    ) -> int:
+        recorder = self._recorder
+        known = next((row for key, row in self._open if key == id(error)), None)
+        number = self._next if known is None else known.n
+        self._next += known is None
+        message = _message(error)
+        frames, site = self._frames(tb, frame)
+        row = Raised(
+            n=number,
+            type=name(type(error).__name__),
+            message=message,
+            frames=frames,
+            site=site,
+            moment=recorder.moments.now() if recorder.moments.last >= 0 else None,
+            call=call if known is None or call is not None else known.call,
+            facts=facts_of(message),
+        )
+        self._open = [entry for entry in self._open if entry[0] != id(error)]
+        self._open.append((id(error), row))
+        recorder.writer.add("raised", row)
+        return number
+
+    def _frames(self, tb: TracebackType | None, frame: FrameType | None) -> tuple[tuple[Frame, ...], int | None]:
+        """The frames from the outermost of the program to the innermost, and the site of the user's innermost."""
+        places: list[tuple[str, int, str]] = []
+        while frame is not None:
+            places.append((frame.f_code.co_filename, frame.f_lineno or 1, frame.f_code.co_qualname))
+            frame = frame.f_back
+        places.reverse()
+        inner: list[tuple[str, int, str]] = []
+        while tb is not None:
+            code = tb.tb_frame.f_code
+            inner.append((code.co_filename, tb.tb_lineno or 1, code.co_qualname))
+            tb = tb.tb_next
+        if places and inner and places[-1][0] == inner[0][0] and places[-1][2] == inner[0][2]:
+            places.pop()  # the traceback begins with the frame that the stack ends with
+        return self._kept([*places, *inner])
+
+    def _kept(self, places: list[tuple[str, int, str]]) -> tuple[tuple[Frame, ...], int | None]:
+        sites, most = self._recorder.sites, self._recorder.options.caps.frames
+        first = next((i for i, place in enumerate(places) if sites.is_user_file(place[0])), len(places))
+        rows: list[Frame] = []
+        site: int | None = None
+        for filename, line, function in places[first:]:
+            if filename.startswith(OURS):
+                continue
+            user = sites.is_user_file(filename)
+            if user:
+                site = sites.at_line(filename, line)
+            rows.append(Frame(path=short_path(filename), line=max(line, 1), function=name(function), user=user))
+        if len(rows) > most:
+            rows = [*rows[: most // 2], *rows[-(most - most // 2) :]]
+        return tuple(rows), site
+
+
+def facts_of(message: str) -> dict[str, str]:
+    """What torch's in-place error says: the node, its output, the versions, the type and shape."""
+    found = _INPLACE.search(message)
+    return {} if found is None else {key: text for key, text in found.groupdict().items() if text is not None}
+
+
+def short_path(filename: str) -> str:
+    """A library's path from its package on; any other as it is."""
+    for mark in _LIBRARIES:
+        if mark in filename:
+            return cut(filename.rsplit(mark, 1)[1], 4096)
+    return cut(filename, 4096)
+
+
+def _is_torchs(error: BaseException) -> bool:
+    """The exception came out of torch: its innermost frame, or the operator that a user's line called."""
+    return isinstance(error, (RuntimeError, NotImplementedError))
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return cut(str(error))
+    except Exception:
+        return "<its __str__ raised>"
+
+

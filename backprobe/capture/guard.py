@@ -1,0 +1,92 @@
+"""The fence around every body of ours that runs inside the user's program.
+
+1. An error of ours never reaches the user: it is counted, the first one's text is kept.
+2. What the user's own code raised inside us (a signal handler, Ctrl-C) does reach the user.
+3. A body that is entered again by the same thread (a finaliser ran inside us) does nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import torch
+
+OURS: Final = str(Path(__file__).parent)
+_LOCK_SECONDS: Final = 2.0
+"""Longest wait for another thread's body; a body takes microseconds, so more means a broken lock, which costs one fact."""
+
+_functions_on_stack = torch._C._len_torch_function_stack
+_now = time.perf_counter_ns
+
+
+class Guard:
+    """Runs our bodies one at a time and keeps what went wrong in them.
+
+    Attributes:
+        errors: Errors of ours that were swallowed; first: text of the first.
+        own_ns: Time spent in our bodies, in nanoseconds.
+    """
+
+    def __init__(self, is_user_file: Callable[[str], bool]) -> None:
+        self.errors = 0
+        self.first: str | None = None
+        self.own_ns = 0
+        self._is_user_file = is_user_file
+        self._lock = threading.Lock()
+        self._owner = 0
+
+    def run(self, body: Callable[..., Any], *args: Any) -> Any:
+        """What `body(*args)` returns, or None where it failed or was entered again."""
+        me = threading.get_ident()
+        if self._owner == me or not self._lock.acquire(timeout=_LOCK_SECONDS):
+            return None
+        start = _now()
+        try:
+            self._owner = me
+            if _functions_on_stack():
+                with torch._C.DisableTorchFunction():
+                    return body(*args)
+            return body(*args)
+        except (RecursionError, MemoryError):
+            return None  # the program is at its own limit: its next call meets it without us
+        except Exception as error:
+            if self._is_users(error.__traceback__):
+                raise
+            self.note(error)
+            return None
+        finally:
+            self._owner = 0
+            self.own_ns += _now() - start
+            self._lock.release()
+
+    def note(self, error: BaseException) -> None:
+        """Count an error of ours."""
+        self.errors += 1
+        if self.first is None:
+            self.first = "".join(traceback.format_exception(error))[-4000:]
+
+    def _is_users(self, tb: TracebackType | None) -> bool:
+        while tb is not None:
+            if self._is_user_file(tb.tb_frame.f_code.co_filename):
+                return True
+            tb = tb.tb_next
+        return False
+
+
+def without_ours(tb: TracebackType | None) -> TracebackType | None:
+    """A traceback with the frames of this package left out."""
+    kept: list[TracebackType] = []
+    while tb is not None:
+        if not tb.tb_frame.f_code.co_filename.startswith(OURS):
+            kept.append(tb)
+        tb = tb.tb_next
+    chain: TracebackType | None = None
+    for entry in reversed(kept):
+        chain = TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return chain

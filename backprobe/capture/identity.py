@@ -1,0 +1,94 @@
+"""Which tensor is which: a number for every tensor object and every storage, held by weak references only."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+
+import torch
+
+
+class TensorRef(weakref.ref[torch.Tensor]):
+    """A weak reference that remembers which tensor it was."""
+
+    __slots__ = ("key", "number", "storage")
+
+
+class Identities:
+    """Numbers tensor objects by identity; the number of a dead one is never given again.
+
+    Attributes:
+        dead: References whose tensors died since they were last looked at.
+    """
+
+    def __init__(self) -> None:
+        self.dead: deque[TensorRef] = deque()
+        self._refs: dict[int, TensorRef] = {}
+        self._next = 0
+        self._storages: dict[int, tuple[int, set[int]]] = {}
+        self._next_storage = 0
+
+    def of(self, tensor: torch.Tensor) -> TensorRef:
+        """The reference of a tensor, made on first sight."""
+        key = id(tensor)
+        ref = self._refs.get(key)
+        if ref is not None and ref() is tensor:
+            return ref
+        ref = TensorRef(tensor, self.dead.append)
+        ref.key, ref.number, ref.storage = key, self._next, None
+        self._next += 1
+        self._refs[key] = ref
+        return ref
+
+    def find(self, tensor: torch.Tensor) -> TensorRef | None:
+        """The reference of a tensor that was seen before."""
+        ref = self._refs.get(id(tensor))
+        return ref if ref is not None and ref() is tensor else None
+
+    def forget(self, ref: TensorRef) -> None:
+        """A dead tensor's place may be taken by another."""
+        if self._refs.get(ref.key) is ref:
+            del self._refs[ref.key]
+        self.release(ref)
+
+    def storage(self, ref: TensorRef, address: int) -> int:
+        """The number of the storage at an address, which a tensor holds from now on.
+
+        The number stays with the address as long as one numbered tensor holds it.
+        """
+        if ref.storage == address:
+            return self._storages[address][0]
+        self.release(ref)
+        entry = self._storages.get(address)
+        if entry is None:
+            entry = self._storages[address] = (self._next_storage, set())
+            self._next_storage += 1
+        entry[1].add(ref.number)
+        ref.storage = address
+        return entry[0]
+
+    def release(self, ref: TensorRef) -> None:
+        """The tensor no longer holds its storage."""
+        if ref.storage is None:
+            return
+        entry = self._storages[ref.storage]
+        entry[1].discard(ref.number)
+        if not entry[1]:
+            del self._storages[ref.storage]
+        ref.storage = None
+
+    def storage_number(self, address: int) -> int | None:
+        """The number of the storage at an address, if a numbered tensor holds it."""
+        entry = self._storages.get(address)
+        return None if entry is None else entry[0]
+
+    def holders(self, address: int) -> tuple[int, ...]:
+        """The tensors that hold the storage at an address."""
+        entry = self._storages.get(address)
+        return () if entry is None else tuple(entry[1])
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._refs.clear()
+        self._storages.clear()
+        self.dead.clear()

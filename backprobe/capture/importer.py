@@ -1,0 +1,144 @@
+"""Imports of the project's own files, tapped: from its folder, or from files in memory.
+
+Never site-packages, the standard library or torch. No `.pyc` of tapped code is written; `__file__`, `linecache` and
+`inspect` stay those of the original text.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import linecache
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from importlib.abc import InspectLoader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import decode_source
+from pathlib import Path, PurePosixPath
+from types import CodeType, ModuleType
+from typing import Any
+
+Compiler = Callable[[bytes, str, str], CodeType]
+"""Source bytes, file name, path in the project -> tapped code."""
+
+
+class FolderFinder(MetaPathFinder):
+    """Finds what Python's own path finder finds, and taps it if it lies in the project's folder."""
+
+    def __init__(self, folder: Path, compiler: Compiler) -> None:
+        self._folder = folder.resolve()
+        self._compiler = compiler
+        self._foreign = _foreign(self._folder)
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of a module of the project; None leaves it to the other finders."""
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
+            return None
+        origin = Path(spec.origin)
+        if not self._is_projects(origin):
+            return None
+        relative = origin.resolve().relative_to(self._folder).as_posix()
+        spec.loader = _FileLoader(fullname, spec.origin, relative, self._compiler)
+        return spec
+
+    def _is_projects(self, origin: Path) -> bool:
+        place = origin.resolve()
+        if not place.is_relative_to(self._folder) or any(place.is_relative_to(other) for other in self._foreign):
+            return False
+        return not {"site-packages", "dist-packages"}.intersection(place.parts)
+
+
+def _foreign(folder: Path) -> tuple[Path, ...]:
+    """Folders of libraries that lie inside the project's folder, or around it."""
+    paths = sysconfig.get_paths()
+    named = {Path(paths[key]).resolve() for key in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return tuple(path for path in named if path != folder)
+
+
+class _FileLoader(SourceFileLoader):
+    """Loads a file of the project with taps."""
+
+    def __init__(self, fullname: str, path: str, relative: str, compiler: Compiler) -> None:
+        super().__init__(fullname, path)
+        self._relative, self._compiler = relative, compiler
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Tapped code; neither read from nor written to a `.pyc`."""
+        filename = self.get_filename(fullname)
+        return self._compiler(self.get_data(filename), filename, self._relative)
+
+
+class MemoryFinder(MetaPathFinder):
+    """Finds modules among files in memory, as a path finder would with the entry's folder as `sys.path[0]`."""
+
+    def __init__(self, files: Mapping[str, str], root: PurePosixPath, compiler: Compiler) -> None:
+        self._files = {str(PurePosixPath(path)): text for path, text in files.items()}
+        self._root = root
+        self._compiler = compiler
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of a module, package or namespace package among the files."""
+        place = self._root.joinpath(*fullname.split("."))
+        package, module = str(place / "__init__.py"), f"{place}.py"
+        for found, is_package in ((package, True), (module, False)):
+            if found in self._files:
+                return self._spec(fullname, found, is_package=is_package)
+        if any(PurePosixPath(other).is_relative_to(place) for other in self._files):
+            spec = ModuleSpec(fullname, None, is_package=True)
+            spec.submodule_search_locations = [str(place)]
+            return spec
+        return None
+
+    def _spec(self, fullname: str, found: str, *, is_package: bool) -> ModuleSpec:
+        loader = _MemoryLoader(found, self._files[found], self._compiler, is_package=is_package)
+        spec = ModuleSpec(fullname, loader, origin=found, is_package=is_package)
+        spec.has_location = True
+        if is_package:
+            spec.submodule_search_locations = [str(PurePosixPath(found).parent)]
+        return spec
+
+
+class _MemoryLoader(InspectLoader):
+    def __init__(self, filename: str, text: str, compiler: Compiler, *, is_package: bool) -> None:
+        self._filename, self._text, self._compiler, self._package = filename, text, compiler, is_package
+        remember(filename, text)
+
+    def get_source(self, fullname: str) -> str:
+        return self._text
+
+    def get_filename(self, fullname: str) -> str:
+        return self._filename
+
+    def is_package(self, fullname: str) -> bool:
+        return self._package
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self._compiler(self._text.encode("utf-8", "surrogatepass"), self._filename, self._filename)
+
+
+def remember(filename: str, text: str) -> None:
+    """Let tracebacks and `inspect` show the lines of a file that is not on disk."""
+    lines = decode_source(text.encode("utf-8", "surrogatepass")).splitlines(keepends=True)
+    linecache.cache[filename] = (len(text), None, lines, filename)
+
+
+class Hook:
+    """An import hook for the length of one run; what it imported is taken out of `sys.modules` again."""
+
+    def __init__(self, finder: Any) -> None:
+        self._finder = finder
+        self._before: set[str] = set()
+
+    def __enter__(self) -> None:
+        self._before = set(sys.modules)
+        places = [i for i, f in enumerate(sys.meta_path) if f is importlib.machinery.PathFinder]
+        sys.meta_path.insert(places[0] if places else len(sys.meta_path), self._finder)
+
+    def __exit__(self, *_: object) -> None:
+        if self._finder in sys.meta_path:
+            sys.meta_path.remove(self._finder)
+        for name in set(sys.modules) - self._before:
+            loader = getattr(getattr(sys.modules[name], "__spec__", None), "loader", None)
+            if isinstance(loader, (_FileLoader, _MemoryLoader)):
+                del sys.modules[name]

@@ -1,0 +1,247 @@
+"""Runs a program under capture: a script on disk, files in memory, or one text.
+
+It acts like `python path argv`: `sys.argv`, `sys.path[0]`, `__main__`, the exit code; an uncaught traceback goes to
+stderr exactly as Python prints it, with no frame of ours.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import random
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from pathlib import Path, PurePosixPath
+from types import CodeType, ModuleType
+from typing import Any
+
+import torch
+
+from backprobe.capture.compiling import compiled
+from backprobe.capture.environment import header
+from backprobe.capture.guard import without_ours
+from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, remember
+from backprobe.capture.install import Instrument
+from backprobe.capture.options import Options
+from backprobe.capture.recorder import Recorder
+from backprobe.capture.writer import Sink
+from backprobe.record import End, FrameReader, Record
+
+
+class NoEntry(ValueError):
+    """There is no such entry among the files; name one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """What to run: its code is made under the hook, so that a syntax error is the program's own."""
+
+    filename: str
+    argv: tuple[str, ...]
+    path0: str
+    finder: Callable[[Compiler], Any]
+    data: Callable[[], bytes]
+    relative: str
+    in_memory: bool
+
+
+def run_path(path: Path, argv: Sequence[str] = (), options: Options | None = None, sink: Sink | None = None) -> End:
+    """Run a script as `python path argv` would, in this process, and record it.
+
+    Its exit is told by what is returned, not raised; an uncaught traceback was printed by then.
+
+    Raises:
+        OSError: the script cannot be read.
+        RuntimeError: another run is being captured in this process.
+    """
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100: as Python does it, symbolic links are not resolved
+    data = absolute.read_bytes()
+    folder = absolute.resolve().parent
+    program = _Program(
+        filename=str(absolute),
+        argv=(str(path), *argv),
+        path0=str(folder),
+        finder=lambda compiler: FolderFinder(folder, compiler),
+        data=lambda: data,
+        relative=absolute.name,
+        in_memory=False,
+    )
+    return _run(program, options or Options(), sink or _nowhere)
+
+
+def run_files(
+    files: Mapping[str, str],
+    entry: str,
+    argv: Sequence[str] = (),
+    options: Options | None = None,
+    sink: Sink | None = None,
+) -> End:
+    """Run files that are only in memory; paths are relative and POSIX, siblings of the entry can be imported.
+
+    Raises:
+        NoEntry: `entry` is not among the files.
+        RuntimeError: another run is being captured in this process.
+    """
+    name = str(PurePosixPath(entry))
+    texts = {str(PurePosixPath(path)): text for path, text in files.items()}
+    if name not in texts:
+        raise NoEntry(f"there is no file {entry!r} among {', '.join(sorted(texts)) or 'none'}")
+    text = texts[name]
+    program = _Program(
+        filename=name,
+        argv=(name, *argv),
+        path0=str(PurePosixPath(name).parent),
+        finder=lambda compiler: MemoryFinder(texts, PurePosixPath(name).parent, compiler),
+        data=lambda: text.encode("utf-8", "surrogatepass"),
+        relative=name,
+        in_memory=True,
+    )
+    remember(name, text)
+    return _run(program, options or Options(), sink or _nowhere)
+
+
+def run_source(source: str, name: str = "snippet.py", argv: Sequence[str] = (), options: Options | None = None) -> Record:
+    """Run one text in this process, in a namespace of its own, and hand out its record."""
+    reader = FrameReader(max_bytes=1 << 30, max_rows=10_000_000)
+    run_files({name: source}, name, argv, options, reader.feed)
+    record = reader.record()
+    if record is None:
+        raise RuntimeError("the run left no record")
+    return record
+
+
+def _nowhere(_: bytes) -> None:
+    """A sink for those who only want the program to run."""
+
+
+def _run(program: _Program, options: Options, sink: Sink) -> End:
+    recorder, instrument = Recorder(options, sink), Instrument()
+    instrument.put(recorder)
+    try:
+        recorder.writer.begin(header(options, program.argv, instrument.fallbacks))
+        recorder.threads.here()
+        _seed(options.seed)
+        error = _execute(program, recorder)
+        return _finish(program, recorder, error)
+    finally:
+        instrument.take_out()
+        recorder.close()
+
+
+def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
+    """Run the program; what it raised, without frames of ours, or None."""
+
+    def compiler(data: bytes, filename: str, path: str) -> CodeType:
+        return compiled(data, filename, path, recorder.sites, recorder.guard)
+
+    main = _main_module(program)
+    recorder.main = main
+    with _as_program(program, main), Hook(program.finder(compiler)):
+        try:
+            code = compiler(program.data(), program.filename, program.relative)
+            exec(code, main.__dict__)  # noqa: S102: running the user's program is what this is for
+        except BaseException as error:
+            error.__traceback__ = without_ours(error.__traceback__)
+            _shown(error, program)
+            return error
+    return None
+
+
+def _finish(program: _Program, recorder: Recorder, error: BaseException | None) -> End:
+    """The last moment, the end frame, and what Python would have exited with."""
+    code = 0 if error is None else _exit_code(error)
+    number: int | None = None
+    guard = recorder.guard
+    ending = "ended" if error is None else "exited" if isinstance(error, SystemExit) else "raised"
+    if error is not None and ending == "raised":
+        number = guard.run(recorder.failures.uncaught, error, error.__traceback__)
+    guard.run(recorder.finish)
+    end = End(
+        ending=ending,
+        exit_code=code,
+        exception=number,
+        duration_ns=recorder.writer.time_ns(),
+        own_ns=guard.own_ns,
+        own_errors=guard.errors,
+        own_error=guard.first,
+    )
+    recorder.writer.end(end)
+    return end
+
+
+def _main_module(program: _Program) -> ModuleType:
+    """A fresh `__main__`, with the names that a script's has."""
+    main = ModuleType("__main__")
+    loader: Any = None if program.in_memory else SourceFileLoader("__main__", program.filename)
+    main.__dict__.update(
+        __annotations__={}, __builtins__=builtins, __cached__=None, __file__=program.filename, __loader__=loader,
+        __package__=None, __spec__=None,
+    )  # fmt: skip
+    return main
+
+
+@contextmanager
+def _as_program(program: _Program, main: ModuleType) -> Iterator[None]:
+    """`sys` as the program expects it; the interpreter's own state afterwards."""
+    argv, path, old = sys.argv, list(sys.path), sys.modules.get("__main__")
+    limit = sys.getrecursionlimit()
+    sys.argv = list(program.argv)
+    sys.path[0:1] = [program.path0] if not program.in_memory else []
+    sys.modules["__main__"] = main
+    # the program's own frames get the depth that they have under `python path`
+    sys.setrecursionlimit(limit + _depth() + _BETWEEN)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+        sys.argv, sys.path[:] = argv, path
+        if old is not None:
+            sys.modules["__main__"] = old
+
+
+_BETWEEN = 0
+"""Frames that lie between `_as_program` and the program's first: the context managers' own are gone by then."""
+
+
+def _depth() -> int:
+    frame, depth = sys._getframe(1), 0
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
+    return depth
+
+
+def _exit_code(error: BaseException) -> int:
+    """What Python would have exited with."""
+    if isinstance(error, SystemExit):
+        if error.code is None:
+            return 0
+        return error.code & 0xFF if isinstance(error.code, int) else 1
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _shown(error: BaseException, program: _Program) -> None:
+    """Print what Python prints when an exception ends a program."""
+    if isinstance(error, SystemExit):
+        if error.code is not None and not isinstance(error.code, int):
+            sys.stderr.write(f"{error.code}\n")
+        return
+    if program.in_memory and sys.excepthook is sys.__excepthook__:
+        # the interpreter's own printer reads lines from disk only
+        traceback.print_exception(type(error), error, error.__traceback__)
+        return
+    sys.excepthook(type(error), error, error.__traceback__)
+
+
+def _seed(seed: int | None) -> None:
+    if seed is None:
+        return
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % 2**32)
+
+

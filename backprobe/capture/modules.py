@@ -1,0 +1,211 @@
+"""Modules: what they hold, under which names, and their calls."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import torch
+
+from backprobe.capture.options import is_kept
+from backprobe.capture.sequence import next_number
+from backprobe.capture.text import class_name, cut, name
+from backprobe.record import Module, ModuleCall, ModuleParameter
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+_MOST_HELD = 10_000
+"""Parameters of one module that are listed: more would not fit a frame."""
+
+
+@dataclass(slots=True)
+class KnownModule:
+    """A module as long as it lives; `calls` counts its calls."""
+
+    number: int
+    ref: weakref.ref[Any]
+    row: Module
+    calls: int = 0
+
+
+class Modules:
+    """Meets modules and follows their calls."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._known: dict[int, KnownModule] = {}
+        self._rows: dict[int, ModuleCall | None] = {}
+        self._next = self._next_call = 0
+
+    def bind(self, module: torch.nn.Module, binding: str | None, site: int | None) -> None:
+        """A module got a name: it and what it contains are listed."""
+        known = self._find(module)
+        if known is not None and known.row.binding == binding and known.row.fqn in (None, ""):
+            self._refresh(known, module)
+            return
+        if known is not None and (binding is None or binding.startswith("self.")):
+            return  # a second name for a part says less than the first
+        self.meet_tree(module, binding, site)
+
+    def meet_tree(self, module: torch.nn.Module, binding: str | None, site: int | None) -> None:
+        """List a root module and all that it contains."""
+        for path, part in list(module.named_modules()):
+            self._meet(part, binding if not path else None, path, binding, site)
+
+    def enter(self, module: torch.nn.Module) -> None:
+        """A module's call begins."""
+        recorder = self._recorder
+        timeline = recorder.timeline()
+        if torch._C._get_tracing_state() is not None:
+            self._push(timeline, None)
+            return
+        if self._find(module) is None:
+            self.meet_tree(module, None, None) if not timeline.modules else self._meet(module, None, None, None, None)
+        known = self._known[id(module)]
+        k, known.calls = known.calls, known.calls + 1
+        if not is_kept(known.calls, recorder.options.caps.call_times):
+            recorder.writer.cut("module calls", "a module that is called often is recorded at 1-2-5 per decade")
+            self._push(timeline, None)
+            return
+        timeline.close(recorder.calling_site(3))
+        parent = next((self._rows[n] for n in reversed(timeline.modules) if self._rows.get(n)), None)
+        label = known.row.fqn or known.row.binding or known.row.cls
+        row = ModuleCall(
+            module_call=self._next_call,
+            module=known.number,
+            k=k,
+            chain=cut(f"{parent.chain}.{label}#{k}" if parent is not None else f"{label}#{k}"),
+            parent=None if parent is None else parent.module_call,
+            site=recorder.calling_site(3),
+            lo=next_number(),
+            thread=timeline.thread,
+            training=bool(module.training),
+            grad_mode=torch.is_grad_enabled(),
+            recompute=bool(timeline.calls),
+        )
+        self._push(timeline, row)
+        recorder.writer.add("module_calls", row)
+
+    def leave(self) -> None:
+        """The innermost call ends."""
+        recorder = self._recorder
+        timeline = recorder.timeline()
+        if not timeline.modules:
+            return
+        number = timeline.modules[-1]
+        row = self._rows.pop(number, None)
+        if row is not None:
+            timeline.close(row.site)
+        timeline.modules.pop()
+        if timeline.modules and timeline.modules[-1] == number:
+            self._rows[number] = row  # a call that was not recorded stood inside it
+            return
+        if row is not None:
+            recorder.writer.add("module_calls", msgspec.structs.replace(row, hi=next_number()))
+
+    def returned(self, module: torch.nn.Module, value: Any) -> None:
+        """What a call returned: a value without a name of the user's."""
+        recorder = self._recorder
+        timeline = recorder.timeline()
+        if type(value) is torch.Tensor and timeline.modules and recorder.is_small:
+            row = self._rows.get(timeline.modules[-1])
+            if row is not None:
+                timeline.close(row.site)
+                recorder.see(value, row.site, class_name(module))
+
+    def held_numbers(self) -> frozenset[int]:
+        """The tensors that living modules hold as parameters now."""
+        found: set[int] = set()
+        for known in self._known.values():
+            module = known.ref()
+            if module is not None:
+                refs = (self._recorder.tensors.ids.find(t) for t in module._parameters.values() if t is not None)
+                found.update(ref.number for ref in refs if ref is not None)
+        return frozenset(found)
+
+    @property
+    def any(self) -> bool:
+        """A module was met."""
+        return bool(self._known)
+
+    def refresh_all(self) -> None:
+        """List again what the known modules hold, where it changed."""
+        for known in list(self._known.values()):
+            module = known.ref()
+            if module is not None:
+                self._refresh(known, module)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._known.clear()
+        self._rows.clear()
+
+    def _push(self, timeline: Any, row: ModuleCall | None) -> None:
+        if row is None:
+            timeline.modules.append(timeline.modules[-1] if timeline.modules else None)
+            return
+        timeline.modules.append(row.module_call)
+        self._rows[row.module_call] = row
+        self._next_call += 1
+
+    def _find(self, module: torch.nn.Module) -> KnownModule | None:
+        known = self._known.get(id(module))
+        return known if known is not None and known.ref() is module else None
+
+    def _meet(
+        self, module: torch.nn.Module, binding: str | None, path: str | None, root: str | None, site: int | None
+    ) -> None:
+        known = self._find(module)
+        number = self._next if known is None else known.number
+        self._next += known is None
+        prefix = ".".join(part for part in (root, path) if part)
+        user = self._recorder.sites.is_user_file(_file_of(type(module)))
+        row = Module(
+            module=number,
+            cls=class_name(module),
+            binding=None if binding is None else name(binding),
+            fqn=None if path is None else name(path),
+            site=site,
+            user_code=user,
+            training=bool(module.training),
+            parameters=self._held(module._parameters, "parameter", prefix, site),
+            buffers=self._held(module._buffers, "buffer", prefix, site),
+        )
+        calls = 0 if known is None else known.calls
+        self._known[id(module)] = KnownModule(number, weakref.ref(module), row, calls)
+        self._recorder.writer.add("modules", row)
+
+    def _refresh(self, known: KnownModule, module: torch.nn.Module) -> None:
+        """Write a module's row again if it holds other tensors now."""
+        parameters = self._held(module._parameters, "parameter", None, None)
+        buffers = self._held(module._buffers, "buffer", None, None)
+        row = msgspec.structs.replace(known.row, parameters=parameters, buffers=buffers, training=bool(module.training))
+        if row != known.row:
+            known.row = row
+            self._recorder.writer.add("modules", row)
+
+    def _held(
+        self, tensors: Any, role: Literal["parameter", "buffer"], prefix: str | None, site: int | None
+    ) -> tuple[ModuleParameter, ...]:
+        found: list[ModuleParameter] = []
+        for label, tensor in list(tensors.items())[:_MOST_HELD]:
+            known = self._recorder.see(tensor, site) if isinstance(tensor, torch.Tensor) else None
+            if known is not None and prefix is not None and known.row.fqn is None:
+                fqn = name(f"{prefix}.{label}" if prefix else label)
+                self._recorder.tensors.update(known, role=role, fqn=fqn)
+            number = None if known is None else known.number
+            wants = isinstance(tensor, torch.Tensor) and tensor.requires_grad
+            found.append(ModuleParameter(name=name(label), tensor=number, requires_grad=bool(wants)))
+        return tuple(found)
+
+
+def _file_of(cls: type) -> str:
+    """The file that defines a class, by one of its functions' code; "" if none is written in Python."""
+    for value in vars(cls).values():
+        code = getattr(value, "__code__", None)
+        if code is not None:
+            return str(code.co_filename)
+    return ""

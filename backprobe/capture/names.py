@@ -1,0 +1,70 @@
+"""The names that tensors had: bindings, and which tensor a name held last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backprobe.capture.moments import Moments
+from backprobe.capture.options import Options, is_kept
+from backprobe.capture.sites import SiteFacts
+from backprobe.capture.tensors import Known
+from backprobe.capture.text import name as short
+from backprobe.capture.writer import Writer
+from backprobe.record import Binding
+
+_MODULE = "<module>"
+_PARENTS = 64
+
+
+class Names:
+    """Follows the names of tensors, function by function."""
+
+    def __init__(self, writer: Writer, moments: Moments, options: Options) -> None:
+        self._writer, self._moments, self._options = writer, moments, options
+        self._last: dict[tuple[str, str], int] = {}
+        self._next = 0
+
+    def last(self, function: str, name: str) -> int | None:
+        """The tensor that a name held last, in a function or else in the module."""
+        number = self._last.get((function, name))
+        return self._last.get((_MODULE, name)) if number is None else number
+
+    def read_by(self, facts: SiteFacts) -> tuple[int, ...]:
+        """The tensors that the names a statement reads held last, in source order, each once."""
+        found: dict[int, None] = {}
+        for name in facts.reads:
+            number = self.last(facts.function, name)
+            if number is not None:
+                found[number] = None
+        return tuple(found)[:_PARENTS]
+
+    def bind(self, facts: SiteFacts, name: str, known: Known, parents: Sequence[int]) -> None:
+        """A name holds a tensor from now on."""
+        key = (facts.function, name)
+        before = self._last.get(key)
+        self._last[key] = known.number
+        known.name = name
+        if facts.kind == "inplace" and before == known.number:
+            return
+        if not is_kept(facts.times, self._options.caps.site_times):
+            self._writer.cut("bindings", "a statement that runs often is recorded at 1-2-5 per decade", 0)
+            return
+        self._writer.add(
+            "bindings",
+            Binding(
+                binding=self._next,
+                tensor=known.number,
+                name=short(name),
+                site=facts.site,
+                moment=self._moments.now(),
+                function=short(facts.function),
+                version=known.version,
+                replaces=None if before == known.number else before,
+                parents=tuple(parent for parent in parents if parent != known.number),
+            ),
+        )
+        self._next += 1
+
+    def unbind(self, facts: SiteFacts, name: str) -> None:
+        """A name holds something else than a tensor from now on."""
+        self._last.pop((facts.function, name), None)

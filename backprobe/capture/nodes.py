@@ -1,0 +1,211 @@
+"""The autograd nodes that were met: numbered, described once, watched until they die.
+
+1. A node gets one sentinel, a plain object among its pre-hooks. The node holds the sentinel and we hold a weak
+   reference to it, so the sentinel's death is the node's death and nothing lives longer because of us.
+2. Nodes with Python wrappers are freed by recursion in C: past `budget` of them at once a deep chain would overflow the
+   stack and kill the process, so no further node is touched (engine.md, 2.4).
+"""
+
+from __future__ import annotations
+
+import resource
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from backprobe.capture.moments import Moments
+from backprobe.capture.reading import dtype_name
+from backprobe.capture.sequence import Threads
+from backprobe.capture.text import name
+from backprobe.capture.writer import Writer
+from backprobe.record import Node, Output
+
+ACCUMULATE: Final = 2**64 - 1
+"""The sequence number of every AccumulateGrad."""
+
+_BYTES_PER_NODE: Final = 1600
+"""Stack that one freed wrapped node may cost: an 8-fold margin over what was measured (engine.md, 2.4)."""
+
+_MOST: Final = 200_000
+_OUTPUTS: Final = 256
+
+
+def node_budget(stack_bytes: int) -> int:
+    """Wrapped nodes that may live at once under a stack of that size; 1300 where the limit is "unlimited"."""
+    if stack_bytes <= 0:
+        return (2 << 20) // _BYTES_PER_NODE
+    return min(_MOST, stack_bytes // _BYTES_PER_NODE)
+
+
+def stack_bytes() -> int:
+    """The smallest stack that a thread of this process gets; 0 if there is no limit."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    if soft == resource.RLIM_INFINITY:
+        return 0
+    own = threading.stack_size()
+    return min(soft, own) if own else soft
+
+
+class Sentinel:
+    """A pre-hook that tells which gradients reach its node; it changes nothing and never raises."""
+
+    __slots__ = ("__weakref__", "arrived", "number")
+
+    def __init__(self, number: int, arrived: Callable[[int, Any], None]) -> None:
+        self.number = number
+        self.arrived = arrived
+
+    def __call__(self, gradients: Any) -> None:
+        self.arrived(self.number, gradients)
+
+
+class _SentinelRef(weakref.ref[Sentinel]):
+    __slots__ = ("key", "number")
+
+
+@dataclass(slots=True)
+class NodeFacts:
+    """A node as long as it lives.
+
+    Attributes:
+        saves: It held saved tensors when it was met. storages: their bytes by storage address.
+        tensors: The record's tensors that it made, by output number.
+    """
+
+    number: int
+    row: Node
+    saves: int
+    storages: dict[int, int]
+    tensors: dict[int, int]
+    described: bool = False
+
+
+class Nodes:
+    """Meets nodes under one budget.
+
+    Attributes:
+        order_of_call: Order of derivation of the graph that a create_graph call differentiates, by call.
+        describe: Fills in what a node saves and which leaf it belongs to; set by the recorder.
+        arrived: Where sentinels report; set by the recorder.
+    """
+
+    def __init__(self, writer: Writer, threads: Threads, moments: Moments, budget: int) -> None:
+        self.budget = budget
+        self.facts: dict[int, NodeFacts] = {}
+        self.order_of_call: dict[int, int] = {}
+        self.describe: Callable[[NodeFacts, Any], None] = _nothing
+        self.arrived: Callable[[int, Any], None] = _nothing
+        self.dead: deque[_SentinelRef] = deque()
+        self._writer, self._threads, self._moments = writer, threads, moments
+        self._live: dict[int, _SentinelRef] = {}
+        self._next = 0
+
+    @property
+    def has_room(self) -> bool:
+        """One more node may be wrapped."""
+        return len(self._live) < self.budget
+
+    def known(self, node: Any) -> NodeFacts | None:
+        """The facts of a node that was met before and lives."""
+        ref = self._live.get(id(node))
+        sentinel = None if ref is None else ref()
+        return None if sentinel is None else self.facts.get(sentinel.number)
+
+    def meet(self, node: Any) -> NodeFacts | None:
+        """The facts of a node, which is numbered and watched from now on; None past the budget."""
+        facts = self.known(node)
+        if facts is not None:
+            return facts
+        if not self.has_room:
+            self.refuse()
+            return None
+        facts = NodeFacts(self._next, self._row(node), 0, {}, {})
+        self._next += 1
+        sentinel = Sentinel(facts.number, self._on_arrival)
+        node.register_prehook(sentinel)
+        ref = _SentinelRef(sentinel, self.dead.append)
+        ref.key, ref.number = id(node), facts.number
+        self._live[ref.key] = ref
+        self.facts[facts.number] = facts
+        self.describe(facts, node)
+        self._writer.add("nodes", facts.row)
+        return facts
+
+    def refuse(self) -> None:
+        """Count a node that was left alone."""
+        why = "freeing more nodes with Python wrappers could overflow the C stack; raise RLIMIT_STACK to see more"
+        self._writer.cut("live nodes", why, self.budget)
+
+    def update(self, facts: NodeFacts, **changes: Any) -> None:
+        """Write a node's row again with other values."""
+        facts.row = msgspec.structs.replace(facts.row, **changes)
+        self._writer.add("nodes", facts.row)
+
+    def bury(self) -> None:
+        """Write down the nodes that died since the last time."""
+        while self.dead:
+            ref = self.dead.popleft()
+            if self._live.get(ref.key) is ref:
+                del self._live[ref.key]
+            facts = self.facts.pop(ref.number, None)
+            if facts is not None:
+                self.update(facts, died=self._moments.now())
+
+    def close(self) -> None:
+        """Forget everything: the sentinels that live on report to nobody."""
+        self.arrived = _nothing
+        self.facts.clear()
+        self._live.clear()
+        self.dead.clear()
+
+    def _on_arrival(self, number: int, gradients: Any) -> None:
+        self.arrived(number, gradients)
+
+    def _row(self, node: Any) -> Node:
+        number = node._sequence_nr()
+        leaf = number == ACCUMULATE
+        owner, thread = self._threads.owner(number) if not leaf else (None, self._threads.here().thread)
+        born = None if owner is None else owner.call
+        custom = getattr(type(node), "_forward_cls", None)
+        return Node(
+            node=self._next,
+            type=type_name(node),
+            thread=thread,
+            first_seen=self._moments.now(),
+            seq=None if leaf else number,
+            site=None if owner is None else owner.site,
+            proof="unknown" if owner is None or owner.site is None else "range",
+            module_call=None if owner is None else owner.module_call,
+            born_in="forward" if born is None else "backward" if born in self.order_of_call else "recompute",
+            born_call=born,
+            grad_order=0 if born is None else 1 + self.order_of_call.get(born, 0),
+            outputs=_outputs(node),
+            custom=None if custom is None else name(custom.__qualname__),
+        )
+
+
+def type_name(node: Any) -> str:
+    """A node's name as torch prints it, without its C++ namespace: `MulBackward0`, `AccumulateGrad`."""
+    return name(node.name().rsplit("::", 1)[-1])
+
+
+def _outputs(node: Any) -> tuple[Output, ...]:
+    found: list[Output] = []
+    for meta in node._input_metadata[:_OUTPUTS]:
+        try:
+            shape = tuple(int(size) for size in meta.shape)
+            found.append(Output(shape=shape, dtype=dtype_name(meta.dtype), device=str(meta.device)))
+        except (RuntimeError, TypeError):
+            found.append(Output(shape=(), dtype="", device=""))  # a nested or undefined output has no shape
+    return tuple(found)
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+

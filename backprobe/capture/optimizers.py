@@ -1,0 +1,189 @@
+"""Optimizers: which tensors they hold, their steps and zero_grads."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from backprobe.capture.options import is_kept
+from backprobe.capture.states import Cause
+from backprobe.capture.tensors import Known
+from backprobe.capture.text import class_name, name
+from backprobe.record import Optimizer, OptimizerEvent, OptimizerTensor
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+_MOST_TENSORS = 20_000
+"""Tensors of one optimizer that are listed: more would not fit a frame."""
+
+
+@dataclass(slots=True)
+class KnownOptimizer:
+    """An optimizer as long as it lives; `versions` are those of its tensors before the step in progress."""
+
+    number: int
+    ref: weakref.ref[Any]
+    row: Optimizer
+    versions: dict[int, int]
+    times: int = 0
+
+
+class Optimizers:
+    """Meets optimizers and follows what they do."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._known: dict[int, KnownOptimizer] = {}
+        self._next = self._events = self._steps = 0
+
+    def bind(self, optimizer: torch.optim.Optimizer, binding: str | None, site: int | None) -> None:
+        """An optimizer got a name."""
+        self._write(optimizer, binding, site)
+
+    def before_step(self, optimizer: Any, *_: Any) -> None:
+        """`step` begins: what it finds is put down to the statements before it."""
+        known = self._known_or_met(optimizer)
+        known.times += 1
+        site = self._recorder.calling_site(3)
+        known.versions = {}
+        for tracked, tensor in self._tensors(optimizer):
+            self._recorder.states.look(tracked, tensor, Cause(site=site))
+            known.versions[tracked.number] = tracked.version or 0
+
+    def after_step(self, optimizer: Any, *_: Any) -> None:
+        """`step` ended."""
+        recorder, known = self._recorder, self._known_or_met(optimizer)
+        site = recorder.calling_site(3)
+        recorder.timeline().close(site)
+        recorder.bury()
+        moment = recorder.moments.new("optimizer-step", site, self._steps)
+        self._steps += 1
+        recorder.moments.steps += 1
+        cause = Cause(site=site, step=known.number)
+        found = self._tensors(optimizer)
+        if is_kept(known.times, recorder.options.caps.call_times):
+            for tracked, tensor in found:
+                recorder.states.look(tracked, tensor, cause)
+        changed = sum(1 for tracked, tensor in found if tensor._version != known.versions.get(tracked.number))
+        self._event(known, "step", moment, site, found, changed=changed)
+        if known.times == 1:
+            self._write(optimizer, known.row.binding, known.row.site)
+        recorder.writer.flush_if_due()
+
+    def after_zero_grad(self, optimizer: Any, set_to_none: Any) -> None:
+        """`zero_grad` ended."""
+        recorder, known = self._recorder, self._known_or_met(optimizer)
+        site = recorder.calling_site(3)
+        recorder.moments.statement(site)
+        found = self._tensors(optimizer)
+        moment = recorder.moments.now()
+        for tracked, tensor in found:
+            recorder.states.look(tracked, tensor, Cause(site=site))
+        self._event(known, "zero_grad", moment, site, found, set_to_none=bool(set_to_none))
+
+    def refresh_all(self) -> None:
+        """List again what the known optimizers hold, where it changed."""
+        for known in list(self._known.values()):
+            optimizer = known.ref()
+            if optimizer is not None:
+                self._write(optimizer, known.row.binding, known.row.site)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._known.clear()
+
+    def _event(
+        self,
+        known: KnownOptimizer,
+        kind: Literal["step", "zero_grad"],
+        moment: int,
+        site: int | None,
+        found: list[tuple[Known, torch.Tensor]],
+        *,
+        changed: int = 0,
+        set_to_none: bool | None = None,
+    ) -> None:
+        having = sum(1 for _, tensor in found if tensor.is_leaf and tensor.grad is not None)
+        self._recorder.writer.add(
+            "optimizer_events",
+            OptimizerEvent(
+                n=self._events, optimizer=known.number, kind=kind, moment=moment, site=site, set_to_none=set_to_none,
+                with_grad=having, without_grad=len(found) - having, changed=changed,
+            ),
+        )  # fmt: skip
+        self._events += 1
+
+    def _known_or_met(self, optimizer: Any) -> KnownOptimizer:
+        known = self._known.get(id(optimizer))
+        if known is not None and known.ref() is optimizer:
+            return known
+        return self._write(optimizer, None, self._recorder.calling_site(4))
+
+    def _tensors(self, optimizer: Any) -> list[tuple[Known, torch.Tensor]]:
+        found: list[tuple[Known, torch.Tensor]] = []
+        for group in optimizer.param_groups:
+            for tensor in group["params"]:
+                known = self._recorder.see(tensor)
+                if known is not None and len(found) < _MOST_TENSORS:
+                    found.append((known, tensor))
+        return found
+
+    def _write(self, optimizer: Any, binding: str | None, site: int | None) -> KnownOptimizer:
+        """Write an optimizer's row, the first time or where it changed."""
+        recorder, known = self._recorder, self._known.get(id(optimizer))
+        if known is not None and known.ref() is not optimizer:
+            known = None
+        old = None if known is None else known.row
+        number = self._next if known is None else known.number
+        self._next += known is None
+        row = Optimizer(
+            optimizer=number,
+            cls=class_name(optimizer),
+            moment=recorder.moments.now() if old is None else old.moment,
+            binding=None if binding is None else name(binding),
+            site=site,
+            learning_rates=tuple(_number(group.get("lr")) for group in optimizer.param_groups)[:4096],
+            tensors=self._listed(optimizer),
+        )
+        if known is None:
+            known = self._known[id(optimizer)] = KnownOptimizer(number, weakref.ref(optimizer), row, {})
+        elif row == old:
+            return known
+        known.row = row
+        recorder.writer.add("optimizers", row)
+        return known
+
+    def _listed(self, optimizer: Any) -> tuple[OptimizerTensor, ...]:
+        recorder = self._recorder
+        counts: dict[int, int] = {}
+        rows: list[tuple[int, int, bool]] = []
+        for index, group in enumerate(optimizer.param_groups):
+            for tensor in group["params"]:
+                known = recorder.see(tensor)
+                if known is None or len(rows) >= _MOST_TENSORS:
+                    continue
+                counts[known.number] = counts.get(known.number, 0) + 1
+                rows.append((known.number, index, tensor.is_leaf))
+        held = recorder.modules.held_numbers() if recorder.modules.any else None
+        return tuple(
+            OptimizerTensor(
+                tensor=number,
+                group=group,
+                stale=held is not None and number not in held and recorder.tensors.live[number].row.fqn is not None,
+                non_leaf=not leaf,
+                foreign=held is not None and number not in held and recorder.tensors.live[number].row.fqn is None,
+                duplicated=counts[number] > 1,
+            )
+            for number, group, leaf in rows
+        )
+
+
+def _number(rate: Any) -> float:
+    try:
+        return float(rate)
+    except (TypeError, ValueError):
+        return 0.0

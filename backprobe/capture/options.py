@@ -1,0 +1,87 @@
+"""What a run is captured with: its tier and the caps that bound the record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from backprobe.record.record import Entry, Tier
+
+PARTS_OF_A_DECADE: Final = (1, 2, 5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """The most that is kept of each kind; one that bites leaves a truncation row.
+
+    Attributes:
+        record_bytes: Encoded bytes in all; rows: rows in all. Past either only exceptions, warnings and the end follow.
+        tensors: Distinct tensors. nodes_per_call: Autograd nodes walked for one backward call.
+        exact_tensors: Up to so many live tensors are compared again after a statement; beyond it only those it names.
+        site_times: Executions of one statement kept in full; later ones thin out to 1-2-5 per decade.
+        call_times: Backward calls of one site, and calls of one module, walked in full before they thin out.
+        elements: Elements of the largest tensor whose values are kept one by one.
+        statistic_elements: Elements of the largest tensor reduced as a whole; of larger ones `block_elements` are.
+        tuple_elements: Elements of a tuple, list or dict that are looked at.
+        warnings: Distinct warnings. source_bytes: Bytes of one source file. frames: Frames of a traceback.
+    """
+
+    record_bytes: int = 31 << 20
+    rows: int = 1_500_000
+    tensors: int = 100_000
+    nodes_per_call: int = 20_000
+    exact_tensors: int = 256
+    site_times: int = 50
+    function_times: int = 20
+    call_times: int = 20
+    elements: int = 64
+    statistic_elements: int = 1 << 26
+    block_elements: int = 1 << 22
+    tuple_elements: int = 16
+    warnings: int = 200
+    source_bytes: int = 900_000
+    frames: int = 60
+    eager_statements: int = 256
+    flush_seconds: float = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How one run is captured.
+
+    Attributes:
+        tier: "state" walks no graph; "grad" walks it, without statistics and values; "full" takes both.
+        entry: Who asked for the run, as the record's header names it.
+        seed: Seeds torch, `random` and numpy before the program starts; None leaves them as a plain start would.
+    """
+
+    tier: Tier = "full"
+    entry: Entry = "run"
+    seed: int | None = None
+    caps: Caps = field(default_factory=Caps)
+
+    @property
+    def walks(self) -> bool:
+        """Graphs are walked."""
+        return self.tier != "state"
+
+    @property
+    def measures(self) -> bool:
+        """Values and gradients are read."""
+        return self.tier in ("full", "deep")
+
+
+def is_kept(times: int, in_full: int) -> bool:
+    """Whether the `times`-th (from 1) of a kind is kept: the first `in_full`, then 1-2-5 per decade.
+
+    Source: engine.md section 4; 20, 50, 100, 200, 500, 1000 ... after the first ones.
+    """
+    if times <= in_full:
+        return True
+    decade = 1
+    while decade * 10 <= times:
+        decade *= 10
+    leading, rest = divmod(times, decade)
+    return rest == 0 and leading in PARTS_OF_A_DECADE
+
+

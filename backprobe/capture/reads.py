@@ -1,0 +1,73 @@
+"""What a piece of source reads: names, dotted names, constant subscripts; and the call its value comes from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+_MOST = 256
+"""Names of one statement that are kept."""
+
+
+def chain(node: ast.AST) -> str | None:
+    """`a.b[0].c` as text, where every link is a name, an attribute or a constant subscript; else None."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        inner = chain(node.value)
+        return None if inner is None else f"{inner}.{node.attr}"
+    if isinstance(node, ast.Subscript):
+        inner, index = chain(node.value), _constant(node.slice)
+        return None if inner is None or index is None else f"{inner}[{index}]"
+    return None
+
+
+def _constant(node: ast.AST) -> str | None:
+    if isinstance(node, (ast.Constant, ast.Name)):
+        return ast.unparse(node)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        return ast.unparse(node)
+    return None
+
+
+def reads(nodes: Iterable[ast.AST | None]) -> tuple[str, ...]:
+    """Every name and chain that expressions read, in source order, once; lambda and comprehension bodies included."""
+    found: dict[str, None] = {}
+    for root in nodes:
+        if root is None:
+            continue
+        for node in ast.walk(root):
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Del):
+                text = chain(node)
+                if text is not None and (isinstance(node.ctx, ast.Load)):
+                    found[text] = None
+                    if len(found) >= _MOST:
+                        return tuple(found)
+    return tuple(found)
+
+
+def call_of(node: ast.AST | None) -> str:
+    """The call or operator whose result an expression is: `torch.randn`, `.detach`, `*`; "" for anything else."""
+    if isinstance(node, ast.Await):
+        return call_of(node.value)
+    if isinstance(node, ast.Call):
+        function = node.func
+        text = chain(function)
+        if text is not None:
+            return text
+        return f".{function.attr}" if isinstance(function, ast.Attribute) else ""
+    if isinstance(node, ast.BinOp):
+        return _OPERATORS.get(type(node.op), "")
+    return ""
+
+
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.MatMult: "@",
+    ast.Pow: "**",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+}

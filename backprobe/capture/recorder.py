@@ -1,0 +1,287 @@
+"""The recorder of one run: what every tap does, from parts that each keep one kind of fact."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from backprobe.capture.calls import Calls
+from backprobe.capture.failures import Failures
+from backprobe.capture.guard import Guard
+from backprobe.capture.modules import Modules
+from backprobe.capture.moments import Moments
+from backprobe.capture.names import Names
+from backprobe.capture.nodes import Nodes, node_budget, stack_bytes
+from backprobe.capture.optimizers import Optimizers
+from backprobe.capture.options import Options, is_kept
+from backprobe.capture.saved import SavedTensors
+from backprobe.capture.retention import at_end
+from backprobe.capture.sequence import Threads, Timeline
+from backprobe.capture.sites import SiteFacts, Sites, Target
+from backprobe.capture.states import Cause, States
+from backprobe.capture.taps import PLAIN
+from backprobe.capture.tensors import Known, Tensors
+from backprobe.capture.warned import Warnings
+from backprobe.capture.writer import Sink, Writer
+from backprobe.record import GradRead
+
+
+_DEPTH = 2
+"""Levels of nested tuples, lists and dicts that are looked into."""
+
+
+class Recorder:
+    """What the taps of one run feed."""
+
+    def __init__(self, options: Options, sink: Sink) -> None:
+        self.options = options
+        self.writer = Writer(options.caps, sink)
+        self.sites = Sites(self.writer)
+        self.guard = Guard(self.sites.is_user_file)
+        self.threads = Threads(self.writer)
+        self.moments = Moments(self.writer, self.threads)
+        self.nodes = Nodes(self.writer, self.threads, self.moments, node_budget(stack_bytes()))
+        self.tensors = Tensors(self.writer, self.moments, options)
+        self.states = States(self.writer, self.moments, self.tensors, self.nodes, options)
+        self.names = Names(self.writer, self.moments, options)
+        self.saved = SavedTensors(self.writer, self.tensors)
+        self.failures = Failures(self)
+        self.modules = Modules(self)
+        self.optimizers = Optimizers(self)
+        self.calls = Calls(self)
+        self.warnings = Warnings(self)
+        self.main: Any = None
+        self._tops = 0
+
+    # ---- what taps call
+
+    def after(self, site: int, values: Sequence[Any]) -> None:
+        """A statement ended; `values` are what its names hold."""
+        facts = self.sites.facts[site]
+        facts.times += 1
+        timeline = self.threads.here()
+        timeline.close(site)
+        timeline.grad_bases.clear()
+        self.moments.statement(site)
+        self.bury()
+        if values:
+            self._take(facts, facts.targets, values)
+        self._look_again(facts)
+        if facts.top and is_kept(facts.times, self.options.caps.site_times):
+            self.moments.now()
+        self.moments.close_statement()
+        self.failures.went_on()
+        if facts.top:
+            self._flush_top()
+        else:
+            self.writer.flush_if_due()
+
+    def value(self, site: int, given: Any, containers: Sequence[Any]) -> None:
+        """A value is returned, or stored into an attribute or a subscript."""
+        facts = self.sites.facts[site]
+        self.threads.here().close(site)
+        if type(given) in PLAIN:
+            return
+        self.moments.statement(site)
+        if facts.kind == "return":
+            facts.times += 1
+            self.bury()
+        if any(issubclass(type(container), torch.Tensor) for container in containers):
+            return
+        parents = self.names.read_by(facts)
+        for target in facts.targets or (None,):
+            self._bind(facts, target, given, parents)
+        if facts.kind == "return":
+            self.moments.close_statement()
+
+    def passing(self, site: int) -> None:
+        """A test, iterable, context or yielded value was computed."""
+        self.threads.here().close(site)
+
+    def enter(self, site: int, arguments: Sequence[Any]) -> None:
+        """A function of the user begins."""
+        timeline, facts = self.threads.here(), self.sites.facts[site]
+        timeline.close(self.calling_site(3))
+        facts.times += 1
+        self.moments.statement(site)
+        self.bury()
+        for name, argument in zip(facts.targets, arguments, strict=True):
+            if type(argument) not in PLAIN:
+                self._bind(facts, name, argument, ())
+        self.moments.close_statement()
+
+    def caught(self) -> None:
+        """An `except` block begins: which statement issued the last numbers is not known."""
+        self.threads.here().close(None)
+        self.failures.caught(sys.exc_info()[1])
+
+    def grad_base(self, site: int, given: Any) -> None:
+        """`.grad` is about to be read of something."""
+        number = None
+        if issubclass(type(given), torch.Tensor):
+            known = self.see(given, site)
+            number = None if known is None else known.number
+        self.threads.here().grad_bases.append((site, number))
+
+    def grad_read(self, site: int, given: Any) -> None:
+        """`.grad` was read."""
+        bases = self.threads.here().grad_bases
+        while bases:
+            base_site, number = bases.pop()
+            if base_site == site:
+                break
+        else:
+            return
+        facts = self.sites.facts[site]
+        facts.times += 1
+        if number is None or not is_kept(facts.times, self.options.caps.site_times):
+            return
+        moment = self.moments.now()
+        use: Any = facts.how if facts.how in ("used", "tested") else "unknown"
+        self.writer.add(
+            "grad_reads", GradRead(tensor=number, site=site, moment=moment, was_none=given is None, use=use)
+        )
+
+    def finish(self) -> None:
+        """The program ended: the last state of everything, and what its graphs still hold."""
+        site = None
+        self.threads.here().close(site)
+        self.moments.close_statement()
+        self.bury()
+        moment = self.moments.new("end", site)
+        self.look_at_all(Cause(site=site))
+        self.modules.refresh_all()
+        self.optimizers.refresh_all()
+        if self.options.walks:
+            at_end(self, moment)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.main = None
+        self.nodes.close()
+        self.tensors.close()
+        self.modules.close()
+        self.optimizers.close()
+
+    # ---- what the parts share
+
+    def see(self, tensor: torch.Tensor, site: int | None = None, how: str = "") -> Known | None:
+        """Meet a tensor and look at its state."""
+        known = self.tensors.meet(tensor, site, how)
+        if known is not None and known.is_new:
+            self.states.look(known, tensor, Cause(site=site))
+        return known
+
+    def look_at_all(self, cause: Cause, *, leaves_only: bool = False) -> None:
+        """Compare every live tensor with its last state."""
+        for known in list(self.tensors.live.values()):
+            tensor = known.ref()
+            if tensor is not None and not (leaves_only and not tensor.is_leaf):
+                self.states.look(known, tensor, cause)
+
+    @property
+    def is_small(self) -> bool:
+        """So few tensors live that all of them are compared after a statement."""
+        return len(self.tensors.live) <= self.options.caps.exact_tensors
+
+    def bury(self) -> None:
+        """Write down what died."""
+        if self.tensors.ids.dead:
+            self.tensors.bury()
+        if self.nodes.dead:
+            self.nodes.bury()
+
+    def calling_site(self, depth: int) -> int | None:
+        """The statement of the user's innermost frame, `depth` frames up or further."""
+        frame = sys._getframe(depth)
+        while frame is not None:
+            filename = frame.f_code.co_filename
+            if self.sites.is_user_file(filename):
+                return self.sites.at_line(filename, frame.f_lineno)
+            frame = frame.f_back
+        return None
+
+    def timeline(self) -> Timeline:
+        """This thread's timeline."""
+        return self.threads.here()
+
+    # ---- binding
+
+    def _take(self, facts: SiteFacts, targets: Sequence[Target], values: Sequence[Any]) -> None:
+        parents = self.names.read_by(facts)
+        for target, value in zip(targets, values, strict=True):
+            if type(value) in PLAIN:
+                self.names.unbind(facts, target)
+            else:
+                self._bind(facts, target, value, parents)
+
+    def _bind(self, facts: SiteFacts, target: Target, value: Any, parents: Sequence[int], depth: int = 0) -> None:
+        """Give a value, or the elements of a short tuple, list or dict, the names that a target says."""
+        kind = type(value)  # not isinstance: a proxy's `__class__` may run code of the user
+        if issubclass(kind, torch.Tensor):
+            known = self.see(value, facts.site, facts.how)
+            if known is not None and isinstance(target, str):
+                self.names.bind(facts, target, known, parents)
+        elif issubclass(kind, torch.nn.Module):
+            self.modules.bind(value, target if isinstance(target, str) else None, facts.site)
+        elif issubclass(kind, torch.optim.Optimizer):
+            self.optimizers.bind(value, target if isinstance(target, str) else None, facts.site)
+        elif kind in (tuple, list, dict) or issubclass(kind, tuple):
+            if depth < _DEPTH and len(value) <= self.options.caps.tuple_elements:
+                for part, element in _parts(target, value):
+                    if type(element) not in PLAIN:
+                        self._bind(facts, part, element, parents, depth + 1)
+
+    def _look_again(self, facts: SiteFacts) -> None:
+        """Compare with their last state all tensors if they are few, else those that the statement names."""
+        times = self.options.caps.site_times if facts.top else self.options.caps.function_times
+        cause = Cause(site=facts.site)
+        if self.is_small and is_kept(facts.times, times):
+            self.look_at_all(cause)
+            return
+        numbers = dict.fromkeys(self.names.read_by(facts))
+        for target in facts.targets:
+            if isinstance(target, str):
+                numbers[self.names.last(facts.function, target)] = None
+        for number in numbers:
+            known = None if number is None else self.tensors.live.get(number)
+            tensor = None if known is None else known.ref()
+            if known is not None and tensor is not None:
+                self.states.look(known, tensor, cause)
+
+    def _flush_top(self) -> None:
+        self._tops += 1
+        if self._tops <= self.options.caps.eager_statements:
+            self.writer.flush()
+        else:
+            self.writer.flush_if_due()
+
+
+def _parts(target: Target, value: Any) -> list[tuple[Target, Any]]:
+    """The elements of a tuple, list or dict, each with its own target."""
+    if type(value) is dict:
+        base = target if isinstance(target, str) else ""
+        named = [(f"{base}[{key!r}]" if base else None, e) for key, e in value.items() if type(key) in (str, int)]
+        return list(named)
+    count = tuple.__len__(value) if isinstance(value, tuple) else len(value)
+    elements = tuple.__iter__(value) if isinstance(value, tuple) else iter(value)
+    return [(_element(target, index, count), element) for index, element in enumerate(elements)]
+
+
+def _element(target: Target, index: int, count: int) -> Target:
+    """The target of one element of a tuple."""
+    if isinstance(target, str):
+        return f"{target}[{index}]"
+    if not isinstance(target, tuple) or (target and target[0] == "*"):
+        return None
+    star = next((i for i, part in enumerate(target) if isinstance(part, tuple) and part and part[0] == "*"), None)
+    if star is None or index < star:
+        return target[index] if index < len(target) else None
+    behind = len(target) - star - 1
+    if index >= count - behind:
+        return target[index - count]
+    inner = target[star][1]
+    return f"{inner}[{index - star}]" if isinstance(inner, str) else None

@@ -1,0 +1,155 @@
+"""The sites of the user's files: what the rewriter knows of each statement, and the way back from a line to its site."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from backprobe.capture.text import name
+from backprobe.capture.writer import Writer
+from backprobe.record import Site, Source
+from backprobe.record.program import SiteKind
+
+Target = Any
+"""How a statement binds its value: a name; a tuple of targets, one per element; ("*", target); None where unnamed."""
+
+
+@dataclass(slots=True)
+class SiteFacts:
+    """A site while the program runs.
+
+    Attributes:
+        targets: One per value that the tap is given, or the alternatives `a = b = value`.
+        how: The call that a statement's value comes from, `torch.randn`, as written; "" if it is none.
+        top: A statement of a module's top level, loops and branches there included.
+        times: How often it ran.
+    """
+
+    site: int
+    kind: SiteKind
+    function: str
+    targets: tuple[Target, ...]
+    reads: tuple[str, ...]
+    how: str
+    top: bool
+    times: int = 0
+
+
+class Columns:
+    """Columns of a source: from ast's UTF-8 byte offsets to code points."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")
+
+    def of(self, line: int, offset: int) -> int:
+        """1-based column, in code points, of a 0-based byte offset in a 1-based line."""
+        if not 0 < line <= len(self._lines):
+            return offset + 1
+        text = self._lines[line - 1]
+        if text.isascii():
+            return offset + 1
+        return len(text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")) + 1
+
+
+class Sites:
+    """All sources and sites of a run."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.facts: list[SiteFacts] = []
+        self._writer = writer
+        self._sources: dict[str, int] = {}
+        self._spans: dict[str, list[tuple[int, int, int]]] = {}
+        self._columns: dict[str, Columns] = {}
+        self._lines: dict[tuple[str, int], int | None] = {}
+
+    def add_source(self, filename: str, path: str, text: str, *, rewritten: bool = True, why: str | None = None) -> int:
+        """Register a file by the name its code objects carry; its number. A second registration replaces the first."""
+        number = self._sources.setdefault(filename, len(self._sources))
+        raw = text.encode("utf-8", "surrogatepass")
+        if len(raw) > self._writer.caps.source_bytes:
+            why = why or f"its text of {len(raw)} bytes is longer than the {self._writer.caps.source_bytes} that are kept"
+            kept = ""
+        else:
+            kept = raw.decode("utf-8", "backslashreplace")
+        digest = hashlib.sha256(raw).hexdigest()
+        self._writer.add(
+            "sources", Source(source=number, path=path[:4096], sha256=digest, text=kept, rewritten=rewritten, why=why)
+        )
+        self._columns[filename] = Columns(text)
+        self._spans.setdefault(filename, [])
+        return number
+
+    def is_user_file(self, filename: str) -> bool:
+        """The file is one of the program's own."""
+        return filename in self._sources
+
+    def path_of(self, filename: str) -> int | None:
+        """Number of the source a code object's file name belongs to; None for a library."""
+        return self._sources.get(filename)
+
+    def add(
+        self,
+        filename: str,
+        node: ast.AST,
+        kind: SiteKind,
+        *,
+        function: str,
+        loop_line: int | None,
+        targets: tuple[Target, ...] = (),
+        reads: Sequence[str] = (),
+        how: str = "",
+        top: bool = False,
+    ) -> int:
+        """Register one site; its number."""
+        number = len(self.facts)
+        facts = SiteFacts(number, kind, function, targets, tuple(reads), how, top)
+        self.facts.append(facts)
+        line, end = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
+        columns = self._columns[filename]
+        self._writer.add(
+            "sites",
+            Site(
+                site=number,
+                source=self._sources[filename],
+                line=line,
+                col=columns.of(line, node.col_offset),  # type: ignore[attr-defined]
+                end_line=end,
+                end_col=columns.of(end, node.end_col_offset or 0),  # type: ignore[attr-defined]
+                kind=kind,
+                function=name(function),
+                loop_line=loop_line,
+                targets=tuple(name(text) for target in targets for text in flat_names(target))[:4096],
+                reads=tuple(name(text) for text in reads)[:4096],
+            ),
+        )
+        if kind != "grad-read":
+            self._spans[filename].append((line, end, number))
+            self._lines.clear()
+        return number
+
+    def at_line(self, filename: str, line: int) -> int | None:
+        """The site of the smallest statement that covers a line; None if there is none."""
+        key = (filename, line)
+        if key not in self._lines:
+            self._lines[key] = self._search(filename, line)
+        return self._lines[key]
+
+    def _search(self, filename: str, line: int) -> int | None:
+        best: tuple[int, int] | None = None
+        for start, end, number in self._spans.get(filename, ()):
+            if start <= line <= end and (best is None or end - start < best[0]):
+                best = (end - start, number)
+        return None if best is None else best[1]
+
+
+def flat_names(target: Target) -> list[str]:
+    """The names in a target, in source order."""
+    if isinstance(target, str):
+        return [target]
+    if isinstance(target, tuple):
+        parts = target[1:] if target and target[0] == "*" else target
+        return [text for part in parts for text in flat_names(part)]
+    return []

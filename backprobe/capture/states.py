@@ -1,0 +1,215 @@
+"""The state of a tensor, compared with its last one: a snapshot, an in-place event or a gradient event where it changed.
+
+1. `.grad` is read of leaves and of tensors that retain it, never of another: torch would warn.
+2. `grad_fn` is read only while the node budget has room.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from backprobe.capture.moments import Moments
+from backprobe.capture.nodes import Nodes, type_name
+from backprobe.capture.options import Options
+from backprobe.capture.reading import dtype_name, elements, of_elements, statistics
+from backprobe.capture.sequence import next_number
+from backprobe.capture.tensors import Known, Tensors
+from backprobe.capture.writer import Writer
+from backprobe.record import InplaceEvent, LeafGrad, SmallValue, Snapshot, Statistics, TensorNode
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What just happened, to which a change is put down.
+
+    Attributes:
+        call: The backward call that just ended; creates: it made a graph of itself. step: the optimizer whose step did.
+    """
+
+    site: int | None = None
+    call: int | None = None
+    creates: bool = False
+    step: int | None = None
+
+
+class States:
+    """Compares tensors with their last state.
+
+    Attributes:
+        touched: Leaves whose `.grad` changed since the caller last emptied it.
+    """
+
+    def __init__(self, writer: Writer, moments: Moments, tensors: Tensors, nodes: Nodes, options: Options) -> None:
+        self._writer, self._moments, self._tensors, self._nodes = writer, moments, tensors, nodes
+        self._options = options
+        self.touched: set[int] = set()
+        self._inplace_events = 0
+        self._leaf_grads = 0
+
+    def look(self, known: Known, tensor: torch.Tensor, cause: Cause) -> None:
+        """Read a tensor's state and write down what changed since the last look."""
+        is_leaf, requires_grad, retains = tensor.is_leaf, tensor.requires_grad, tensor.retains_grad
+        version: int | None = None if tensor.is_inference() else tensor._version
+        raw = elements(tensor, self._options.caps.elements) if self._options.measures else None
+        value_changed = known.is_new or version != known.version or raw != known.raw
+        if value_changed and not known.is_new:
+            self._changed(known, version, cause)
+            self._tensors.refresh(known, tensor)
+        number = next_number()
+        if known.is_new or version != known.version:
+            known.versions.append((number if known.is_new else known.looked_at, number, version or 0))
+        known.looked_at = number
+        self._node(known, tensor, requires_grad and not is_leaf, version != known.version)
+        gradient = tensor.grad if is_leaf or retains else None
+        grad_kind = "not-read" if not (is_leaf or retains) else "none" if gradient is None else "present"
+        grad_changed, grad_raw = self._gradient(known, gradient, is_leaf and requires_grad, cause)
+        state = (is_leaf, requires_grad, retains, grad_kind, known.grad_fn, known.grad_fn_read, version)
+        known.version, known.raw = version, raw
+        if state == known.state and not (value_changed or grad_changed):
+            return
+        known.is_new, known.state = False, state
+        self._snapshot(known, tensor, gradient, value_changed, grad_changed, grad_raw)
+
+    def untouched(self, known: Known, cause: Cause) -> None:
+        """A leaf whose `.grad` a backward call left as it was."""
+        self._leaf_grad(known, "untouched", cause, known.grad, known.grad_version)
+
+    def small(self, number: int, moment: int, of: Any, tensor: torch.Tensor, raw: bytes) -> None:
+        """Keep the elements of a small tensor."""
+        self.small_raw(number, moment, of, tensor.dtype, tuple(tensor.shape), raw)
+
+    def small_raw(
+        self, number: int, moment: int, of: Any, dtype: torch.dtype, shape: tuple[int, ...], raw: bytes
+    ) -> None:
+        """Keep elements that were read before."""
+        self._writer.add(
+            "small_values",
+            SmallValue(tensor=number, moment=moment, of=of, dtype=dtype_name(dtype), shape=shape, elements=raw),
+        )
+
+    def statistics(self, tensor: torch.Tensor, raw: bytes | None) -> Statistics | None:
+        """A tensor reduced to numbers; None at a tier that reads no values, and where they are not defined."""
+        if not self._options.measures:
+            return None
+        if raw:
+            reduced = of_elements(raw, tensor.dtype)
+            if reduced is not None:
+                return reduced
+        return statistics(tensor, self._options.caps)
+
+    def _snapshot(
+        self,
+        known: Known,
+        tensor: torch.Tensor,
+        gradient: torch.Tensor | None,
+        value_changed: bool,
+        grad_changed: bool,
+        grad_raw: bytes | None,
+    ) -> None:
+        moment, number = self._moments.now(), known.number
+        is_leaf, requires_grad, retains, grad_kind, grad_fn, grad_fn_read, version = known.state
+        value = self.statistics(tensor, known.raw) if value_changed else None
+        grad_stats = self.statistics(gradient, grad_raw) if grad_changed and gradient is not None else None
+        self._writer.add(
+            "snapshots",
+            Snapshot(
+                tensor=number, moment=moment, is_leaf=is_leaf, requires_grad=requires_grad, retains_grad=retains,
+                grad=grad_kind, grad_fn=grad_fn, grad_fn_read=grad_fn_read, version=version,
+                grad_id=None if known.grad is None else known.grad.number, grad_version=known.grad_version,
+                value=value, grad_stats=grad_stats,
+            ),
+        )  # fmt: skip
+        if value_changed and known.raw is not None:
+            self.small(number, moment, "value", tensor, known.raw)
+        if grad_changed and gradient is not None and grad_raw is not None:
+            self.small(number, moment, "grad", gradient, grad_raw)
+
+    def _changed(self, known: Known, version: int | None, cause: Cause) -> None:
+        """Its elements or its version changed since the last look."""
+        before, after = known.version or 0, version or 0
+        if before == after:
+            self._tensors.note(known, "its elements changed without a new _version: autograd cannot see a write through .data")
+        by = "optimizer" if cause.step is not None else "backward" if cause.call is not None else "statement"
+        self._writer.add(
+            "inplace_events",
+            InplaceEvent(
+                n=self._inplace_events, tensor=known.number, moment=self._moments.now(), version_before=before,
+                version_after=after, done_by=by, site=cause.site, optimizer=cause.step,
+            ),
+        )  # fmt: skip
+        self._inplace_events += 1
+
+    def _node(self, known: Known, tensor: torch.Tensor, made: bool, changed: bool) -> None:
+        """Keep up which node made a tensor."""
+        if not made:
+            known.node, known.grad_fn, known.grad_fn_read = None, None, True
+            return
+        if known.node is not None and not changed:
+            return
+        known.node, known.grad_fn, known.grad_fn_read = None, None, False
+        if not self._options.walks:
+            return
+        if not self._nodes.has_room:
+            self._nodes.refuse()
+            return
+        node = tensor.grad_fn
+        if node is None:
+            return
+        known.grad_fn, known.grad_fn_read = type_name(node), True
+        facts = self._nodes.meet(node)
+        if facts is None:
+            return
+        known.node = facts.number
+        facts.tensors[tensor.output_nr] = known.number
+        self._writer.add(
+            "tensor_nodes",
+            TensorNode(tensor=known.number, node=facts.number, output_nr=tensor.output_nr, proof="seen"),
+        )
+        if known.row.created_how != facts.row.type:
+            self._tensors.update(known, created_by="op", proof="seen", created_how=facts.row.type)
+
+    def _gradient(
+        self, known: Known, gradient: torch.Tensor | None, is_leaf: bool, cause: Cause
+    ) -> tuple[bool, bytes | None]:
+        """Compare `.grad` with the last look: whether it changed, and its elements if it is small."""
+        if gradient is None:
+            had = known.grad is not None
+            if had and is_leaf:
+                self._leaf_grad(known, "set-none", cause, None, None)
+            known.grad = known.grad_version = known.grad_raw = None
+            return had, None
+        ref = self._tensors.ids.of(gradient)
+        version = None if gradient.is_inference() else gradient._version
+        raw = elements(gradient, self._options.caps.elements) if self._options.measures else None
+        if ref is known.grad and version == known.grad_version and raw == known.grad_raw:
+            return False, raw
+        if is_leaf:
+            self._leaf_grad(known, _kind(known.grad, ref, cause), cause, ref, version)
+        known.grad, known.grad_version, known.grad_raw = ref, version, raw
+        return True, raw
+
+    def _leaf_grad(self, known: Known, kind: Any, cause: Cause, after: Any, version: int | None) -> None:
+        self.touched.add(known.number)
+        self._writer.add(
+            "leaf_grads",
+            LeafGrad(
+                n=self._leaf_grads, tensor=known.number, moment=self._moments.now(), kind=kind, call=cause.call,
+                site=cause.site, grad_before=None if known.grad is None else known.grad.number,
+                grad_after=None if after is None else after.number, version_before=known.grad_version,
+                version_after=version,
+            ),
+        )  # fmt: skip
+        self._leaf_grads += 1
+
+
+def _kind(before: Any, after: Any, cause: Cause) -> str:
+    """What a change of `.grad` that left a tensor there is called."""
+    in_pass = cause.call is not None
+    if before is None:
+        return "populate" if in_pass else "assigned"
+    if before is after:
+        return "accumulate" if in_pass else "modified-in-place"
+    return "accumulate-new-tensor" if in_pass else "assigned"

@@ -1,0 +1,217 @@
+"""The functions that rewritten code calls. They live in `builtins`; with no recorder active they do nothing.
+
+1. A tap returns what it was given and never raises an error of its own.
+2. The names stay in `builtins` after a run: code that was rewritten may still run then (atexit, threads, finalisers).
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+PLAIN: Final = frozenset({int, float, str, bool, type(None), range, bytes, complex})
+"""Types that a value tap passes on at once."""
+
+
+class Active:
+    """The recorder of this process; None while nothing is captured, and in every forked child."""
+
+    recorder: Recorder | None = None
+
+
+def after(site: int, *values: Any) -> None:
+    """Follows a statement; `values` are what the plain names that it bound hold now."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.after, site, values)
+
+
+def value(site: int, given: Any, *containers: Any) -> Any:
+    """What a statement returns, or stores into an attribute or a subscript of `containers`."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.value, site, given, containers)
+    return given
+
+
+def passing(site: int, given: Any) -> Any:
+    """The value of a test, an iterable, a context or a yield."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.passing, site)
+    return given
+
+
+def enter(site: int, *arguments: Any) -> None:
+    """Opens a function; `arguments` are its parameters."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.enter, site, arguments)
+
+
+def loop() -> None:
+    """Stands before a loop."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.writer.flush)
+
+
+def caught() -> None:
+    """Opens an `except` block."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.caught)
+
+
+def base(site: int, given: Any) -> Any:
+    """What `.grad` is about to be read of."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.grad_base, site, given)
+    return given
+
+
+def grad(site: int, given: Any) -> Any:
+    """What the `.grad` gave."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.grad_read, site, given)
+    return given
+
+
+def entry(kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
+    """Opens `autograd.backward` and `autograd.grad`."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.calls.entered, kind, roots, gradients, retain_graph)
+
+
+def entry_left() -> None:
+    """Closes `autograd.backward` and `autograd.grad`."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.calls.left)
+
+
+def engine(outputs: Any, args: Any, options: Any) -> None:
+    """Opens the engine's one Python entry."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.calls.begin, outputs, args, options)
+
+
+def engine_left() -> None:
+    """Closes the engine's one Python entry."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.calls.end)
+
+
+def engine_returned(given: Any) -> Any:
+    """What the engine returns."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.calls.result, given)
+    return given
+
+
+def module_enter(module: Any) -> None:
+    """Opens a module's call."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.modules.enter, module)
+
+
+def module_left() -> None:
+    """Closes a module's call."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.modules.leave)
+
+
+def module_returned(module: Any, given: Any) -> Any:
+    """What a module's call returns."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.modules.returned, module, given)
+    return given
+
+
+def zero_grad_left(optimizer: Any, set_to_none: Any) -> None:
+    """Closes an optimizer's `zero_grad`."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.optimizers.after_zero_grad, optimizer, set_to_none)
+
+
+def step_begins(optimizer: Any, *_: Any) -> None:
+    """torch's global hook before `Optimizer.step`."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.optimizers.before_step, optimizer)
+
+
+def step_ended(optimizer: Any, *_: Any) -> None:
+    """torch's global hook after `Optimizer.step`."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.optimizers.after_step, optimizer)
+
+
+def warning_shown(warning: Any) -> None:
+    """Opens `warnings._showwarnmsg`: what passed the program's filters."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.warnings.shown, warning)
+
+
+def nothing() -> None:
+    """Closes what needs no closing."""
+
+
+NAMES: Final = {
+    "__bp_after__": after,
+    "__bp_value__": value,
+    "__bp_pass__": passing,
+    "__bp_enter__": enter,
+    "__bp_loop__": loop,
+    "__bp_caught__": caught,
+    "__bp_base__": base,
+    "__bp_grad__": grad,
+    "__bp_entry__": entry,
+    "__bp_entry_left__": entry_left,
+    "__bp_engine__": engine,
+    "__bp_engine_left__": engine_left,
+    "__bp_engine_returned__": engine_returned,
+    "__bp_module__": module_enter,
+    "__bp_module_left__": module_left,
+    "__bp_module_returned__": module_returned,
+    "__bp_zero_grad_left__": zero_grad_left,
+    "__bp_warned__": warning_shown,
+    "__bp_nothing__": nothing,
+}
+
+
+def install(recorder: Recorder) -> None:
+    """Make a recorder the active one.
+
+    Raises:
+        RuntimeError: another run is being captured in this process.
+    """
+    if Active.recorder is not None:
+        raise RuntimeError("a run is already being captured in this process; only one at a time can be")
+    for name, function in NAMES.items():
+        setattr(builtins, name, function)
+    Active.recorder = recorder
+
+
+def uninstall() -> None:
+    """Make every tap do nothing."""
+    Active.recorder = None
+
+
+os.register_at_fork(after_in_child=uninstall)

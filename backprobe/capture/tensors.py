@@ -1,0 +1,189 @@
+"""The tensors that were seen, and their rows. State is compared in `states.py`; here they are met and buried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import torch
+
+from backprobe.capture.identity import Identities, TensorRef
+from backprobe.capture.moments import Moments
+from backprobe.capture.options import Options
+from backprobe.capture.reading import dtype_name, special
+from backprobe.capture.text import class_name, cut
+from backprobe.capture.writer import Writer
+from backprobe.record import Note, Tensor
+
+_tracing = torch._C._get_tracing_state
+_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+
+
+@dataclass(slots=True)
+class Known:
+    """A tensor as long as it lives: its row and its last state.
+
+    Attributes:
+        raw: Its elements at the last look, if it is small.
+        versions: Each `_version`: the sequence number of the last look before it, of the look that found it, and it.
+        grad: Its gradient's reference at the last look; None: `.grad` was None or not read.
+        node: Number of the node that made it; None for a leaf, or if it was not read.
+        site: Where it was first seen. name: the last name it was bound to.
+    """
+
+    ref: TensorRef
+    row: Tensor
+    is_new: bool = True
+    state: tuple[Any, ...] = ()
+    version: int | None = None
+    raw: bytes | None = None
+    grad: TensorRef | None = None
+    grad_version: int | None = None
+    grad_raw: bytes | None = None
+    node: int | None = None
+    grad_fn: str | None = None
+    grad_fn_read: bool = True
+    name: str | None = None
+    site: int | None = None
+    versions: list[tuple[int, int, int]] = field(default_factory=list)
+    looked_at: int = 0
+
+    @property
+    def number(self) -> int:
+        """Its number in the record."""
+        return self.ref.number
+
+    def version_at(self, sequence: int) -> int | None:
+        """`_version` when a sequence number was issued; None if it rose in the very statement that issued it."""
+        for unsure_from, since, version in reversed(self.versions):
+            if sequence >= since:
+                return version
+            if sequence >= unsure_from:
+                return None
+        return 0 if self.versions and self.versions[0][2] == 0 else None
+
+
+class Tensors:
+    """Meets tensors, up to a cap; holds them by weak references."""
+
+    def __init__(self, writer: Writer, moments: Moments, options: Options) -> None:
+        self.ids = Identities()
+        self.live: dict[int, Known] = {}
+        self._writer, self._moments, self._options = writer, moments, options
+        self._seen = 0
+
+    def find(self, tensor: torch.Tensor) -> Known | None:
+        """What is known of a tensor; None if it was never met."""
+        ref = self.ids.find(tensor)
+        return None if ref is None else self.live.get(ref.number)
+
+    def meet(self, tensor: torch.Tensor, site: int | None = None, how: str = "") -> Known | None:
+        """What is known of a tensor, from now on; None for one that is not recorded.
+
+        Not recorded: a value under tracing or a functorch transform, and what comes after the cap of tensors.
+        """
+        ref = self.ids.find(tensor)
+        known = None if ref is None else self.live.get(ref.number)
+        if known is not None:
+            return known
+        if _tracing() is not None or _wrapped(tensor):
+            return None
+        if self._seen >= self._options.caps.tensors:
+            self._writer.cut("tensors", "the record holds its most tensors", self._options.caps.tensors)
+            return None
+        self._seen += 1
+        ref = self.ids.of(tensor)
+        known = Known(ref, self._row(tensor, ref, site, how), site=site)
+        self.live[ref.number] = known
+        self._writer.add("tensors", known.row)
+        return known
+
+    def number(self, tensor: torch.Tensor) -> int:
+        """The identity of any tensor, met or not: a gradient has one before a name is given to it."""
+        return self.ids.of(tensor).number
+
+    def update(self, known: Known, **changes: Any) -> None:
+        """Write a tensor's row again with other values."""
+        known.row = msgspec.structs.replace(known.row, **changes)
+        self._writer.add("tensors", known.row)
+
+    def refresh(self, known: Known, tensor: torch.Tensor) -> None:
+        """Write the row again if `.data =` or `set_` gave the object another shape, dtype, device or storage."""
+        row = known.row
+        if row.shape is None:
+            return
+        dtype, device = dtype_name(tensor.dtype), str(tensor.device)
+        address = self._address(tensor)
+        if row.dtype == dtype and row.device == device and row.shape == _shape(tensor) and known.ref.storage == address:
+            return
+        fresh = self._row(tensor, known.ref, known.site, row.created_how)
+        known.row = msgspec.structs.replace(
+            fresh, moment=row.moment, proof=row.proof, created_by=row.created_by, fqn=row.fqn, role=row.role
+        )
+        self._writer.add("tensors", known.row)
+
+    def note(self, known: Known, why: str) -> None:
+        """Say why something of a tensor is not recorded."""
+        self._writer.add("notes", Note(tensor=known.number, moment=self._moments.now(), why=cut(why)))
+
+    def bury(self) -> None:
+        """Write down the tensors that died since the last time."""
+        while self.ids.dead:
+            ref = self.ids.dead.popleft()
+            self.ids.forget(ref)
+            known = self.live.pop(ref.number, None)
+            if known is not None:
+                self.update(known, died=self._moments.now())
+
+    def _row(self, tensor: torch.Tensor, ref: TensorRef, site: int | None, how: str) -> Tensor:
+        why = special(tensor)
+        base = None
+        if why not in ("nested", "functorch") and tensor._is_view():
+            root = tensor._base
+            base = None if root is None or root is tensor else self.meet(root, site)
+        strided = tensor.layout is torch.strided and not tensor.is_nested
+        address = self._address(tensor)
+        made = tensor.requires_grad and not tensor.is_leaf
+        return Tensor(
+            tensor=ref.number,
+            shape=_shape(tensor),
+            dtype=dtype_name(tensor.dtype),
+            device=str(tensor.device),
+            layout=str(tensor.layout)[6:],
+            cls=class_name(tensor),
+            numel=int(tensor.numel()),
+            size_bytes=int(tensor.numel()) * tensor.element_size(),
+            moment=self._moments.now(),
+            stride=tuple(int(s) for s in tensor.stride()) if strided else None,
+            storage_offset=int(tensor.storage_offset()) if strided else None,
+            storage=None if address is None else self.ids.storage(ref, address),
+            storage_bytes=None if address is None else tensor.untyped_storage().nbytes(),
+            view_of=None if base is None else base.number,
+            special=why,
+            created_by="op" if made else "user" if tensor.requires_grad else "unknown",
+            created_how=how,
+            proof="seen" if tensor.requires_grad else "source" if how else "unknown",
+            site=site,
+        )
+
+    @staticmethod
+    def _address(tensor: torch.Tensor) -> int | None:
+        try:
+            return tensor.untyped_storage()._cdata
+        except (NotImplementedError, RuntimeError):
+            return None  # sparse, mkldnn and the like have no storage of their own
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.live.clear()
+        self.ids.close()
+
+
+def _shape(tensor: torch.Tensor) -> tuple[int, ...] | None:
+    try:
+        return tuple(int(size) for size in tensor.shape)
+    except RuntimeError:
+        return None  # a strided nested tensor has no shape
+
+

@@ -1,0 +1,49 @@
+"""Warnings as the program's own filters show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from backprobe.capture.failures import short_path
+from backprobe.capture.text import cut, name
+from backprobe.record import Warned
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+
+class Warnings:
+    """Counts warnings by category, text and place."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._rows: dict[tuple[str, str, str, int], Warned] = {}
+
+    def shown(self, warning: Any) -> None:
+        """A warning passed the filters; `warning` is the `warnings.WarningMessage`."""
+        recorder = self._recorder
+        category = name(warning.category.__name__)
+        message, line = cut(str(warning.message)), int(warning.lineno)
+        key = (category, message, warning.filename, line)
+        row = self._rows.get(key)
+        if row is not None:
+            row = msgspec.structs.replace(row, count=row.count + 1)
+        elif len(self._rows) >= recorder.options.caps.warnings:
+            recorder.writer.cut("warnings", "more distinct warnings than are kept", recorder.options.caps.warnings)
+            return
+        else:
+            user = recorder.sites.is_user_file(warning.filename)
+            site = recorder.sites.at_line(warning.filename, line) if user else recorder.calling_site(1)
+            row = Warned(
+                n=len(self._rows),
+                category=category,
+                message=message,
+                path=short_path(warning.filename),
+                line=line,
+                site=site,
+                moment=recorder.moments.now() if recorder.moments.last >= 0 else None,
+            )
+        self._rows[key] = row
+        recorder.writer.add("warned", row)

@@ -1,0 +1,119 @@
+"""Rows on their way out: buffered by table, flushed as whole frames, capped.
+
+1. Tables leave in the order of `TABLES`, so that what was flushed is a valid record if the process dies.
+2. The sink's failure is not the program's: it closes the writer.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from backprobe.capture.options import Caps
+from backprobe.record import End, Header, Row, Truncation, batch_frames, end_frame, header_frame
+from backprobe.record.record import TABLES
+
+Sink = Callable[[bytes], None]
+"""Receives whole frames; one call may carry several."""
+
+_ALWAYS: Final = frozenset({"sources", "sites", "threads", "raised", "warned", "truncations"})
+
+
+class Writer:
+    """Collects rows and hands whole frames to a sink.
+
+    Attributes:
+        closed: A cap was reached: only what ends a record is still taken.
+    """
+
+    def __init__(self, caps: Caps, sink: Sink) -> None:
+        self.caps = caps
+        self.closed = False
+        self.rows = 0
+        self.sent_bytes = 0
+        self.start_ns = time.perf_counter_ns()
+        self._sink: Sink | None = sink
+        self._pid = os.getpid()
+        self._tables: dict[str, list[Row]] = {table: [] for table in TABLES}
+        self._truncations: dict[str, Truncation] = {}
+        self._flushed_at = 0.0
+        self._dirty = False
+
+    def time_ns(self) -> int:
+        """Nanoseconds since the start of the record."""
+        return time.perf_counter_ns() - self.start_ns
+
+    def begin(self, header: Header) -> None:
+        """Send the header."""
+        self._send(header_frame(header))
+
+    def add(self, table: str, row: Any) -> None:
+        """Take a row; past a cap only the rows that end a record, without what they refer to."""
+        if self.closed:
+            if table not in _ALWAYS:
+                return
+            if table in ("raised", "warned"):
+                row = msgspec.structs.replace(row, moment=None)
+                row = msgspec.structs.replace(row, call=None) if table == "raised" else row
+        self._tables[table].append(row)
+        self._dirty = True
+        self.rows += 1
+        if self.rows >= self.caps.rows and not self.closed:
+            self.close("rows", "the record holds its most rows; the rest of the run is not in it", self.caps.rows)
+
+    def close(self, what: str, why: str, limit: int) -> None:
+        """Stop taking detail and say why."""
+        self.cut(what, why, limit)
+        self.closed = True
+
+    def cut(self, what: str, why: str, limit: int = 0, moment: int | None = None) -> None:
+        """Count something that was left out; one truncation row per `what`."""
+        old = self._truncations.get(what)
+        if old is None:
+            old = Truncation(n=len(self._truncations), what=what, why=why, limit=limit, kept=limit, moment=None if self.closed else moment)
+        self._truncations[what] = msgspec.structs.replace(old, seen=max(old.seen, limit) + 1)
+        self._dirty = True
+
+    def flush_if_due(self) -> None:
+        """Flush unless the last one was a moment ago."""
+        if self._dirty and time.monotonic() - self._flushed_at >= self.caps.flush_seconds:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send everything that was taken."""
+        if not self._dirty or self._sink is None or self._pid != os.getpid():
+            return
+        self._flushed_at = time.monotonic()
+        frames: list[bytes] = []
+        for table, rows in self._tables.items():
+            if rows:
+                frames.extend(batch_frames(table, rows))
+                rows.clear()
+        data = b"".join(frames)
+        if self.sent_bytes + len(data) > self.caps.record_bytes and not self.closed:
+            # what is in the buffer is dropped whole: rows already sent never refer to rows that were not
+            self.close("record bytes", "the record is full; the rest of the run is not in it", self.caps.record_bytes)
+            data = b""
+        self._dirty = False
+        if self._truncations:
+            data += b"".join(batch_frames("truncations", list(self._truncations.values())))
+        self._send(data)
+
+    def end(self, end: End) -> None:
+        """Flush and send the last frame."""
+        self.flush()
+        self._send(end_frame(end))
+        self._sink = None
+
+    def _send(self, data: bytes) -> None:
+        if self._sink is None or not data:
+            return
+        self.sent_bytes += len(data)
+        try:
+            self._sink(data)
+        except Exception:
+            self._sink = None  # nobody listens any more; the program goes on
