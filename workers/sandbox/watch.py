@@ -17,14 +17,12 @@ from collections.abc import Callable
 from typing import Final
 
 from workers.sandbox import messages
-from workers.sandbox.attempt import PIECE_BYTES, UNDECODED_BYTES, Again, Attempt, Pipe
+from workers.sandbox.attempt import UNDECODED_BYTES, Again, Attempt
 from workers.sandbox.boot import Link
 from workers.sandbox.messages import Ended, Kill, Ready, Refused, Started
 from workers.sandbox.outcome import Stop
 from workers.sandbox.pool import Pool, Warm
-
-LOCKED: Final = b"locked"
-GO: Final = b"go"
+from workers.sandbox.streams import DRIP_SECONDS, Streams
 
 LOCKDOWN_SECONDS: Final = 20.0
 """From the order to `locked`; a quiet machine needs a hundredth of one."""
@@ -34,9 +32,6 @@ KILL_SECONDS: Final = 10.0
 
 QUIET_SECONDS: Final = 0.25
 """After the end, streams that something still holds open are read until they are silent for so long."""
-
-DRIP_SECONDS: Final = 5.0
-"""After the end, the most that such a stream can delay the outcome."""
 
 TURN_SECONDS: Final = 0.05
 """The longest that a clock of ours is not looked at while something runs."""
@@ -51,6 +46,9 @@ class Watch:
     def __init__(self, boot: Callable[[], Link]) -> None:
         self.pool = Pool(boot, self._listen, self._unlisten)
         self._selector = selectors.DefaultSelector()
+        self._streams = Streams(
+            self._selector, self._stop, lambda attempt: self._end_if_over(attempt, time.monotonic())
+        )
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._selector.register(self._wake, selectors.EVENT_READ, self._woken)
         self._notes: collections.deque[Callable[[], None]] = collections.deque()
@@ -78,7 +76,7 @@ class Watch:
         """Some of its record was decoded: read on, if it waited for that."""
         pipe = attempt.pipes.get("record")
         if pipe is not None and pipe.paused and attempt.undecoded < UNDECODED_BYTES // 2:
-            self._note(lambda: self._resume(attempt))
+            self._note(lambda: self._streams.resume(attempt))
 
     def close(self) -> None:
         """End everything; `serve` returns."""
@@ -132,9 +130,7 @@ class Watch:
         zygote.forks += 1
         zygote.attempts[attempt.serial] = attempt
         self._flying[attempt.serial] = attempt, zygote
-        for pipe in attempt.pipes.values():
-            self._read_on(attempt, pipe)
-        self._selector.register(sync, selectors.EVENT_READ, lambda: self._locked(attempt))
+        self._streams.open(attempt, sync)
         try:
             messages.send(zygote.link.control, order, descriptors)
         except OSError:
@@ -143,57 +139,6 @@ class Watch:
             messages.close_all(descriptors)
 
     # one run
-
-    def _read_on(self, attempt: Attempt, pipe: Pipe) -> None:
-        self._selector.register(pipe.descriptor, selectors.EVENT_READ, lambda: self._read(attempt, pipe))
-
-    def _read(self, attempt: Attempt, pipe: Pipe) -> None:
-        if not pipe.open:
-            return
-        try:
-            piece = os.read(pipe.descriptor, PIECE_BYTES)
-        except BlockingIOError:
-            return
-        if not piece:
-            self._selector.unregister(pipe.descriptor)
-            pipe.close()
-            self._end_if_over(attempt, time.monotonic())
-            return
-        attempt.heard_at = time.monotonic()
-        passed = attempt.take(pipe, piece)
-        if passed is not None:
-            self._stop(attempt, passed)
-        if pipe.name == "record" and attempt.undecoded > UNDECODED_BYTES:
-            pipe.paused = True
-            self._selector.unregister(pipe.descriptor)
-
-    def _resume(self, attempt: Attempt) -> None:
-        pipe = attempt.pipes.get("record")
-        if pipe is not None and pipe.open and pipe.paused:
-            pipe.paused = False
-            attempt.patience_until = time.monotonic() + DRIP_SECONDS
-            self._read_on(attempt, pipe)
-
-    def _locked(self, attempt: Attempt) -> None:
-        """The child has locked itself down. The place of attestation: look at it from outside, then let it go."""
-        sync = attempt.sync
-        if sync is None:
-            return
-        try:
-            said = sync.recv(2048)
-        except OSError:
-            said = b""
-        self._selector.unregister(sync)
-        if said == LOCKED:
-            attempt.locked, attempt.gone_at = True, time.monotonic()
-            with contextlib.suppress(OSError):
-                sync.send(GO)
-        else:
-            words = said.decode("utf-8", "replace") or "it ended without a word"
-            attempt.broken = attempt.broken or f"the child could not lock itself down: {words}"
-            self._stop(attempt, "sandbox")
-        sync.close()
-        attempt.sync = None
 
     def _stop(self, attempt: Attempt, why: Stop) -> None:
         if attempt.stop is not None:
@@ -239,12 +184,7 @@ class Watch:
         """It is no longer in flight: every descriptor of it is closed."""
         _, zygote = self._flying.pop(attempt.serial)
         zygote.attempts.pop(attempt.serial, None)
-        for pipe in attempt.pipes.values():
-            if pipe.open and not pipe.paused:
-                self._selector.unregister(pipe.descriptor)
-        if attempt.sync is not None:
-            self._selector.unregister(attempt.sync)
-        attempt.close()
+        self._streams.close(attempt)
 
     def _give_up(self, attempt: Attempt, why: str) -> None:
         attempt.broken = attempt.broken or why

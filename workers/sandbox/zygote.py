@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from backprobe.capture.warm import warm
-
 from workers.sandbox import child, messages, orphans
 from workers.sandbox.lockdown import Surroundings
 from workers.sandbox.messages import Ended, Fork, Kill, Ready, Refused, Started

@@ -1,0 +1,107 @@
+"""The descriptors of runs in flight: what the children write is read, counted and kept here.
+
+Owned by the supervisor's selector thread, like all that it is given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import socket
+import time
+from collections.abc import Callable
+from typing import Final
+
+from workers.sandbox.attempt import PIECE_BYTES, UNDECODED_BYTES, Attempt, Pipe
+from workers.sandbox.outcome import Stop
+
+LOCKED: Final = b"locked"
+GO: Final = b"go"
+
+DRIP_SECONDS: Final = 5.0
+"""After its end, the most that a stream which something else still writes to can delay a run's outcome."""
+
+
+class Streams:
+    """Reads what children write, as it comes.
+
+    Args:
+        stop: Called when a run must be ended, and why.
+        silent: Called when one stream of a run has ended.
+    """
+
+    def __init__(
+        self,
+        selector: selectors.BaseSelector,
+        stop: Callable[[Attempt, Stop], None],
+        silent: Callable[[Attempt], None],
+    ) -> None:
+        self._selector, self._stop, self._silent = selector, stop, silent
+
+    def open(self, attempt: Attempt, sync: socket.socket) -> None:
+        """Begin to listen."""
+        for pipe in attempt.pipes.values():
+            self._read_on(attempt, pipe)
+        self._selector.register(sync, selectors.EVENT_READ, lambda: self._locked(attempt))
+
+    def resume(self, attempt: Attempt) -> None:
+        """Enough of the record was decoded: read on."""
+        pipe = attempt.pipes.get("record")
+        if pipe is not None and pipe.open and pipe.paused:
+            pipe.paused = False
+            attempt.patience_until = time.monotonic() + DRIP_SECONDS
+            self._read_on(attempt, pipe)
+
+    def close(self, attempt: Attempt) -> None:
+        """Stop listening and close every descriptor."""
+        for pipe in attempt.pipes.values():
+            if pipe.open and not pipe.paused:
+                self._selector.unregister(pipe.descriptor)
+        if attempt.sync is not None:
+            self._selector.unregister(attempt.sync)
+        attempt.close()
+
+    def _read_on(self, attempt: Attempt, pipe: Pipe) -> None:
+        self._selector.register(pipe.descriptor, selectors.EVENT_READ, lambda: self._read(attempt, pipe))
+
+    def _read(self, attempt: Attempt, pipe: Pipe) -> None:
+        if not pipe.open:
+            return
+        try:
+            piece = os.read(pipe.descriptor, PIECE_BYTES)
+        except BlockingIOError:
+            return
+        if not piece:
+            self._selector.unregister(pipe.descriptor)
+            pipe.close()
+            self._silent(attempt)
+            return
+        attempt.heard_at = time.monotonic()
+        passed = attempt.take(pipe, piece)
+        if passed is not None:
+            self._stop(attempt, passed)
+        if pipe.name == "record" and attempt.undecoded > UNDECODED_BYTES:
+            pipe.paused = True
+            self._selector.unregister(pipe.descriptor)
+
+    def _locked(self, attempt: Attempt) -> None:
+        """The child has locked itself down. The place of attestation: look at it from outside, then let it go."""
+        sync = attempt.sync
+        if sync is None:
+            return
+        try:
+            said = sync.recv(2048)
+        except OSError:
+            said = b""
+        self._selector.unregister(sync)
+        if said == LOCKED:
+            attempt.locked, attempt.gone_at = True, time.monotonic()
+            with contextlib.suppress(OSError):
+                sync.send(GO)
+        else:
+            words = said.decode("utf-8", "replace") or "it ended without a word"
+            attempt.broken = attempt.broken or f"the child could not lock itself down: {words}"
+            self._stop(attempt, "sandbox")
+        sync.close()
+        attempt.sync = None
