@@ -97,11 +97,11 @@ def manual(name_or_code: str) -> Manual:
     raise UnknownRule(name_or_code)
 
 
-_TITLE: Final = re.compile(r"^([A-Z][^\n:]*)(?:: ([^\n]+))?$", re.MULTILINE)
+_TITLE: Final = re.compile(r"^([A-Z][^\n:]*):(?: ([^\n]+))?$", re.MULTILINE)
 
 
 def parse(rule: Rule, docstring: str) -> Manual:
-    """Take a docstring apart: a headline, then unindented titles, each with an indented body.
+    """Take a docstring apart: a headline, then unindented titles with a colon, each with an indented body.
 
     Raises:
         ValueError: the headline does not begin with code and name, or a title is none of `TITLES`.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import unified_diff
 from typing import TYPE_CHECKING
 
+from backprobe.rules.edits import edited
 from backprobe.show.ink import Ink, columns
 from backprobe.show.plain import plain
 
@@ -73,24 +75,9 @@ def _fix(record: Record, fix: Fix, ink: Ink) -> Iterator[str]:
 
 
 def _diff(lines: list[str], edits: list[Edit], ink: Ink) -> Iterator[str]:
-    changed = edited(lines, edits)
-    first = min(edit.region.start_line for edit in edits) - 1
-    last = max(edit.region.end_line for edit in edits)
-    added = len(changed) - len(lines)
-    for old in lines[first:last]:
-        if old not in changed[first : last + added]:
-            yield f"    {ink('gone', '- ' + plain(old))}"
-    for new in changed[first : last + added]:
-        if new not in lines[first:last]:
-            yield f"    {ink('good', '+ ' + plain(new))}"
-
-
-def edited(lines: list[str], edits: list[Edit]) -> list[str]:
-    """The lines after the edits, which must not overlap; the last one is applied first, so that places stay right."""
-    text = list(lines)
-    for edit in sorted(edits, key=lambda edit: (edit.region.start_line, edit.region.start_col), reverse=True):
-        region = edit.region
-        head = text[region.start_line - 1][: region.start_col - 1]
-        tail = text[region.end_line - 1][region.end_col - 1 :]
-        text[region.start_line - 1 : region.end_line] = (head + edit.text + tail).split("\n")
-    return text
+    changed = edited("\n".join(lines), edits).split("\n")
+    for line in unified_diff(lines, changed, n=0, lineterm=""):
+        if line.startswith("-") and not line.startswith("---"):
+            yield f"    {ink('gone', '- ' + plain(line[1:]))}"
+        elif line.startswith("+") and not line.startswith("+++"):
+            yield f"    {ink('good', '+ ' + plain(line[1:]))}"

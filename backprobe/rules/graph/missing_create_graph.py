@@ -1,14 +1,14 @@
 """BP325 missing-create-graph: a gradient that has no history is differentiated, or is part of what is.
 
-What it finds
+What it finds:
     `autograd.grad` was called without `create_graph=True`, and what it returned is differentiated again, or goes by
     arithmetic into a value that is. The finding stands at that first call; related is where the gradient is used.
 
-Why it matters
+Why it matters:
     A gradient without history is a constant. A penalty made of it adds a number to the loss and nothing to any
     gradient: training runs, and ignores the penalty. Where nothing else has history, the second call raises.
 
-What PyTorch does
+What PyTorch does:
     `autograd.grad` returns tensors with `requires_grad=False` unless `create_graph=True` records its backward pass. Of
     a sum with a constant only the other part is differentiated. `RuntimeError: element 0 of tensors does not require
     grad` is what a second `autograd.grad` over such a result alone raises. Seen in torch 2.13.
@@ -24,7 +24,7 @@ Example:
     loss = value + 10 * penalty
     loss.backward()
 
-Use instead
+Use instead:
     import torch
 
     weight = torch.ones(3, requires_grad=True)
@@ -95,11 +95,11 @@ Near miss: the gradient is only looked at
     print(slope.norm().item())
     value.backward()
 
-Blind spots
+Blind spots:
     A gradient taken from `.grad` after `backward()` and used in a loss is not seen. A gradient that goes through a
     function of another file, or through a module, before it meets the loss is left alone.
 
-Source
+Source:
     torch.autograd.grad in PyTorch's documentation; observed with torch 2.13.
 """
 

@@ -1,15 +1,15 @@
 """BP301 second-backward-freed-graph: a backward call walks into a graph that an earlier one has freed.
 
-What it finds
+What it finds:
     Two backward calls share a part of the graph. The first one freed the tensors saved there, and the second one
     raised. The finding stands at the second call; related are the call that freed it and the statement that made the
     first shared part.
 
-Why it matters
+Why it matters:
     The program stops. The remedy that the message of torch suggests, `retain_graph=True`, keeps the memory of the
     whole graph and is rarely what was meant: one backward call over the sum of both losses gives the same gradients.
 
-What PyTorch does
+What PyTorch does:
     A backward call frees what its nodes saved as it goes, unless `retain_graph=True`. A second walk over a freed node
     raises `RuntimeError: Trying to backward through the graph a second time`. Nodes that save nothing can be walked
     again without an error. Seen in torch 2.13.
@@ -23,7 +23,7 @@ Example:
     first.backward()
     second.backward()  # <- here
 
-Use instead
+Use instead:
     import torch
 
     x = torch.ones(3, requires_grad=True)
@@ -68,12 +68,12 @@ Near miss: the program catches the exception
     except RuntimeError as error:
         print(error)
 
-Blind spots
+Blind spots:
     Where the shared part was made in an earlier step, the line to change is the one that carries it over, which BP302
     and BP303 are to name; this rule then gives the call and where the shared part was made. A graph freed by a backward
     pass in C++ is not proven.
 
-Source
+Source:
     torch.Tensor.backward in PyTorch's documentation; observed with torch 2.13.
 """
 

@@ -1,13 +1,13 @@
 """BP902 rule-failed: a rule of Backprobe's own broke on this record.
 
-What it finds
+What it finds:
     A rule raised an exception while it judged. Only the exception's class and the rule are named: its text may carry
     what the program printed.
 
-Why it matters
+Why it matters:
     That rule did not judge: its silence means nothing here. All other rules ran.
 
-Blind spots
+Blind spots:
     Nothing is wrong with the program. Report the rule and the class of the exception to Backprobe's authors.
 """
 

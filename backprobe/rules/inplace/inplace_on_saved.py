@@ -1,15 +1,15 @@
 """BP401 inplace-on-saved: a tensor that a node had saved for backward was changed in place before it was used.
 
-What it finds
+What it finds:
     A backward call raised because a tensor it needed is no longer what it was in the forward pass. The finding stands
     at the statement that changed it last; related are the statement whose node had saved it, every other change with
     the versions it made, and the backward call.
 
-Why it matters
+Why it matters:
     The program stops, and the message of torch names neither the tensor nor the line. Where the same change happens
     to a tensor that nothing saved, it is harmless: so the line alone does not show the mistake.
 
-What PyTorch does
+What PyTorch does:
     A node keeps the tensors that its derivative needs, with their `_version`. Each in-place change raises the version
     of the tensor and of all its views. If the numbers differ when the node runs, it raises `RuntimeError: one of the
     variables needed for gradient computation has been modified by an inplace operation`. Sigmoid, tanh, exp and softmax
@@ -23,7 +23,7 @@ Example:
     gate.mul_(2.0)  # <- here
     gate.sum().backward()
 
-Use instead
+Use instead:
     import torch
 
     x = torch.ones(3, requires_grad=True)
@@ -78,11 +78,11 @@ Near miss: the program catches the exception
     except RuntimeError as error:
         print(error)
 
-Blind spots
+Blind spots:
     A write through `.data` or NumPy raises no version and no error: BP411 is to see it by the values. A tensor that the
     record does not know by name is told by its shape and its versions only where those leave one candidate.
 
-Source
+Source:
     "In-place correctness checks" in PyTorch's notes on autograd mechanics; observed with torch 2.13.
 """
 

@@ -1,14 +1,14 @@
 """BP101 non-leaf-grad-read: `.grad` is read on a tensor that autograd stores no gradient in.
 
-What it finds
+What it finds:
     A program reads `.grad` of a tensor that is not a leaf and was not told to retain its gradient. What it reads is
     None. The finding stands at the statement that made the tensor: a copy by `.to()`, a view, arithmetic.
 
-Why it matters
+Why it matters:
     The gradient was computed and went on to the leaves. Code that tests for None skips its work in silence; other code
     fails far from the cause.
 
-What PyTorch does
+What PyTorch does:
     A backward call stores gradients in the leaves: tensors that require grad and that no operation made. Everything
     else passes its gradient on. `retain_grad()` before the backward call asks for it to be kept. Seen in torch 2.13,
     which also warns at the read.
@@ -21,7 +21,7 @@ Example:
     loss.backward()
     step = w.grad
 
-Use instead
+Use instead:
     import torch
 
     w = torch.ones(3, dtype=torch.float64, requires_grad=True)
@@ -81,11 +81,11 @@ Near miss: the read comes before any backward call
     print(hidden.grad)
     hidden.sum().backward()
 
-Blind spots
+Blind spots:
     A read inside a library, or through `getattr`, is not seen. A tensor that `retain_grad()` was called on too late
     is BP103's; a name that an update bound to its own result is BP102's.
 
-Source
+Source:
     torch.Tensor.is_leaf and torch.Tensor.retain_grad in PyTorch's documentation; observed with torch 2.13.
 """
 

@@ -1,14 +1,14 @@
 """BP701 parameters-not-in-optimizer: parameters get gradients in step after step, and no optimizer holds them.
 
-What it finds
+What it finds:
     Parameters of a module in training mode receive gradients, an optimizer steps, and neither it nor any other holds
     them; nothing else writes them. The finding stands at the argument that lists the optimizer's parameters; of two
     optimizers over the same parameters, at the later one's; where a filter leaves them out, at the filter.
 
-Why it matters
+Why it matters:
     These parameters stay at their first values for ever. The loss still falls, since the others learn around them.
 
-What PyTorch does
+What PyTorch does:
     An optimizer changes the tensors that it was given and no others. Parameters that require grad receive gradients
     whether anyone uses them or not, so nothing is said. Seen in torch 2.13.
 
@@ -24,7 +24,7 @@ Example:
         (decoder(encoder(x)) - x).pow(2).mean().backward()
         optimizer.step()
 
-Use instead
+Use instead:
     import torch
     from torch import nn
 
@@ -126,11 +126,11 @@ Near miss: nothing is trained
         model.zero_grad()
         model(torch.randn(2, 4)).sum().backward()
 
-Blind spots
+Blind spots:
     Leaves that belong to no module are not judged: an input that requires grad looks the same. A run that ended early
     is judged only after three steps.
 
-Source
+Source:
     torch.optim in PyTorch's documentation; observed with torch 2.13.
 """
 
