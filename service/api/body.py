@@ -105,7 +105,7 @@ def _check_texts(value: Any, program: re.Pattern[str] | None = None) -> None:
     places: list[Place] = []
     while rest:
         part, path = rest.pop()
-        if len(path) > MOST_NESTING:
+        if len(path) >= MOST_NESTING and isinstance(part, dict | list):
             raise Problem("malformed-request", _TOO_DEEP)
         if isinstance(part, dict):
             rest.extend((inner, (*path, key)) for key, inner in part.items())

@@ -14,7 +14,6 @@ from service.api.asked import Strict, Whole
 from service.api.body import query
 from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_of
-from service.api.told import GraphTold
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import Answer, answers
@@ -35,7 +34,7 @@ class GraphQuery(Strict):
     """Which part of the graph, and as what."""
 
     call: Annotated[Whole, Field(ge=0, le=2**31 - 1)] | None = Field(
-        default=None, description="Only what this backward call met."
+        default=None, description="Number of a backward call; the last one that was walked if it is not given."
     )
     format: Literal["json", "svg"] = "json"
 
@@ -46,7 +45,7 @@ class GraphQuery(Strict):
     {
         200: Answer(
             text="Boxes and edges, or their drawing.",
-            model=GraphTold,
+            model=drawing.Graph,
             media={"image/svg+xml": {"schema": {"type": "string"}}},
             headers=("ETag",),
         ),
@@ -62,12 +61,11 @@ def get_graph(run: str, query: GraphQuery) -> Response:
         if same := not_modified(row):
             return same
         record = _record(transaction, row)
-    if record is None:
-        return json_reply({"boxes": [], "edges": [], "hidden": {}}, headers=cache_headers(row))
-    if query.call is not None and all(call.call != query.call for call in record.backward_calls):
-        detail = f"There is no backward call {query.call}; there are {len(record.backward_calls)}."
+    calls = record.backward_calls if record is not None else ()
+    if query.call is not None and all(call.call != query.call for call in calls):
+        detail = f"There is no backward call {query.call}; there are {len(calls)}."
         raise Problem("not-found", detail, places=(Place(parameter="call", code="not-found", detail=detail),))
-    found = drawing.graph_of(record, call=query.call)
+    found = drawing.Graph() if record is None else drawing.graph_of(record, call=query.call)
     if query.format == "svg":
         return Response(svg.render(found), 200, cache_headers(row), mimetype="image/svg+xml")
     return json_reply(queries.as_json(found), headers=cache_headers(row))

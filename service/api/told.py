@@ -230,12 +230,3 @@ class Readiness:
     home: Literal["writable", "not-writable"]
     workers: dict[str, int]
     wakeups_failed: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class GraphTold:
-    """The visible part of the autograd graph: boxes, edges between them, and counts of what is left out."""
-
-    boxes: list[dict[str, Any]]
-    edges: list[dict[str, Any]]
-    hidden: dict[str, int]

@@ -55,7 +55,7 @@ class FixShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One finding."""
+    """One finding. `why`: lines of its message, each in pieces of (is code, text)."""
 
     id: str
     code: str
@@ -64,7 +64,7 @@ class Card:
     level: str
     confidence: str
     place: Place
-    why: tuple[str, ...]
+    why: tuple[tuple[tuple[bool, str], ...], ...]
     evidence: tuple[tuple[str, str], ...]
     related: tuple[Step, ...]
     fixes: tuple[FixShown, ...]
@@ -97,6 +97,17 @@ def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None]) -> Card:
         times=finding.occurrences.count,
         suppressed=finding.suppressed is not None,
     )
+
+
+def _prose(line: str) -> tuple[tuple[bool, str], ...]:
+    """The pieces of a sentence: what stands between backticks is code."""
+    return tuple((bool(at % 2), plain(piece)) for at, piece in enumerate(line.split("`")) if piece)
+
+
+def _fact(key: str, value: object) -> tuple[str, str]:
+    if key == "backward_call" and isinstance(value, int):
+        value += 1  # people count calls from 1, the record from 0
+    return name(key.replace("_", " ")), cut(plain(_value(value)), _LONGEST_VALUE)
 
 
 def _value(value: object) -> str:

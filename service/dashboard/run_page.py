@@ -17,7 +17,7 @@ from service.dashboard.words import Said, said
 from store import findings, queries, records, workers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from backprobe.record import Record
     from store.queries import BackwardCallRow, Streams
@@ -127,12 +127,8 @@ def _graph(run: RunRow, record: Record | None) -> GraphShown:
         return GraphShown(svg=None, said=f"The record has {run.record.nodes:,} nodes: too many to draw here.")
     found = drawing.graph_of(record)
     if not found.boxes:
-        return GraphShown(svg=None, said="No graph was built: nothing that requires grad was computed.")
+        return GraphShown(svg=None, said="No backward call was walked, so there is no graph to draw.")
     # Every text in it was escaped by the renderer, which has its own tests with hostile names.
-    drawn = Markup(svg.render(found))  # noqa: S704 - one of the two places that dashboard.md, 8 allows
-    hidden = _hidden(found.hidden)
+    drawn = Markup(svg.render(found, standalone=False))  # noqa: S704 - one of the two places that dashboard.md, 8 allows
+    hidden = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in found.hidden.items() if count)
     return GraphShown(svg=drawn, said=f"Left out: {hidden}." if hidden else "")
-
-
-def _hidden(hidden: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in hidden.items() if count)

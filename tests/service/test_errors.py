@@ -1,0 +1,98 @@
+"""Every error has one shape: unknown routes, wrong methods and our own faults too."""
+
+from __future__ import annotations
+
+import pytest
+from markupsafe import escape
+
+from service.problems import BY_STATUS, KINDS
+
+FIELDS = {"type", "title", "status", "detail", "code", "hint", "instance", "request_id", "errors"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/nowhere", 404, "not-found"),
+        ("GET", "/v1/nowhere", 404, "not-found"),
+        ("GET", "/v1/runs/", 404, "not-found"),
+        ("GET", "/static/nothing.css", 404, "not-found"),
+        ("GET", "/v1/runs/nothing", 404, "not-found"),
+        ("GET", "/v1/runs/run_00000000000000000000000000/tensors", 404, "not-found"),
+        ("GET", "/v1/runs/run_00000000000000000000000000/tensors/x", 404, "not-found"),
+        ("GET", "/v1/runs/run_00000000000000000000000000/tensors/99999999999999999999", 404, "not-found"),
+        ("POST", "/v1/runs/run_00000000000000000000000000/cancel", 404, "not-found"),
+        ("DELETE", "/v1/runs", 405, "method-not-allowed"),
+        ("PUT", "/healthz", 405, "method-not-allowed"),
+        ("POST", "/runs", 405, "method-not-allowed"),
+        ("GET", "/v1/runs?limit=0", 422, "invalid-request"),
+        ("GET", "/v1/runs?limit=1001", 422, "invalid-request"),
+        ("GET", "/v1/runs?limit=1.0", 422, "invalid-request"),
+        ("GET", "/v1/runs?limit=%2B1", 422, "invalid-request"),
+        ("GET", "/v1/runs?limit=", 422, "invalid-request"),
+        ("GET", "/v1/runs?limit=1&limit=2", 422, "repeated-parameter"),
+        ("GET", "/v1/runs?status=done", 422, "invalid-request"),
+        ("GET", "/v1/runs?status=queued,,lost", 422, "invalid-request"),
+        ("GET", "/v1/runs?created.gt=yesterday", 422, "invalid-request"),
+        ("GET", "/v1/runs?created.gt=2026-01-01T00:00:00", 422, "invalid-request"),
+        ("GET", "/v1/runs?created_gt=2026-01-01T00:00:00Z", 422, "invalid-request"),
+        ("GET", "/v1/runs?queue=cpu%00", 422, "invalid-request"),
+        ("GET", "/v1/runs?cursor=abc", 422, "bad-cursor"),
+        ("GET", "/v1/runs?cursor=" + "a" * 600, 422, "invalid-request"),
+        ("GET", "/runs?cursor=abc", 422, "bad-cursor"),
+        ("GET", "/problems/nothing", 404, "not-found"),
+        ("GET", "/rules/BP000", 404, "not-found"),
+    ],
+)
+def test_an_error_is_problem_json(plain_site, method, path, status, code):
+    answer = plain_site.client.open(path, method=method)
+    assert (answer.status_code, answer.mimetype) == (status, "application/problem+json"), answer.text
+    assert set(answer.json) == FIELDS
+    assert answer.json["code"] == code
+    assert answer.json["instance"] == path.partition("?")[0]
+    assert ("Allow" in answer.headers) is (status == 405)
+    assert "max-age" not in answer.headers["Cache-Control"]
+
+
+@pytest.mark.parametrize("parameter", ["limit=0", "status=done", "colour=red"])
+def test_a_bad_parameter_is_named(plain_site, parameter):
+    told = plain_site.client.get(f"/v1/runs?{parameter}").json
+    assert [place["parameter"] for place in told["errors"]] == [parameter.partition("=")[0]]
+
+
+def test_a_fault_of_ours_tells_its_request_id_and_nothing_else(make, monkeypatch, caplog):
+    site = make()
+    with site.context.database.begin() as transaction:
+        transaction.exec_driver_sql("DROP VIEW IF EXISTS snapshot")
+        transaction.exec_driver_sql("ALTER TABLE run RENAME TO run_away")
+    answer = site.client.get("/v1/runs")
+    assert answer.status_code == 500
+    assert answer.mimetype == "application/problem+json"
+    assert set(answer.json) == FIELDS
+    assert answer.json["detail"] == f"Request {answer.headers['X-Request-Id']} failed on our side."
+    assert "run_away" not in answer.text
+    assert "request failed" in caplog.text
+
+
+def test_a_browser_gets_a_page_and_a_program_json(plain_site):
+    page = plain_site.client.get("/nowhere", headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (page.status_code, page.mimetype) == (404, "text/html")
+    assert "There is nothing here" in page.text
+    assert plain_site.client.get("/nowhere", headers={"Accept": "*/*"}).mimetype == "application/problem+json"
+    under = plain_site.client.get("/v1/nowhere", headers={"Accept": "text/html"})
+    assert under.mimetype == "application/problem+json"
+
+
+def test_every_code_has_a_page(plain_site):
+    for code, kind in KINDS.items():
+        page = plain_site.client.get(f"/problems/{code}")
+        assert page.status_code == 200
+        assert str(escape(kind.title)) in page.text
+    assert set(BY_STATUS.values()) <= set(KINDS)
+
+
+def test_a_hostile_address_is_not_echoed_as_markup(plain_site):
+    page = plain_site.client.get("/<script>alert(1)</script>", headers={"Accept": "text/html"})
+    assert "<script>" not in page.text
+    page = plain_site.client.get("/runs/<script>alert(1)</script>", headers={"Accept": "text/html"})
+    assert "<script>" not in page.text

@@ -1,0 +1,85 @@
+"""A program that could not run is refused with its line, before anything is stored."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import pytest
+
+from service.errors import Problem
+from service.snippet import Snippet
+
+SYNTAX = {
+    "a bracket never closed": ("import torch\nx = torch.ones(\n", 2, "'(' was never closed"),
+    "return outside a function": ("x = 1\nreturn x\n", 2, "'return' outside function"),
+    "break outside a loop": ("break\n", 1, "'break' outside loop"),
+    "a bad indent": ("if True:\nx = 1\n", 2, "expected an indented block"),
+    "a notebook's magic": ("%matplotlib inline\n", 1, "invalid syntax"),
+    "Python 2": ('print "hello"\n', 1, "Missing parentheses"),
+    "an escape character": ("x = 1\n\x1b[31m\n", 2, "non-printable"),
+}
+TOO_DEEP = {
+    "brackets": "(" * 5_000 + ")" * 5_000,
+    "minus signs": "-" * 200_000 + "1",
+    "not": "not " * 100_000 + "x",
+    "attributes": "a" + ".b" * 300_000,
+    "sums": "+".join(["a"] * 200_000),
+    "lambdas": "lambda: " * 50_000 + "1",
+    "else if": "if a: pass\n" + "elif a: pass\n" * 60_000,
+}
+
+
+def snippet(text, path="snippet.py"):
+    return Snippet(files={path: text}, entry=path, pointers={path: "#/source"})
+
+
+@pytest.mark.parametrize("what", SYNTAX)
+def test_a_syntax_error_names_its_line(what):
+    text, line, said = SYNTAX[what]
+    with pytest.raises(Problem) as refused:
+        snippet(text).check()
+    assert refused.value.code == "syntax-error"
+    (place,) = refused.value.places
+    assert (place.line, place.pointer) == (line, "#/source")
+    assert said in place.detail
+
+
+@pytest.mark.parametrize("what", TOO_DEEP)
+def test_nesting_beyond_the_compiler_is_a_syntax_error_in_any_thread(what):
+    found = []
+
+    def look():
+        try:
+            snippet(TOO_DEEP[what]).check()
+        except Problem as problem:
+            found.append(problem.code)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join(60)
+    assert found == ["syntax-error"]
+
+
+def test_a_nul_in_any_file_is_a_syntax_error():
+    files = {"a.py": "x = 1\n", "words.txt": "a\0b"}
+    with pytest.raises(Problem) as refused:
+        Snippet(files=files, entry="a.py", pointers={"a.py": "#/files/0/text", "words.txt": "#/files/1/text"}).check()
+    assert refused.value.places[0].pointer == "#/files/1/text"
+
+
+def test_an_invalid_escape_is_the_programs_business():
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        snippet('x = "\\d"\n').check()
+    assert heard == []
+
+
+@pytest.mark.parametrize("text", ["\ufeffx = 1\n", "x = 1", "# -*- coding: latin-1 -*-\n", "x = 1\r\ny = 2\r\n", "pass\f\n"])
+def test_what_python_runs_is_taken(text):
+    snippet(text).check()
+
+
+def test_a_file_that_is_not_python_is_not_compiled():
+    files = {"a.py": "x = 1\n", "notes.txt": "this is ( not Python"}
+    Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check()
