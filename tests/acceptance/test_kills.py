@@ -1,0 +1,110 @@
+"""Kill -9 of any part during a run: the run ends in a right terminal state, once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Stack
+
+SLOW = """import time, torch
+x = torch.ones(3, requires_grad=True)
+y = (x * x).sum()
+time.sleep(4)
+y.backward()
+"""
+
+
+def _running(stack: Stack) -> str:
+    """A slow run that has been claimed and is in its child."""
+    answer = stack.client.post("/v1/runs", json={"source": SLOW, "limits": {"wall_seconds": 20}})
+    assert answer.status_code == 202
+    run: str = answer.json()["id"]
+    stack.until(lambda: stack.get(f"/v1/runs/{run}")["status"] == "running", 30, "claimed")
+    return run
+
+
+def _ended_once(stack: Stack, run: str, status: str) -> dict[str, Any]:
+    ended = stack.ended(run, 90)
+    assert ended["status"] == status, ended
+    events = [event["kind"] for event in stack.get(f"/v1/runs/{run}")["events"]] if "events" in ended else None
+    assert events is None or events.count("status") == 1
+    tensors = stack.items(f"/v1/runs/{run}/tensors")
+    names = [tensor["name"] for tensor in tensors]
+    assert names.count("x") <= 1
+    assert names.count("y") <= 1
+    return ended
+
+
+def _complete(stack: Stack, run: str) -> None:
+    names = [tensor["name"] for tensor in stack.items(f"/v1/runs/{run}/tensors")]
+    assert sorted(names) == ["x", "y"]
+    assert len(stack.items(f"/v1/runs/{run}/backward-calls")) == 1
+
+
+def test_a_killed_worker_costs_time_not_the_run(stack: Stack) -> None:
+    run = _running(stack)
+    stack.process_named("backprobe", "worker").kill()
+    ended = _ended_once(stack, run, "succeeded")
+    assert ended["attempt"] == 2
+    _complete(stack, run)
+
+
+def test_a_killed_child_is_the_programs_own_failure(stack: Stack) -> None:
+    run = _running(stack)
+    child = stack.until(lambda: _child_of_zygote(stack), 20, "a child runs")
+    os.kill(child, signal.SIGKILL)
+    ended = _ended_once(stack, run, "failed")
+    assert ended["attempt"] == 1
+    assert ended["error"]["code"] == "signal"
+
+
+def test_a_killed_zygote_costs_no_run(stack: Stack) -> None:
+    run = _running(stack)
+    stack.until(lambda: _child_of_zygote(stack), 20, "a child runs")
+    _zygotes(stack)[0].kill()
+    _ended_once(stack, run, "succeeded")
+    _complete(stack, run)
+
+
+def test_a_killed_reaper_comes_back(stack: Stack) -> None:
+    run = _running(stack)
+    stack.process_named("backprobe", "reaper").kill()
+    _ended_once(stack, run, "succeeded")
+    stack.until(lambda: stack.process_named("backprobe", "reaper"), 20, "a new reaper")
+
+
+def test_a_killed_serve_leaves_nothing_and_goes_on_when_started_again(stack: Stack) -> None:
+    run = _running(stack)
+    children = stack.processes()
+    stack.process.kill()
+    stack.process.wait(10)
+    stack.until(lambda: not any(p.is_running() and p.status() != "zombie" for p in children), 20, "all are gone")
+    stack.start()
+    ended = _ended_once(stack, run, "succeeded")
+    assert ended["attempt"] == 2
+    _complete(stack, run)
+
+
+def _zygotes(stack: Stack) -> list[Any]:
+    return [p for p in stack.processes() if any("zygote" in word for word in p.cmdline()) and not _is_child(p)]
+
+
+def _is_child(process: Any) -> bool:
+    return any("zygote" in word for word in process.parent().cmdline())
+
+
+def _child_of_zygote(stack: Stack) -> int | None:
+    for zygote in _zygotes(stack):
+        for child in zygote.children():
+            return int(child.pid)
+    return None
+
+
+@pytest.fixture(autouse=True)
+def _serve_is_well(stack: Stack) -> None:
+    stack.until(lambda: stack.get("/readyz"), 30, "ready")
