@@ -14,6 +14,7 @@ from backprobe.capture.entries import Entry, entry_name, handed_in
 from backprobe.capture.nodes import NodeFacts
 from backprobe.capture.options import is_kept
 from backprobe.capture.passes import Pass
+from backprobe.capture.private import functorch_is_active
 from backprobe.capture.retention import after_call, held_bytes
 from backprobe.capture.saved import leaf_of
 from backprobe.capture.states import Cause
@@ -96,7 +97,7 @@ class Calls:
         """The engine is called: note the state before, walk the graph, put sentinels."""
         recorder = self._recorder
         timeline = recorder.timeline()
-        if torch._C._are_functorch_transforms_active():
+        if functorch_is_active():
             timeline.calls.append(-1)
             return
         site = recorder.calling_site(3)

@@ -15,13 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-import torch
+from backprobe.capture.private import function_modes, without_torch_function
 
 OURS: Final = str(Path(__file__).parent)
 _LOCK_SECONDS: Final = 2.0
 """Longest wait for another thread's body; a body takes microseconds, so more means a broken lock, which costs one fact."""
 
-_functions_on_stack = torch._C._len_torch_function_stack
 _now = time.perf_counter_ns
 
 
@@ -49,8 +48,8 @@ class Guard:
         start = _now()
         try:
             self._owner = me
-            if _functions_on_stack():
-                with torch._C.DisableTorchFunction():
+            if function_modes():
+                with without_torch_function():
                     return body(*args)
             return body(*args)
         except (RecursionError, MemoryError):

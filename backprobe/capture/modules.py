@@ -10,7 +10,7 @@ import msgspec
 import torch
 
 from backprobe.capture.options import is_kept
-from backprobe.capture.sequence import next_number
+from backprobe.capture.private import next_sequence_number, tracing_state
 from backprobe.capture.text import class_name, cut, name
 from backprobe.record import Module, ModuleCall, ModuleParameter
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _MOST_HELD = 10_000
 """Parameters of one module that are listed: more would not fit a frame."""
+
+
+_SELF = "self."
 
 
 @dataclass(slots=True)
@@ -42,13 +45,13 @@ class Modules:
 
     def bind(self, module: torch.nn.Module, binding: str | None, site: int | None) -> None:
         """A module got a name: it and what it contains are listed."""
+        if "_modules" not in vars(module):
+            return  # its __init__ has not begun
         known = self._find(module)
-        if known is not None and known.row.binding == binding and known.row.fqn in (None, ""):
+        if known is not None and (binding is None or not _is_better(binding, known.row)):
             self._refresh(known, module)
-            return
-        if known is not None and (binding is None or binding.startswith("self.")):
-            return  # a second name for a part says less than the first
-        self.meet_tree(module, binding, site)
+        else:
+            self.meet_tree(module, binding, site)
 
     def meet_tree(self, module: torch.nn.Module, binding: str | None, site: int | None) -> None:
         """List a root module and all that it contains."""
@@ -59,7 +62,7 @@ class Modules:
         """A module's call begins."""
         recorder = self._recorder
         timeline = recorder.timeline()
-        if torch._C._get_tracing_state() is not None:
+        if tracing_state() is not None:
             self._push(timeline, None)
             return
         if self._find(module) is None:
@@ -80,7 +83,7 @@ class Modules:
             chain=cut(f"{parent.chain}.{label}#{k}" if parent is not None else f"{label}#{k}"),
             parent=None if parent is None else parent.module_call,
             site=recorder.calling_site(3),
-            lo=next_number(),
+            lo=next_sequence_number(),
             thread=timeline.thread,
             training=bool(module.training),
             grad_mode=torch.is_grad_enabled(),
@@ -104,7 +107,7 @@ class Modules:
             self._rows[number] = row  # a call that was not recorded stood inside it
             return
         if row is not None:
-            recorder.writer.add("module_calls", msgspec.structs.replace(row, hi=next_number()))
+            recorder.writer.add("module_calls", msgspec.structs.replace(row, hi=next_sequence_number()))
 
     def returned(self, module: torch.nn.Module, value: Any) -> None:
         """What a call returned: a value without a name of the user's."""
@@ -193,13 +196,21 @@ class Modules:
         found: list[ModuleParameter] = []
         for label, tensor in list(tensors.items())[:_MOST_HELD]:
             known = self._recorder.see(tensor, site) if isinstance(tensor, torch.Tensor) else None
-            if known is not None and prefix is not None and known.row.fqn is None:
+            old = None if known is None else known.row.fqn
+            if known is not None and prefix is not None and (old is None or old.startswith(_SELF)):
                 fqn = name(f"{prefix}.{label}" if prefix else label)
                 self._recorder.tensors.update(known, role=role, fqn=fqn)
             number = None if known is None else known.number
             wants = isinstance(tensor, torch.Tensor) and tensor.requires_grad
             found.append(ModuleParameter(name=name(label), tensor=number, requires_grad=bool(wants)))
         return tuple(found)
+
+
+def _is_better(binding: str, row: Module) -> bool:
+    """A name outside any object says more than `self.part`; the first one stays."""
+    if binding.startswith(_SELF):
+        return row.binding is None and row.fqn is None
+    return row.binding is None and row.fqn is None or (row.binding or "").startswith(_SELF)
 
 
 def _file_of(cls: type) -> str:

@@ -14,6 +14,14 @@ import numpy as np
 import torch
 
 from backprobe.capture.options import Caps
+from backprobe.capture.private import (
+    below_autograd,
+    data_address,
+    dispatch_modes,
+    is_functorch_wrapped,
+    profiler_is_on,
+    tracing_state,
+)
 from backprobe.record import Statistics
 
 _NUMPY: Final[dict[torch.dtype, str]] = {
@@ -36,8 +44,6 @@ _NUMPY: Final[dict[torch.dtype, str]] = {
 _BLOCK: Final = 1 << 16
 """Elements that are converted to float64 at once: 512 KiB, which stays in a second-level cache."""
 
-_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
-_address = torch._C._data_address
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -47,7 +53,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 def special(tensor: torch.Tensor) -> str | None:
     """Why a tensor's elements cannot be read in place; None for an ordinary one."""
-    if _wrapped(tensor):
+    if is_functorch_wrapped(tensor):
         return "functorch"
     if tensor.is_nested:
         return "nested"
@@ -75,17 +81,17 @@ def array(tensor: torch.Tensor) -> Any:
     code = _NUMPY.get(tensor.dtype)
     if code is None or tensor.device.type != "cpu" or tensor.layout is not torch.strided or tensor.is_nested:
         return None
-    if _wrapped(tensor):
+    if is_functorch_wrapped(tensor):
         return None
     shape, item = tuple(tensor.shape), tensor.element_size()
     if 0 in shape:
         return np.empty(shape, code)
-    address = _address(tensor)
+    address = data_address(tensor)
     if not address:
         return None
     strides = tensor.stride()
     extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-    memory = (ctypes.c_char * (extent * item)).from_address(address)
+    memory: Any = (ctypes.c_char * (extent * item)).from_address(address)
     return np.ndarray(shape, code, memory, 0, tuple(stride * item for stride in strides))
 
 
@@ -97,12 +103,12 @@ def elements(tensor: torch.Tensor, most: int) -> bytes | None:
         copy = _brought_over(tensor)
         return None if copy is None else elements(copy, most)
     if tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg() and tensor.dtype in _NUMPY:
-        if tensor.layout is not torch.strided or _wrapped(tensor) or tensor.is_nested:
+        if tensor.layout is not torch.strided or is_functorch_wrapped(tensor) or tensor.is_nested:
             return None
         size = tensor.numel() * tensor.element_size()
         if not size:
             return b""
-        address = _address(tensor)
+        address = data_address(tensor)
         return ctypes.string_at(address, size) if address else None
     view = array(tensor)
     if view is None:
@@ -141,7 +147,8 @@ def of_elements(raw: bytes, dtype: torch.dtype) -> Statistics | None:
     code = _PYTHON.get(dtype)
     if code is None or not raw:
         return None
-    numbers = memoryview(raw).cast(code).tolist()
+    view: Any = memoryview(raw)
+    numbers: list[Any] = view.cast(code).tolist()
     finite = [number for number in numbers if -math.inf < number < math.inf]
     nans = sum(1 for number in numbers if number != number)
     total = float(sum(numbers))
@@ -210,18 +217,14 @@ def _reduce(view: Any, dtype: torch.dtype) -> Statistics:
 
 def _watched() -> bool:
     """Somebody would see an operation of ours."""
-    return bool(
-        torch._C._len_torch_dispatch_stack()
-        or torch._C._autograd._profiler_enabled()
-        or torch._C._get_tracing_state() is not None
-    )
+    return bool(dispatch_modes() or profiler_is_on() or tracing_state() is not None)
 
 
 def _brought_over(tensor: torch.Tensor) -> torch.Tensor | None:
     """A small tensor of another device on the CPU; None while operations are watched."""
     if _watched() or special(tensor) is not None:
         return None
-    with torch._C._AutoDispatchBelowAutograd():
+    with below_autograd():
         return tensor.cpu()
 
 
@@ -229,7 +232,7 @@ def _on_device(tensor: torch.Tensor) -> Statistics | None:
     """Statistics of a tensor of another device: reduced there, one transfer."""
     if _watched() or special(tensor) is not None or not tensor.is_floating_point() or tensor.numel() == 0:
         return None
-    with torch._C._AutoDispatchBelowAutograd():
+    with below_autograd():
         wide = tensor if tensor.dtype is torch.float64 else tensor.float()
         low, high = torch.aminmax(wide)
         parts = (torch.linalg.vector_norm(wide), wide.sum(), low, high, wide.isnan().sum(), wide.isinf().sum(), (wide == 0).sum())

@@ -109,7 +109,8 @@ class Recorder:
         self.moments.statement(site)
         self.bury()
         for name, argument in zip(facts.targets, arguments, strict=True):
-            if type(argument) not in PLAIN:
+            kind = type(argument)
+            if issubclass(kind, torch.Tensor) or kind in (tuple, list, dict):
                 self._bind(facts, name, argument, ())
         self.moments.close_statement()
 
@@ -245,9 +246,11 @@ class Recorder:
         numbers = dict.fromkeys(self.names.read_by(facts))
         for target in facts.targets:
             if isinstance(target, str):
-                numbers[self.names.last(facts.function, target)] = None
+                number = self.names.last(facts.function, target)
+                if number is not None:
+                    numbers[number] = None
         for number in numbers:
-            known = None if number is None else self.tensors.live.get(number)
+            known = self.tensors.live.get(number)
             tensor = None if known is None else known.ref()
             if known is not None and tensor is not None:
                 self.states.look(known, tensor, cause)

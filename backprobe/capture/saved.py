@@ -12,6 +12,7 @@ import msgspec
 import torch
 
 from backprobe.capture.nodes import ACCUMULATE, NodeFacts
+from backprobe.capture.private import is_functorch_wrapped
 from backprobe.capture.reading import dtype_name
 from backprobe.capture.tensors import Known, Tensors
 from backprobe.capture.text import class_name, name
@@ -19,7 +20,6 @@ from backprobe.capture.writer import Writer
 from backprobe.record import Saved
 
 _PREFIX = "_raw_saved_"
-_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
 _attributes: dict[type, tuple[str, ...]] = {}
 
 
@@ -47,7 +47,7 @@ class SavedTensors:
         content = held.data
         if content is None:
             return None, None, 0
-        if not isinstance(content, torch.Tensor) or _wrapped(content):
+        if not isinstance(content, torch.Tensor) or is_functorch_wrapped(content):
             row = Saved(node=facts.number, n=facts.saves, name=name(label), held_by=class_name(content))
             return row, None, 0
         try:

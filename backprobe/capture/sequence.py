@@ -10,16 +10,13 @@ import threading
 from bisect import bisect_right
 from dataclasses import dataclass
 
-import torch
-
+from backprobe.capture.private import next_sequence_number as next_number
 from backprobe.capture.text import name
 from backprobe.capture.writer import Writer
 from backprobe.record import Thread
 
 _MOST_RANGES = 200_000
 """Ranges kept per thread; the older half goes when it is reached."""
-
-next_number = torch._C._autograd._get_sequence_nr
 
 
 @dataclass(frozen=True, slots=True)

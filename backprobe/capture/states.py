@@ -15,7 +15,7 @@ from backprobe.capture.moments import Moments
 from backprobe.capture.nodes import Nodes, type_name
 from backprobe.capture.options import Options
 from backprobe.capture.reading import dtype_name, elements, of_elements, statistics
-from backprobe.capture.sequence import next_number
+from backprobe.capture.private import next_sequence_number, version_of
 from backprobe.capture.tensors import Known, Tensors
 from backprobe.capture.writer import Writer
 from backprobe.record import InplaceEvent, LeafGrad, SmallValue, Snapshot, Statistics, TensorNode
@@ -52,13 +52,13 @@ class States:
     def look(self, known: Known, tensor: torch.Tensor, cause: Cause) -> None:
         """Read a tensor's state and write down what changed since the last look."""
         is_leaf, requires_grad, retains = tensor.is_leaf, tensor.requires_grad, tensor.retains_grad
-        version: int | None = None if tensor.is_inference() else tensor._version
+        version: int | None = version_of(tensor)
         raw = elements(tensor, self._options.caps.elements) if self._options.measures else None
         value_changed = known.is_new or version != known.version or raw != known.raw
         if value_changed and not known.is_new:
             self._changed(known, version, cause)
             self._tensors.refresh(known, tensor)
-        number = next_number()
+        number = next_sequence_number()
         if known.is_new or version != known.version:
             known.versions.append((number if known.is_new else known.looked_at, number, version or 0))
         known.looked_at = number
@@ -129,6 +129,8 @@ class States:
 
     def _changed(self, known: Known, version: int | None, cause: Cause) -> None:
         """Its elements or its version changed since the last look."""
+        if known.row.role == "gradient" and known.name is None:
+            return  # what happens to it is told as its owner's gradient
         before, after = known.version or 0, version or 0
         if before == after:
             self._tensors.note(known, "its elements changed without a new _version: autograd cannot see a write through .data")
@@ -182,14 +184,25 @@ class States:
             known.grad = known.grad_version = known.grad_raw = None
             return had, None
         ref = self._tensors.ids.of(gradient)
-        version = None if gradient.is_inference() else gradient._version
+        version = version_of(gradient)
         raw = elements(gradient, self._options.caps.elements) if self._options.measures else None
         if ref is known.grad and version == known.grad_version and raw == known.grad_raw:
             return False, raw
         if is_leaf:
             self._leaf_grad(known, _kind(known.grad, ref, cause), cause, ref, version)
         known.grad, known.grad_version, known.grad_raw = ref, version, raw
+        self._meet_gradient(gradient, cause)
         return True, raw
+
+    def _meet_gradient(self, gradient: torch.Tensor, cause: Cause) -> None:
+        """A gradient is a tensor with a state of its own: recorded in small programs, and where it carries a graph."""
+        if not gradient.requires_grad and len(self._tensors.live) > self._options.caps.exact_tensors:
+            return
+        met = self._tensors.find(gradient) is not None
+        known = self._tensors.meet(gradient, cause.site)
+        if known is not None and not met:
+            self._tensors.update(known, role="gradient")
+            self.look(known, gradient, cause)
 
     def _leaf_grad(self, known: Known, kind: Any, cause: Cause, after: Any, version: int | None) -> None:
         self.touched.add(known.number)

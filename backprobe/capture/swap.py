@@ -47,9 +47,9 @@ def _put_back(tree: ast.Module, lines: int, columns: int) -> None:
     """Undo the shift that extracting and dedenting the source made, so that carets stay where they are."""
     ast.increment_lineno(tree, lines)
     for node in ast.walk(tree):
-        if hasattr(node, "col_offset"):
+        if isinstance(node, (ast.expr, ast.stmt, ast.arg, ast.keyword, ast.alias, ast.ExceptHandler)):
             node.col_offset += columns
-            node.end_col_offset += columns  # type: ignore[attr-defined]
+            node.end_col_offset = (node.end_col_offset or 0) + columns
 
 
 def _wrap(definition: ast.FunctionDef, enter: str, leave: str, returned: str | None) -> None:

@@ -11,13 +11,12 @@ import torch
 from backprobe.capture.identity import Identities, TensorRef
 from backprobe.capture.moments import Moments
 from backprobe.capture.options import Options
+from backprobe.capture.private import is_functorch_wrapped, storage_address, tracing_state
 from backprobe.capture.reading import dtype_name, special
 from backprobe.capture.text import class_name, cut
 from backprobe.capture.writer import Writer
 from backprobe.record import Note, Tensor
 
-_tracing = torch._C._get_tracing_state
-_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
 
 
 @dataclass(slots=True)
@@ -87,7 +86,7 @@ class Tensors:
         known = None if ref is None else self.live.get(ref.number)
         if known is not None:
             return known
-        if _tracing() is not None or _wrapped(tensor):
+        if tracing_state() is not None or is_functorch_wrapped(tensor):
             return None
         if self._seen >= self._options.caps.tensors:
             self._writer.cut("tensors", "the record holds its most tensors", self._options.caps.tensors)
@@ -114,7 +113,7 @@ class Tensors:
         if row.shape is None:
             return
         dtype, device = dtype_name(tensor.dtype), str(tensor.device)
-        address = self._address(tensor)
+        address = storage_address(tensor)
         if row.dtype == dtype and row.device == device and row.shape == _shape(tensor) and known.ref.storage == address:
             return
         fresh = self._row(tensor, known.ref, known.site, row.created_how)
@@ -143,7 +142,7 @@ class Tensors:
             root = tensor._base
             base = None if root is None or root is tensor else self.meet(root, site)
         strided = tensor.layout is torch.strided and not tensor.is_nested
-        address = self._address(tensor)
+        address = storage_address(tensor)
         made = tensor.requires_grad and not tensor.is_leaf
         return Tensor(
             tensor=ref.number,
@@ -166,13 +165,6 @@ class Tensors:
             proof="seen" if tensor.requires_grad else "source" if how else "unknown",
             site=site,
         )
-
-    @staticmethod
-    def _address(tensor: torch.Tensor) -> int | None:
-        try:
-            return tensor.untyped_storage()._cdata
-        except (NotImplementedError, RuntimeError):
-            return None  # sparse, mkldnn and the like have no storage of their own
 
     def close(self) -> None:
         """Forget everything."""

@@ -7,7 +7,7 @@ import msgspec
 from backprobe.record.fields import Count, Id, Int, Line, Name, Nanoseconds, Path, Row, Text
 
 
-class Moment(Row):
+class Moment(Row, frozen=True, kw_only=True):
     """A point in the run at which state is taken.
 
     Attributes:
@@ -29,7 +29,7 @@ class Moment(Row):
     autocast: Name | None = None
 
 
-class LeafGrad(Row):
+class LeafGrad(Row, frozen=True, kw_only=True):
     """A change of one leaf's `.grad`.
 
     Attributes:
@@ -52,7 +52,7 @@ class LeafGrad(Row):
     version_after: Count | None = None
 
 
-class InplaceEvent(Row):
+class InplaceEvent(Row, frozen=True, kw_only=True):
     """A tensor's elements changed in place: who did it, at which statement.
 
     Attributes:
@@ -70,7 +70,7 @@ class InplaceEvent(Row):
     optimizer: Id | None = None
 
 
-class ModuleParameter(Row):
+class ModuleParameter(Row, frozen=True, kw_only=True):
     """A parameter or buffer of a module, by its name in that module."""
 
     name: Name
@@ -78,7 +78,7 @@ class ModuleParameter(Row):
     requires_grad: bool = False
 
 
-class Module(Row):
+class Module(Row, frozen=True, kw_only=True):
     """An `nn.Module` of the program.
 
     Attributes:
@@ -98,7 +98,7 @@ class Module(Row):
     buffers: Annotated[tuple[ModuleParameter, ...], msgspec.Meta(max_length=65536)] = ()
 
 
-class ModuleCall(Row):
+class ModuleCall(Row, frozen=True, kw_only=True):
     """The k-th call of a module.
 
     Attributes:
@@ -120,7 +120,7 @@ class ModuleCall(Row):
     recompute: bool = False
 
 
-class OptimizerTensor(Row):
+class OptimizerTensor(Row, frozen=True, kw_only=True):
     """A tensor in an optimizer's groups.
 
     Attributes:
@@ -135,7 +135,7 @@ class OptimizerTensor(Row):
     duplicated: bool = False
 
 
-class Optimizer(Row):
+class Optimizer(Row, frozen=True, kw_only=True):
     """A `torch.optim.Optimizer`, with its groups as they stood at its construction or last change."""
 
     optimizer: Id
@@ -147,7 +147,7 @@ class Optimizer(Row):
     tensors: Annotated[tuple[OptimizerTensor, ...], msgspec.Meta(max_length=65536)] = ()
 
 
-class OptimizerEvent(Row):
+class OptimizerEvent(Row, frozen=True, kw_only=True):
     """A `step` or `zero_grad`: how many of its tensors had a gradient, and how many changed.
 
     Attributes:
@@ -165,7 +165,7 @@ class OptimizerEvent(Row):
     changed: Count = 0
 
 
-class Frame(Row):
+class Frame(Row, frozen=True, kw_only=True):
     """One frame of a traceback, innermost last; `user` if it lies in the user's files."""
 
     path: Path
@@ -174,7 +174,7 @@ class Frame(Row):
     user: bool = False
 
 
-class Raised(Row):
+class Raised(Row, frozen=True, kw_only=True):
     """An exception: uncaught, or one that left a backward call and was caught by the program.
 
     Attributes:
@@ -195,7 +195,7 @@ class Raised(Row):
     facts: dict[Name, Text] = {}
 
 
-class Warned(Row):
+class Warned(Row, frozen=True, kw_only=True):
     """A warning as the program's own filters showed it: category, exact text, and the place it points at."""
 
     n: Id
@@ -208,7 +208,7 @@ class Warned(Row):
     count: Count = 1
 
 
-class Truncation(Row):
+class Truncation(Row, frozen=True, kw_only=True):
     """A cap that bit, or a part that was skipped: nothing is left out silently."""
 
     n: Id

@@ -8,7 +8,7 @@ from backprobe.record.fields import Bytes, Count, Dims, Id, Name, Names, Nanosec
 from backprobe.record.tensors import Statistics
 
 
-class Output(Row):
+class Output(Row, frozen=True, kw_only=True):
     """One forward output of a node, as its input metadata tells."""
 
     shape: Dims
@@ -16,7 +16,7 @@ class Output(Row):
     device: Name
 
 
-class Node(Row):
+class Node(Row, frozen=True, kw_only=True):
     """A `torch.autograd.graph.Node`.
 
     Attributes:
@@ -48,7 +48,7 @@ class Node(Row):
     died: Id | None = None
 
 
-class Edge(Row):
+class Edge(Row, frozen=True, kw_only=True):
     """`node.next_functions[slot]`: it leads to input `input_nr` of `to_node`; None where no gradient is wanted."""
 
     node: Id
@@ -57,7 +57,7 @@ class Edge(Row):
     input_nr: Count = 0
 
 
-class Saved(Row):
+class Saved(Row, frozen=True, kw_only=True):
     """A tensor that a node holds for backward.
 
     Attributes:
@@ -80,7 +80,7 @@ class Saved(Row):
     proof: Proof = "unknown"
 
 
-class Root(Row):
+class Root(Row, frozen=True, kw_only=True):
     """Where a backward call began: a tensor, with the name it had, and whether a gradient was handed in for it."""
 
     tensor: Id | None
@@ -89,7 +89,7 @@ class Root(Row):
     gradient_given: bool = False
 
 
-class BackwardCall(Row):
+class BackwardCall(Row, frozen=True, kw_only=True):
     """One pass of the engine.
 
     Attributes:
@@ -132,7 +132,7 @@ class BackwardCall(Row):
     truncated: bool = False
 
 
-class NodePass(Row):
+class NodePass(Row, frozen=True, kw_only=True):
     """One node in one backward call.
 
     Attributes:
@@ -152,7 +152,7 @@ class NodePass(Row):
     grad_output: Statistics | None = None
 
 
-class Retention(Row):
+class Retention(Row, frozen=True, kw_only=True):
     """What a live root keeps alive, after a call or at the end.
 
     Attributes:

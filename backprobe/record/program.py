@@ -9,7 +9,7 @@ from backprobe.record.fields import Col, Count, Id, Int, Line, Name, Names, Path
 SiteKind = Literal["assign", "return", "call", "inplace", "for", "enter", "grad-read", "statement", "module"]
 
 
-class Source(Row):
+class Source(Row, frozen=True, kw_only=True):
     """One file of the user's program.
 
     Attributes:
@@ -28,7 +28,7 @@ class Source(Row):
     why: Text | None = None
 
 
-class Site(Row):
+class Site(Row, frozen=True, kw_only=True):
     """A statement or expression of the user's files.
 
     Attributes:
@@ -52,7 +52,7 @@ class Site(Row):
     reads: Names = ()
 
 
-class Thread(Row):
+class Thread(Row, frozen=True, kw_only=True):
     """A thread in which something was recorded; `first_seq` is its autograd sequence number then."""
 
     thread: Id

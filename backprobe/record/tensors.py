@@ -8,7 +8,7 @@ Grad = Literal["none", "present", "not-read"]
 """`.grad`: None; a tensor; not read, because reading it of a non-leaf that does not retain makes torch warn."""
 
 
-class Tensor(Row):
+class Tensor(Row, frozen=True, kw_only=True):
     """One value with an identity through the run; an in-place change keeps it, a new object is a new tensor.
 
     Attributes:
@@ -21,6 +21,7 @@ class Tensor(Row):
         created_how: `MulBackward0` where the node is known, else the call in the statement: `torch.randn`, `.detach`.
         site, moment: First seen.
         died: First moment at which it was gone; None: alive at the end, or not known.
+        role: "gradient": it was met as the `.grad` of another tensor, whose snapshots carry its number as `grad_id`.
         fqn: Its `state_dict` key with the module's name in front (`model.0.weight`), where it is a parameter or buffer.
     """
 
@@ -45,10 +46,10 @@ class Tensor(Row):
     site: Id | None = None
     died: Id | None = None
     fqn: Name | None = None
-    role: Literal["parameter", "buffer", "optimizer-only"] | None = None
+    role: Literal["parameter", "buffer", "optimizer-only", "gradient"] | None = None
 
 
-class TensorNode(Row):
+class TensorNode(Row, frozen=True, kw_only=True):
     """The autograd node that made a tensor, once known: `tensor.grad_fn` is output `output_nr` of `node`."""
 
     tensor: Id
@@ -57,7 +58,7 @@ class TensorNode(Row):
     proof: Proof
 
 
-class Binding(Row):
+class Binding(Row, frozen=True, kw_only=True):
     """A name that came to hold a tensor.
 
     Attributes:
@@ -78,7 +79,7 @@ class Binding(Row):
     parents: Ids = ()
 
 
-class Statistics(Row):
+class Statistics(Row, frozen=True, kw_only=True):
     """One tensor reduced to numbers.
 
     Attributes:
@@ -99,12 +100,13 @@ class Statistics(Row):
     kind: Literal["exact", "sampled"] = "exact"
 
 
-class Snapshot(Row):
+class Snapshot(Row, frozen=True, kw_only=True):
     """The state of one tensor at one moment; written only when something changed since its last one.
 
     Attributes:
         grad_fn: Name of its node (`MulBackward0`); None if it has none, or if `grad_fn_read` is false.
-        grad_id, grad_version: Identity and `_version` of the tensor in `.grad`; None unless `grad` is "present".
+        grad_id, grad_version: Number and `_version` of the tensor in `.grad`; None unless `grad` is "present". Its row
+            may be missing in a large program.
         value, grad_stats: None: not measured at this moment (the earlier ones still hold if the version is the same).
     """
 
@@ -123,7 +125,7 @@ class Snapshot(Row):
     grad_stats: Statistics | None = None
 
 
-class SmallValue(Row):
+class SmallValue(Row, frozen=True, kw_only=True):
     """The elements of a tensor of at most 64, or of its gradient, at one moment.
 
     Attributes:
@@ -141,7 +143,7 @@ class SmallValue(Row):
     elements: SmallBytes
 
 
-class GradRead(Row):
+class GradRead(Row, frozen=True, kw_only=True):
     """The program read `.grad` of a tensor.
 
     Attributes:
@@ -156,7 +158,7 @@ class GradRead(Row):
     use: Literal["used", "tested", "unknown"] = "unknown"
 
 
-class Note(Row):
+class Note(Row, frozen=True, kw_only=True):
     """Something that is not recorded of a tensor, and why."""
 
     tensor: Id

@@ -1,0 +1,39 @@
+"""What the engine uses of torch that torch does not call public, in one place: the first to look at for a new torch."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+
+_C: Final[Any] = torch._C
+
+next_sequence_number: Final = _C._autograd._get_sequence_nr
+"""The autograd sequence number that this thread's next node will have."""
+
+is_functorch_wrapped: Final = _C._functorch.is_functorch_wrapped_tensor
+functorch_is_active: Final = _C._are_functorch_transforms_active
+tracing_state: Final = _C._get_tracing_state
+"""Not None under `torch.jit.trace`."""
+
+data_address: Final = _C._data_address
+"""The address of a tensor's first element, which unlike `data_ptr()` does not make a copy-on-write tensor real."""
+
+dispatch_modes: Final = _C._len_torch_dispatch_stack
+function_modes: Final = _C._len_torch_function_stack
+profiler_is_on: Final = _C._autograd._profiler_enabled
+below_autograd: Final = _C._AutoDispatchBelowAutograd
+without_torch_function: Final = _C.DisableTorchFunction
+
+
+def version_of(tensor: torch.Tensor) -> int | None:
+    """`_version`; None for an inference tensor, which has none."""
+    return None if tensor.is_inference() else tensor._version
+
+
+def storage_address(tensor: torch.Tensor) -> int | None:
+    """The address of a tensor's storage object; None for sparse, mkldnn and the like, which have none."""
+    try:
+        return tensor.untyped_storage()._cdata
+    except (NotImplementedError, RuntimeError):
+        return None
