@@ -33,9 +33,7 @@ class ServeLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CannotServe(
-                f"Backprobe already serves {home}{self._who()}; stop it, or name another --home."
-            ) from None
+            raise CannotServe(f"{home} is served already{self._who()}: use that one, or name another --home.") from None
 
     def _who(self) -> str:
         """Where the first one is to be found; "" while it has not said so yet."""

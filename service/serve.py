@@ -123,7 +123,8 @@ def _signals(stop: threading.Event, again: threading.Event) -> None:
 
 def _log_to_stderr() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    logging.getLogger("waitress").setLevel(logging.ERROR)
+    for talkative in ("waitress", "kombu"):
+        logging.getLogger(talkative).setLevel(logging.ERROR)
 
 
 def run(wanted: Wanted) -> int:

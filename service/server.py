@@ -96,7 +96,9 @@ class Server:
     def stop(self, seconds: float = 10.0) -> None:
         """Take no new connection, finish the requests in hand for at most so many seconds, then end."""
         server, deadline = self._server, time.monotonic() + seconds
-        server.trigger.pull_trigger(server.close)  # in the loop's thread: a socket closed under select() breaks it
+        # In the loop's thread, because a socket closed under select() breaks it; and not `server.close`, which closes
+        # the trigger too.
+        server.trigger.pull_trigger(lambda: wasyncore.dispatcher.close(server))
         while time.monotonic() < deadline and self._busy():
             time.sleep(0.02)
         server.task_dispatcher.shutdown(timeout=1)

@@ -44,7 +44,7 @@ loss.backward()
 print(z.grad)
 """
 
-HOSTILE = '</script><img src=x onerror=alert(1)>"\'\u202e\x1b[31m{{7*7}}'
+HOSTILE = "</script><img src=x onerror=alert(1)>\"'\u202e\x1b[31m{{7*7}}"
 """Markup, a direction override, a terminal escape, a template expression: none of it may come through as itself."""
 
 

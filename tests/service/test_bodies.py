@@ -144,14 +144,18 @@ def test_an_integer_may_be_written_with_a_zero_fraction(plain_site):
     assert answer.json["limits"]["wall_seconds"] == 10
 
 
-@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1"])
+@pytest.mark.parametrize(
+    "kind", [None, "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1"]
+)
 def test_another_content_type_is_refused(plain_site, kind):
     answer = plain_site.client.post("/v1/runs", data=b'{"source": "x"}', content_type=kind)
     problem_of(answer, 415, "unsupported-media-type")
 
 
 def test_a_charset_of_utf_8_may_be_named(plain_site):
-    answer = plain_site.client.post("/v1/runs", data=b'{"source": "x = 1"}', content_type="application/json; charset=UTF-8")
+    answer = plain_site.client.post(
+        "/v1/runs", data=b'{"source": "x = 1"}', content_type="application/json; charset=UTF-8"
+    )
     assert answer.status_code == 202
 
 

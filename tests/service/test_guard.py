@@ -7,10 +7,20 @@ import base64
 import pytest
 
 KEY = "correct-horse"
-PATHS = ["/v1/runs", "/v1/runs/run_00000000000000000000000000", "/runs", "/openapi.json", "/nowhere", "/", "/static/site.css"]
+PATHS = [
+    "/v1/runs",
+    "/v1/runs/run_00000000000000000000000000",
+    "/runs",
+    "/openapi.json",
+    "/nowhere",
+    "/",
+    "/static/site.css",
+]
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "10.0.0.5:8000", "[2001:db8::1]", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "10.0.0.5:8000", "[2001:db8::1]", ""]
+)
 @pytest.mark.parametrize("path", PATHS)
 def test_without_a_key_a_foreign_host_is_refused(plain_site, host, path):
     answer = plain_site.client.get(path, headers={"Host": host})
@@ -39,13 +49,17 @@ def test_a_write_from_another_page_is_refused(plain_site, headers):
     assert (answer.status_code, answer.json["code"]) == (403, "foreign-origin")
 
 
-@pytest.mark.parametrize("headers", [{}, {"Origin": "http://localhost"}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}])
+@pytest.mark.parametrize(
+    "headers", [{}, {"Origin": "http://localhost"}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}]
+)
 def test_a_write_of_our_own_or_of_a_program_is_taken(plain_site, headers):
     assert plain_site.post(headers=headers).status_code == 202
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("sent", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic !!"}, {"Authorization": "Bearer"}])
+@pytest.mark.parametrize(
+    "sent", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic !!"}, {"Authorization": "Bearer"}]
+)
 def test_with_a_key_nothing_is_told_without_it(make, path, sent):
     client = make(api_key=KEY).client
     answer = client.get(path, headers=sent)
@@ -85,7 +99,9 @@ def test_every_answer_carries_the_headers_that_keep_it_inert(plain_site):
         assert headers["X-Request-Id"].startswith("req_")
 
 
-@pytest.mark.parametrize(("sent", "kept"), [("abcdefgh", True), ("a" * 64, True), ("short", False), ("a" * 65, False), ("with blank", False)])
+@pytest.mark.parametrize(
+    ("sent", "kept"), [("abcdefgh", True), ("a" * 64, True), ("short", False), ("a" * 65, False), ("with blank", False)]
+)
 def test_a_request_id_is_taken_if_it_is_one(plain_site, sent, kept):
     given = plain_site.client.get("/healthz", headers={"X-Request-Id": sent}).headers["X-Request-Id"]
     assert (given == sent) is kept

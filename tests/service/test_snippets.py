@@ -75,7 +75,9 @@ def test_an_invalid_escape_is_the_programs_business():
     assert heard == []
 
 
-@pytest.mark.parametrize("text", ["\ufeffx = 1\n", "x = 1", "# -*- coding: latin-1 -*-\n", "x = 1\r\ny = 2\r\n", "pass\f\n"])
+@pytest.mark.parametrize(
+    "text", ["\ufeffx = 1\n", "x = 1", "# -*- coding: latin-1 -*-\n", "x = 1\r\ny = 2\r\n", "pass\f\n"]
+)
 def test_what_python_runs_is_taken(text):
     snippet(text).check()
 

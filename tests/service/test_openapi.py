@@ -1,0 +1,152 @@
+"""The document is valid, says what the service does, and real answers are what it says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import validate
+
+PROMISED = {
+    "POST /v1/runs",
+    "GET /v1/runs",
+    "GET /v1/runs/{run}",
+    "POST /v1/runs/{run}/cancel",
+    "GET /v1/runs/{run}/tensors",
+    "GET /v1/runs/{run}/tensors/{no}",
+    "GET /v1/runs/{run}/tensors/{no}/snapshots",
+    "GET /v1/runs/{run}/snapshots",
+    "GET /v1/runs/{run}/backward-calls",
+    "GET /v1/runs/{run}/graph",
+    "GET /v1/runs/{run}/findings",
+    "GET /v1/runs/{run}/source",
+    "GET /v1/runs/{run}/output",
+    "GET /healthz",
+    "GET /readyz",
+}
+
+
+@pytest.fixture
+def document(plain_site):
+    answer = plain_site.client.get("/openapi.json")
+    assert answer.status_code == 200
+    return answer.json
+
+
+def operations(document):
+    return {
+        f"{method.upper()} {path}": operation
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+        if method != "parameters"
+    }
+
+
+def check(document, name, status, answer):
+    """Hold one real answer against what the document says of that status."""
+    told = operations(document)[name]["responses"][str(status)]
+    if answer.mimetype not in told.get("content", {}):
+        assert answer.data == b"", f"{name} {status}: {answer.mimetype} is not in the document"
+        return
+    schema = told["content"][answer.mimetype]["schema"]
+    if answer.mimetype == "image/svg+xml":
+        return
+    Draft202012Validator({**schema, "components": document["components"]}).validate(answer.json)
+    assert unsaid(document, schema, answer.json) == []
+
+
+def unsaid(document, schema, value, place=""):
+    """Fields of an answer that its schema does not name: what is told is described."""
+    while "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+    for option in schema.get("anyOf", ()):
+        if isinstance(value, dict | list) and option.get("type") != "null" and "enum" not in option:
+            return unsaid(document, option, value, place)
+    found = []
+    if isinstance(value, dict) and "properties" in schema:
+        found += [f"{place}/{name}" for name in value if name not in schema["properties"]]
+        for name, inner in value.items():
+            found += unsaid(document, schema["properties"].get(name, {}), inner, f"{place}/{name}")
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for inner in value[:3]:
+            found += unsaid(document, schema["items"], inner, f"{place}/*")
+    return found
+
+
+def test_the_document_is_valid_openapi_3_1(document):
+    validate(document)
+    assert document["openapi"].startswith("3.1")
+
+
+def test_it_has_every_promised_operation_and_no_other(document):
+    assert set(operations(document)) == PROMISED
+
+
+def test_every_error_is_described_as_problem_json(document):
+    for name, operation in operations(document).items():
+        errors = {status: told for status, told in operation["responses"].items() if status >= "400"}
+        assert {"401", "403", "500", "503"} <= set(errors), name
+        for status, told in errors.items():
+            if name != "GET /readyz" or status != "503":
+                assert list(told["content"]) == ["application/problem+json"], (name, status)
+
+
+def test_the_body_is_required_and_closed(document):
+    submit = operations(document)["POST /v1/runs"]
+    assert submit["requestBody"]["required"] is True
+    assert document["components"]["schemas"]["RunAsked"]["additionalProperties"] is False
+    cancel = operations(document)["POST /v1/runs/{run}/cancel"]
+    assert cancel["requestBody"]["required"] is False
+
+
+def test_every_operation_has_its_own_name_and_words(document):
+    found = operations(document)
+    assert len({operation["operationId"] for operation in found.values()}) == len(found)
+    for name, operation in found.items():
+        assert operation["summary"], name
+        for parameter in operation["parameters"]:
+            assert "null" not in str(parameter["schema"]), (name, parameter)
+
+
+def test_every_path_parameter_is_described(document):
+    for name, operation in operations(document).items():
+        wanted = set(re.findall(r"{(\w+)}", name))
+        assert {parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "path"} == wanted
+
+
+def test_real_answers_are_what_the_document_says(site, document, samples):
+    client, seen = site.client, set()
+
+    def ask(name, path, method="GET", **more):
+        answer = client.open(path, method=method, **more)
+        check(document, name, answer.status_code, answer)
+        seen.add((name, answer.status_code))
+        return answer
+
+    ask("POST /v1/runs", "/v1/runs", "POST", json={"source": "x = ("})
+    queued = ask("POST /v1/runs", "/v1/runs", "POST", json={"source": "x = 1\n"}).json["id"]
+    ask("POST /v1/runs/{run}/cancel", f"/v1/runs/{queued}/cancel", "POST")
+    for record in (samples.tutorial(), samples.tutorial(nan=True), samples.tutorial(samples.Words(name=samples.HOSTILE))):
+        run = site.finished(record)
+        ask("GET /v1/runs/{run}", f"/v1/runs/{run}?include=findings,tensors")
+        for part in ("tensors", "snapshots", "backward-calls", "graph", "findings", "source", "output"):
+            ask(f"GET /v1/runs/{{run}}/{part}", f"/v1/runs/{run}/{part}")
+        for number in range(5):
+            ask("GET /v1/runs/{run}/tensors/{no}", f"/v1/runs/{run}/tensors/{number}")
+            ask("GET /v1/runs/{run}/tensors/{no}/snapshots", f"/v1/runs/{run}/tensors/{number}/snapshots")
+        ask("GET /v1/runs/{run}/graph", f"/v1/runs/{run}/graph?format=svg")
+        etag = client.get(f"/v1/runs/{run}").headers["ETag"]
+        ask("GET /v1/runs/{run}", f"/v1/runs/{run}", headers={"If-None-Match": etag})
+    ask("GET /v1/runs", "/v1/runs?limit=2")
+    ask("GET /v1/runs", "/v1/runs?colour=red")
+    ask("GET /v1/runs/{run}/tensors/{no}", f"/v1/runs/{run}/tensors/77")
+    ask("GET /healthz", "/healthz")
+    ask("GET /readyz", "/readyz")
+    assert {name for name, _status in seen} == PROMISED
+
+
+def test_the_control_a_wrong_answer_is_noticed(document):
+    schema = {"$ref": "#/components/schemas/Health", "components": document["components"]}
+    assert list(Draft202012Validator(schema).iter_errors({"status": "fine"}))
+    assert unsaid(document, schema, {"status": "ok", "more": 1}) == ["/more"]

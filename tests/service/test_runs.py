@@ -1,0 +1,227 @@
+"""The life of a run as a client sees it: submit, list, look, wait, cancel. On both databases."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+
+def get(site, path, status=200, **headers):
+    answer = site.client.get(path, headers=headers)
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+def test_a_snippet_is_queued_with_everything_that_was_asked(site):
+    asked = {
+        "files": [{"path": "train.py", "text": "import net\n"}, {"path": "net.py", "text": "x = 1\n"}],
+        "entry": "train.py",
+        "arguments": ["--steps", "3"],
+        "limits": {"wall_seconds": 10},
+        "capture": {"tier": "grad"},
+        "seed": 7,
+        "priority": 2,
+        "labels": {"pr": "12"},
+    }
+    answer = site.post(asked)
+    assert answer.status_code == 202
+    run = answer.json
+    assert answer.headers["Location"] == f"/v1/runs/{run['id']}"
+    assert answer.headers["Retry-After"] == "1"
+    assert (run["status"], run["ended"], run["queue_position"], run["attempt"]) == ("queued", False, 0, 0)
+    assert (run["entry"], run["arguments"], run["seed"], run["priority"]) == ("train.py", ["--steps", "3"], 7, 2)
+    assert (run["labels"], run["queue"], run["min_isolation"]) == ({"pr": "12"}, "cpu", "none")
+    assert run["limits"]["wall_seconds"] == 10
+    assert run["limits"]["cpu_seconds"] == 30
+    assert run["capture"]["tier"] == "grad"
+    assert get(site, f"/v1/runs/{run['id']}").json == run
+
+
+def test_one_file_needs_no_entry_and_several_do(site):
+    assert site.post({"files": [{"path": "a.py", "text": "x = 1\n"}]}).json["entry"] == "a.py"
+    two = {"files": [{"path": "a.py", "text": "x = 1\n"}, {"path": "b.py", "text": "x = 1\n"}]}
+    for body in (two, {**two, "entry": "c.py"}):
+        answer = site.post(body)
+        assert (answer.status_code, answer.json["code"]) == (422, "no-entry-point")
+        assert answer.json["errors"][0]["pointer"] == "#/entry"
+
+
+def test_nothing_that_was_refused_is_stored(site):
+    for body in ({"source": "x = ("}, {"source": "x = 1", "device": "tpu"}, {"source": "x = 1", "isolation": "gvisor"}):
+        assert site.post(body).status_code in {409, 422}
+    assert get(site, "/v1/runs").json == {"items": [], "next_cursor": None}
+
+
+def test_an_unknown_device_is_refused_and_a_device_without_a_worker_too(site):
+    answer = site.post({"source": "x = 1", "device": "tpu"})
+    assert (answer.status_code, answer.json["code"]) == (422, "unknown-device")
+    assert site.post({"source": "x = 1", "device": "cuda"}).json["queue"] == "gpu"
+    site.worker()
+    assert site.post({"source": "x = 1", "device": "cuda"}).json["code"] == "unknown-device"
+    site.worker(queues=("gpu",))
+    assert site.post({"source": "x = 1", "device": "cuda"}).status_code == 202
+
+
+def test_more_isolation_than_live_workers_offer_is_refused_and_never_downgraded(site):
+    answer = site.post({"source": "x = 1", "isolation": "process"})
+    assert (answer.status_code, answer.json["code"]) == (409, "isolation-unavailable")
+    assert "No worker of the queue cpu is alive" in answer.json["detail"]
+    site.worker(levels=("none", "process"))
+    assert site.post({"source": "x = 1", "isolation": "process"}).status_code == 202
+    answer = site.post({"source": "x = 1", "isolation": "gvisor"})
+    assert answer.status_code == 409
+    assert "offer: none, process" in answer.json["detail"]
+
+
+def test_the_list_is_stable_under_inserts_and_filtered(site):
+    first = [site.submit() for _ in range(5)]
+    page = get(site, "/v1/runs?limit=2")
+    assert [run["id"] for run in page.json["items"]] == first[:2:-1]
+    site.submit()
+    following = f"/v1/runs?limit=2&cursor={page.json['next_cursor']}"
+    assert page.headers["Link"] == f'<{following}>; rel="next"'
+    rest = get(site, following).json
+    assert [run["id"] for run in rest["items"]] == [first[2], first[1]]
+    last = get(site, f"/v1/runs?limit=2&cursor={rest['next_cursor']}").json
+    assert [run["id"] for run in last["items"]] == [first[0]]
+    assert last["next_cursor"] is None
+    assert get(site, "/v1/runs?status=succeeded,failed").json["items"] == []
+    assert len(get(site, "/v1/runs?status=queued&queue=cpu").json["items"]) == 6
+    get(site, f"/v1/runs?status=queued&cursor={page.json['next_cursor']}", status=422)
+
+
+def test_the_list_is_filtered_by_time(site):
+    run = get(site, f"/v1/runs/{site.submit()}").json
+    at = run["created_at"]
+    assert get(site, f"/v1/runs?created.lt={at}").json["items"] == []
+    assert get(site, f"/v1/runs?created.gt={at}").json["items"] == []
+    assert len(get(site, "/v1/runs?created.gt=2020-01-01T00:00:00%2B01:00").json["items"]) == 1
+
+
+def test_a_finished_run_tells_its_outcome_and_carries_what_was_asked_for(site):
+    run = site.finished()
+    told = get(site, f"/v1/runs/{run}?include=findings,tensors").json
+    assert (told["status"], told["ended"], told["attempt"]) == ("succeeded", True, 1)
+    assert told["outcome"]["wall_seconds"] == 0.25
+    assert told["isolation"]["level"] == "none"
+    assert told["record"]["tensors"] == 5
+    assert told["findings"]["warning"] == 1
+    (finding,) = told["included"]["findings"]["items"]
+    assert (finding["rule"]["code"], finding["run"]) == ("BP101", run)
+    assert [tensor["name"] for tensor in told["included"]["tensors"]["items"]] == ["x", "W", "b", "z", "loss"]
+    assert get(site, f"/v1/runs/{run}").json["included"] is None
+
+
+def test_an_etag_answers_304_until_something_changes(site):
+    run = site.submit()
+    first = get(site, f"/v1/runs/{run}")
+    etag = first.headers["ETag"]
+    get(site, f"/v1/runs/{run}", status=304, **{"If-None-Match": etag})
+    site.finish(run, None)
+    ended = get(site, f"/v1/runs/{run}", **{"If-None-Match": etag})
+    assert ended.headers["ETag"] != etag
+    assert ended.headers["Cache-Control"] == "no-cache"
+    get(site, f"/v1/runs/{run}", status=304, **{"If-None-Match": f'"other", W/{ended.headers["ETag"]}'})
+
+
+def test_waiting_ends_with_the_run(site):
+    run = site.submit()
+    threading.Timer(0.3, site.finish, (run,)).start()
+    begun = time.monotonic()
+    answer = get(site, f"/v1/runs/{run}", Prefer="wait=20")
+    assert answer.json["ended"]
+    assert answer.headers["Preference-Applied"] == "wait=20"
+    assert 0.2 < time.monotonic() - begun < 10
+    again = get(site, f"/v1/runs/{run}", Prefer="wait=20")
+    assert again.headers["Preference-Applied"] == "wait=20"
+
+
+def test_a_submit_that_waits_in_vain_is_accepted(site):
+    begun = time.monotonic()
+    answer = site.post(headers={"Prefer": "respond-async, wait=1"})
+    assert answer.status_code == 202
+    assert answer.headers["Preference-Applied"] == "wait=1"
+    assert time.monotonic() - begun >= 0.9
+
+
+def test_a_submit_that_waits_gives_the_ended_run(site):
+    def work():
+        from store import runs
+        from store.finish import Ending, finish
+
+        deadline = time.monotonic() + 20
+        while (claim := runs.claim(site.context.database, site.worker())) is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        finish(site.context.database, claim, Ending(status="succeeded", exit_code=0), None, None)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    answer = site.post(headers={"Prefer": "wait=20"})
+    worker.join(20)
+    assert answer.status_code == 200, answer.text
+    assert answer.json["status"] == "succeeded"
+    assert answer.headers["Content-Location"] == answer.headers["Location"] == f"/v1/runs/{answer.json['id']}"
+
+
+def test_at_most_half_of_the_threads_wait(make):
+    site = make(threads=2)
+    run = site.submit()
+    first = threading.Thread(target=get, args=(site, f"/v1/runs/{run}"), kwargs={"Prefer": "wait=20"})
+    first.start()
+    deadline = time.monotonic() + 10
+    answer = None
+    while time.monotonic() < deadline:
+        begun = time.monotonic()
+        answer = site.app.test_client().get(f"/v1/runs/{run}", headers={"Prefer": "wait=1"})
+        if time.monotonic() - begun < 0.5:
+            break
+    assert answer is not None
+    assert "Preference-Applied" not in answer.headers
+    site.finish(run, None)
+    first.join(20)
+    assert not first.is_alive()
+
+
+@pytest.mark.parametrize("prefer", ["wait=-1", "wait=soon", "wait", "", "wait=1.5"])
+def test_a_preference_that_cannot_be_read_is_ignored(site, prefer):
+    assert "Preference-Applied" not in site.post(headers={"Prefer": prefer}).headers
+
+
+def test_a_queued_run_is_canceled_at_once(site):
+    run = site.submit()
+    answer = site.client.post(f"/v1/runs/{run}/cancel")
+    assert (answer.status_code, answer.json["status"], answer.json["ended"]) == (200, "canceled", True)
+    again = site.client.post(f"/v1/runs/{run}/cancel", json={})
+    assert (again.status_code, again.json["version"]) == (200, answer.json["version"])
+
+
+def test_a_running_run_is_asked_to_stop(site):
+    from store import runs
+
+    run = site.submit()
+    runs.claim(site.context.database, site.worker())
+    answer = site.client.post(f"/v1/runs/{run}/cancel")
+    assert answer.status_code == 202
+    assert answer.json["status"] == "running"
+    assert answer.json["cancel_requested_at"] is not None
+
+
+def test_cancel_takes_no_fields(site):
+    run = site.submit()
+    answer = site.client.post(f"/v1/runs/{run}/cancel", json={"force": True})
+    assert (answer.status_code, answer.json["code"]) == (422, "invalid-request")
+
+
+def test_a_broker_that_is_away_costs_no_run(make):
+    from dataclasses import replace
+
+    site = make()
+    away = replace(site.context.settings.store, broker_url="redis://127.0.0.1:1/0")
+    from service.queue import Wakeups
+
+    wakeups = Wakeups(away)
+    wakeups.publish("cpu")
+    assert wakeups.failed == 1
