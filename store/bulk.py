@@ -7,7 +7,7 @@ through the SQL toolkit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,9 @@ from store.run import RunKey
 from store.session import Transaction
 from store.tables.types import Float32, Text, float32
 from store.text import json_text, stored
+
+PIPELINED_ROWS: Final = 300
+"""Up to so many rows of all tables together one round trip is faster than a COPY each: 3.3 against 5.5 ms for 60."""
 
 _MOST: Final = {"SMALLINT": 2**15 - 1, "INTEGER": 2**31 - 1, "BIGINT": 2**63 - 1}
 _TYPES: Final = {
@@ -33,6 +36,19 @@ _TYPES: Final = {
 }
 
 
+_KINDS: Final[tuple[tuple[type[Any], str], ...]] = (
+    (Text, "TEXT"),
+    (Float32, "REAL"),
+    (sa.JSON, "JSON"),
+    (sa.Boolean, "BOOLEAN"),
+    (sa.LargeBinary, "BLOB"),
+    (sa.SmallInteger, "SMALLINT"),
+    (sa.BigInteger, "BIGINT"),
+    (sa.Integer, "INTEGER"),
+    (sa.Double, "DOUBLE"),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """Rows for one table, in the order of its columns after the key, each value as a column keeps it."""
@@ -42,22 +58,23 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """What is known of a table before any row comes."""
 
     columns: tuple[str, ...]
     kinds: tuple[str, ...]
     copy: str
+    pipelined: str
     insert: str
     types: tuple[str, ...]
     json: tuple[int, ...]
     real: tuple[int, ...]
 
 
-_plans: dict[str, _Plan] = {}
+_plans: dict[str, Plan] = {}
 
 
-def plan(table: sa.Table) -> _Plan:
+def plan(table: sa.Table) -> Plan:
     """How rows go into this table; worked out once per process."""
     known = _plans.get(table.name)
     if known is None:
@@ -66,31 +83,19 @@ def plan(table: sa.Table) -> _Plan:
 
 
 def _kind(column: sa.Column[Any]) -> str:
-    kind = column.type
-    if isinstance(kind, Text):
-        return "TEXT"
-    if isinstance(kind, Float32):
-        return "REAL"
-    return (
-        "JSON"
-        if isinstance(kind, sa.JSON)
-        else kind.__visit_name__.upper()
-        .replace("_", "")
-        .replace("LARGEBINARY", "BLOB")
-        .replace("SMALLINTEGER", "SMALLINT")
-        .replace("BIGINTEGER", "BIGINT")
-    )
+    return next(name for kind, name in _KINDS if isinstance(column.type, kind))
 
 
-def _make_plan(table: sa.Table) -> _Plan:
+def _make_plan(table: sa.Table) -> Plan:
     names = tuple(column.name for column in table.columns)
     kinds = tuple(_kind(column) for column in table.columns)
     quoted = ", ".join(f'"{name}"' for name in names)
-    return _Plan(
+    return Plan(
         columns=names,
         kinds=kinds,
         copy=f'COPY "{table.name}" ({quoted}) FROM STDIN (FORMAT BINARY)',
         insert=f'INSERT INTO "{table.name}" ({quoted}) VALUES ({", ".join("?" * len(names))})',  # noqa: S608 - our own names
+        pipelined=f'INSERT INTO "{table.name}" ({quoted}) VALUES ({", ".join(["%b"] * len(names))})',  # noqa: S608 - likewise
         types=tuple(_TYPES[kind] for kind in kinds),
         json=tuple(n for n, kind in enumerate(kinds) if kind == "JSON"),
         real=tuple(n for n, kind in enumerate(kinds) if kind == "REAL"),
@@ -119,18 +124,22 @@ def fitted(table: sa.Table, name: str, values: list[Any]) -> list[Any]:
 _CHANGES: Final[dict[str, Callable[[Any], Any]]] = {"TEXT": stored, "JSON": json_text, "REAL": float32}
 
 
-def write(transaction: Transaction, key: RunKey, batches: Iterable[Batch]) -> None:
+def write(transaction: Transaction, key: RunKey, batches: Sequence[Batch]) -> None:
     """Append the rows, each under the key."""
     lead = (key.part, key.run_id, key.attempt)
     connection = transaction.connection.driver_connection
-    for batch in batches:
-        if batch.rows:
-            (_copy if transaction.dialect.name == "postgresql" else _insert)(
-                connection, plan(batch.table), lead, batch.rows
-            )
+    filled = [batch for batch in batches if batch.rows]
+    if transaction.dialect.name == "sqlite":
+        for batch in filled:
+            _insert(connection, plan(batch.table), lead, batch.rows)
+    elif sum(len(batch.rows) for batch in filled) <= PIPELINED_ROWS:
+        _pipeline(connection, filled, lead)
+    else:
+        for batch in filled:
+            _copy(connection, plan(batch.table), lead, batch.rows)
 
 
-def _insert(connection: Any, how: _Plan, lead: tuple[int, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+def _insert(connection: Any, how: Plan, lead: tuple[int, ...], rows: Sequence[tuple[Any, ...]]) -> None:
     if how.real:
         rows = [_nan_as_text(row, how.real, len(lead)) for row in rows]
     connection.executemany(how.insert, [(*lead, *row) for row in rows])
@@ -146,17 +155,35 @@ def _nan_as_text(row: tuple[Any, ...], places: tuple[int, ...], shift: int) -> t
     return tuple(values)
 
 
-def _copy(connection: Any, how: _Plan, lead: tuple[int, ...], rows: Sequence[tuple[Any, ...]]) -> None:
-    from psycopg.types.json import Jsonb  # noqa: PLC0415 - a service on SQLite has no psycopg
+def _pipeline(connection: Any, batches: Sequence[Batch], lead: tuple[int, ...]) -> None:
+    """All rows of all tables as prepared INSERTs in one round trip."""
+    from psycopg.types.numeric import Int8BinaryDumper  # noqa: PLC0415 - a service on SQLite has no psycopg
 
-    places = [place - len(lead) for place in how.json]
+    with connection.cursor() as cursor, connection.pipeline():
+        # one type for every int, whatever its size: else each mix of sizes were a statement of its own to prepare
+        cursor.adapters.register_dumper(int, Int8BinaryDumper)
+        for batch in batches:
+            how = plan(batch.table)
+            for row in batch.rows:
+                cursor.execute(how.pipelined, (*lead, *_json_marked(row, how, len(lead))), prepare=True)
+
+
+def _copy(connection: Any, how: Plan, lead: tuple[int, ...], rows: Sequence[tuple[Any, ...]]) -> None:
     with connection.cursor() as cursor, cursor.copy(how.copy) as copy:
         copy.set_types(how.types)
         for row in rows:
-            if places:
-                values = list(row)
-                for place in places:
-                    if values[place] is not None:
-                        values[place] = Jsonb(values[place], dumps=str)
-                row = values  # noqa: PLW2901 - the same row, its JSON marked as such
-            copy.write_row((*lead, *row))
+            copy.write_row((*lead, *_json_marked(row, how, len(lead))))
+
+
+def _json_marked(row: tuple[Any, ...], how: Plan, shift: int) -> Sequence[Any]:
+    """The row with its JSON texts marked as such for the driver."""
+    from psycopg.types.json import Jsonb  # noqa: PLC0415 - a service on SQLite has no psycopg
+
+    if not how.json:
+        return row
+    values = list(row)
+    for place in how.json:
+        value = values[place - shift]
+        if value is not None:
+            values[place - shift] = Jsonb(value, dumps=str)
+    return values

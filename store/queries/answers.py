@@ -328,9 +328,10 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineBinding:
-    """A tensor that got a name on a line, with its last state."""
+    """A name that a line bound: how often, and the tensor it got last, with that one's last state."""
 
     name: str
+    times: int
     tensor: int
     shape: tuple[int, ...] | None
     dtype: str

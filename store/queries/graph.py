@@ -2,16 +2,100 @@
 
 from __future__ import annotations
 
-from store.queries.answers import Graph
-from store.run import RunRow
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from store import tables
+from store.queries.answers import EdgeRow, Graph, NodeRow
+from store.record_load import at_key
+from store.run import RunKey, RunRow
 from store.session import Transaction
+
+_n: Final = tables.node
+_s: Final = tables.site
+_p: Final = tables.node_pass
+_e: Final = tables.edge
 
 
 def graph(transaction: Transaction, run: RunRow, *, call: int | None = None, limit: int = 400) -> Graph:
     """The graph's first nodes and the edges among them.
 
     Args:
+        transaction: To read by.
+        run: Whose graph.
         call: Only nodes that this backward call met; None: all.
         limit: Nodes at most; `Graph.hidden` counts the others.
     """
-    raise NotImplementedError
+    key = run.key
+    if key is None:
+        return Graph(nodes=(), edges=(), hidden=0)
+    wanted = at_key(_n, key)
+    if call is not None:
+        met = sa.select(_p.c.node).where(at_key(_p, key), _p.c.call == call)
+        wanted = sa.and_(wanted, _n.c.node.in_(met))
+    total = transaction.execute(sa.select(sa.func.count()).select_from(_n).where(wanted)).scalar_one()
+    query = (
+        sa.select(_n, _s.c.path, _s.c.line)
+        .select_from(_n)
+        .outerjoin(_s, sa.and_(*[_s.c[name] == _n.c[name] for name in tables.KEY], _s.c.site == _n.c.site))
+        .where(wanted)
+        .order_by(_n.c.node)
+        .limit(limit)
+    )
+    rows = transaction.execute(query).all()
+    numbers = [row.node for row in rows]
+    return Graph(
+        nodes=_nodes(transaction, key, rows, numbers),
+        edges=_edges(transaction, key, numbers),
+        hidden=total - len(rows),
+    )
+
+
+def _nodes(transaction: Transaction, key: RunKey, rows: Sequence[Any], numbers: list[int]) -> tuple[NodeRow, ...]:
+    t = tables.tensor
+    made: dict[int, list[int]] = defaultdict(list)
+    for row in transaction.execute(
+        sa.select(t.c.node, t.c.tensor).where(at_key(t, key), t.c.node.in_(numbers)).order_by(t.c.tensor)
+    ):
+        made[row.node].append(row.tensor)
+    ran: dict[int, list[int]] = defaultdict(list)
+    for row in transaction.execute(
+        sa.select(_p.c.node, _p.c.call)
+        .distinct()
+        .where(at_key(_p, key), _p.c.node.in_(numbers), _p.c.position.is_not(None))
+        .order_by(_p.c.call)
+    ):
+        ran[row.node].append(row.call)
+    return tuple(
+        NodeRow(
+            node=row.node,
+            type=row.type,
+            seq=row.seq,
+            path=row.path,
+            line=row.line,
+            born_in=row.born_in,
+            grad_order=row.grad_order,
+            variable=row.variable,
+            custom=row.custom,
+            saved_bytes=row.saved_bytes,
+            freed_by=row.freed_by,
+            first_seen=row.first_seen,
+            died=row.died,
+            tensors=tuple(made[row.node]),
+            calls=tuple(ran[row.node]),
+        )
+        for row in rows
+    )
+
+
+def _edges(transaction: Transaction, key: RunKey, numbers: list[int]) -> tuple[EdgeRow, ...]:
+    query = sa.select(_e).where(
+        at_key(_e, key), _e.c.node.in_(numbers), sa.or_(_e.c.to_node.is_(None), _e.c.to_node.in_(numbers))
+    )
+    return tuple(
+        EdgeRow(node=row.node, slot=row.slot, to_node=row.to_node, input_nr=row.input_nr)
+        for row in transaction.execute(query.order_by(_e.c.node, _e.c.slot))
+    )

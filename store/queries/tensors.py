@@ -2,11 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from store.queries.answers import GradState, TensorFull, TensorPage
-from store.run import RunRow
+import sqlalchemy as sa
+
+from backprobe.record import SmallValue, nested
+from store import tables
+from store.queries.answers import (
+    BindingRow,
+    GradState,
+    HolderRow,
+    InplaceRow,
+    SavedByRow,
+    SmallValueRow,
+    TensorCreated,
+    TensorFull,
+    TensorPage,
+    TensorRow,
+    TensorState,
+    WhyNoneRow,
+)
+from store.queries.snapshots import tensor_snapshots
+from store.record_load import at_key
+from store.run import RunKey, RunRow
 from store.session import Transaction
+
+LISTED: Final = 1000
+"""Rows of one kind in an answer about one tensor."""
+
+_t: Final = tables.tensor
+_s: Final = tables.site
+_m: Final = tables.moment
+_b: Final = tables.binding
+
+
+def same_key(left: sa.Table, right: sa.Table) -> sa.ColumnElement[bool]:
+    """Two record tables' rows belong to the same attempt."""
+    return sa.and_(*[left.c[name] == right.c[name] for name in tables.KEY])
+
+
+_SELECT: Final = (
+    sa.select(_t, _s.c.path, _m.c.kind.label("last_kind"))
+    .select_from(_t)
+    .outerjoin(_s, sa.and_(same_key(_s, _t), _s.c.site == _t.c.site))
+    .outerjoin(_m, sa.and_(same_key(_m, _t), _m.c.moment == _t.c.last_moment))
+)
 
 
 def tensors(
@@ -27,13 +69,244 @@ def tensors(
     """Tensors in order of their number, by their last state.
 
     Args:
-        grad, why: Any of these; empty: all. `why` are verdicts of `why_none`.
+        transaction: To read by.
+        run: Whose tensors.
+        is_leaf: Only those that are, or are not; None: both. requires_grad, retains_grad: likewise.
+        requires_grad: See is_leaf.
+        retains_grad: See is_leaf.
+        grad: Any of these; empty: all.
+        why: Any of these verdicts of `why_none`; empty: all.
         name: Glob over every name the tensor had and its fqn: `h.*.weight`; `*` and `?` are the only wildcards.
-        line, path: Where it was first seen.
+        line: Where it was first seen.
+        path: In which file.
+        after: `TensorPage.next` of the page before; None: the first page.
+        limit: Tensors at most.
     """
-    raise NotImplementedError
+    if run.key is None:
+        return TensorPage(items=(), next=None)
+    query = _SELECT.where(at_key(_t, run.key))
+    flags = ((_t.c.is_leaf, is_leaf), (_t.c.requires_grad, requires_grad), (_t.c.retains_grad, retains_grad))
+    for column, wanted in flags:
+        if wanted is not None:
+            query = query.where(column.is_(wanted))
+    if grad:
+        query = query.where(_t.c.grad.in_(grad))
+    if why:
+        query = query.where(_t.c.why_none.in_(why))
+    if name is not None:
+        query = query.where(_named(transaction, name))
+    if line is not None:
+        query = query.where(_t.c.line == line)
+    if path is not None:
+        query = query.where(_s.c.path == path)
+    if after is not None:
+        query = query.where(_t.c.tensor > after)
+    rows = transaction.execute(query.order_by(_t.c.tensor).limit(limit + 1)).all()
+    items = _tensor_rows(transaction, run, run.key, rows[:limit])
+    return TensorPage(items=items, next=items[-1].tensor if len(rows) > limit else None)
+
+
+def _named(transaction: Transaction, glob: str) -> sa.ColumnElement[bool]:
+    """The tensor's fqn, or a name it had, matches."""
+
+    def matches(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+        if transaction.dialect.name == "sqlite":
+            return column.op("GLOB", is_comparison=True)(glob.replace("[", "[[]"))  # LIKE has no case there
+        like = glob.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("*", "%").replace("?", "_")
+        return column.like(like, escape="\\")
+
+    bound = sa.exists().where(same_key(_b, _t), _b.c.tensor == _t.c.tensor, matches(_b.c.name))
+    return sa.or_(matches(_t.c.fqn), bound)
+
+
+def _tensor_rows(transaction: Transaction, run: RunRow, key: RunKey, rows: Sequence[Any]) -> tuple[TensorRow, ...]:
+    numbers = [row.tensor for row in rows]
+    names: dict[int, dict[str, None]] = defaultdict(dict)
+    bound = sa.select(_b.c.tensor, _b.c.name).where(at_key(_b, key), _b.c.tensor.in_(numbers)).order_by(_b.c.binding)
+    for row in transaction.execute(bound):
+        names[row.tensor][row.name] = None
+    f = tables.finding
+    about = sa.select(f.c.tensor, f.c.public_id).where(
+        f.c.run_id == run.run_id, f.c.attempt == key.attempt, f.c.tensor.in_(numbers)
+    )
+    findings: dict[int, list[str]] = defaultdict(list)
+    for row in transaction.execute(about.order_by(f.c.n)):
+        findings[row.tensor].append(row.public_id)
+    return tuple(_tensor_row(row._mapping, tuple(names[row.tensor]), tuple(findings[row.tensor])) for row in rows)  # noqa: SLF001 - the documented way to a column named `class`
+
+
+def _tensor_row(row: Mapping[Any, Any], names: tuple[str, ...], findings: tuple[str, ...]) -> TensorRow:
+    return TensorRow(
+        tensor=row["tensor"],
+        name=row["name"],
+        fqn=row["fqn"],
+        role=row["role"],
+        cls=row["class"],
+        shape=None if row["shape"] is None else tuple(row["shape"]),
+        dtype=row["dtype"],
+        device=row["device"],
+        numel=row["numel"],
+        bytes=row["size_bytes"],
+        line=row["line"],
+        path=row["path"],
+        storage=row["storage"],
+        view_of=row["view_of"],
+        created=TensorCreated(by=row["created_by"], how=row["created_how"], proof=row["proof"]),
+        died=row["died"],
+        state=_state(row),
+        why_none=why_none_row(row),
+        grad_norm=row["grad_norm"],
+        value_norm=row["value_norm"],
+        nonfinite=row["nonfinite"],
+        grad_ever=row["grad_ever"],
+        bindings=names,
+        findings=findings,
+    )
+
+
+def _state(row: Mapping[Any, Any]) -> TensorState | None:
+    if row["last_moment"] is None:
+        return None
+    return TensorState(
+        moment=row["last_moment"],
+        kind=row["last_kind"],
+        is_leaf=row["is_leaf"],
+        requires_grad=row["requires_grad"],
+        retains_grad=row["retains_grad"],
+        grad_fn=row["grad_fn"],
+        version=row["version"],
+        grad=row["grad"],
+        held_bytes=row["held_bytes"],
+    )
+
+
+def why_none_row(row: Mapping[Any, Any]) -> WhyNoneRow | None:
+    """The verdict in a row of `tensor`; None: it has a gradient, or nobody judged."""
+    if row["why_none"] is None:
+        return None
+    return WhyNoneRow(
+        verdict=row["why_none"], line=row["why_line"], backward_call=row["why_call"], text=row["why_text"] or ""
+    )
 
 
 def tensor(transaction: Transaction, run: RunRow, number: int) -> TensorFull | None:
     """One tensor with its names, snapshots, in-place changes, savers, values and holders; None: no such tensor."""
-    raise NotImplementedError
+    key = run.key
+    if key is None:
+        return None
+    row = transaction.execute(_SELECT.where(at_key(_t, key), _t.c.tensor == number)).first()
+    if row is None:
+        return None
+    return TensorFull(
+        tensor=_tensor_rows(transaction, run, key, [row])[0],
+        bindings=_bindings(transaction, key, number),
+        snapshots=tensor_snapshots(transaction, run, number, limit=LISTED),
+        inplace_events=_inplace_events(transaction, key, number),
+        saved_by=_saved_by(transaction, key, number),
+        values=_values(transaction, key, number),
+        holders=_holders(transaction, key, number),
+    )
+
+
+def _bindings(transaction: Transaction, key: RunKey, number: int) -> tuple[BindingRow, ...]:
+    query = (
+        sa.select(_b, _s.c.path, _s.c.line)
+        .join_from(_b, _s, sa.and_(same_key(_s, _b), _s.c.site == _b.c.site))
+        .where(at_key(_b, key), _b.c.tensor == number)
+    )
+    return tuple(
+        BindingRow(
+            binding=row.binding,
+            name=row.name,
+            path=row.path,
+            line=row.line,
+            function=row.function,
+            moment=row.moment,
+            version=row.version,
+            replaces=row.replaces,
+            parents=tuple(row.parents),
+        )
+        for row in transaction.execute(query.order_by(_b.c.binding).limit(LISTED))
+    )
+
+
+def _inplace_events(transaction: Transaction, key: RunKey, number: int) -> tuple[InplaceRow, ...]:
+    e = tables.inplace_event
+    query = (
+        sa.select(e, _s.c.path, _s.c.line)
+        .select_from(e)
+        .outerjoin(_s, sa.and_(same_key(_s, e), _s.c.site == e.c.site))
+        .where(at_key(e, key), e.c.tensor == number)
+    )
+    return tuple(
+        InplaceRow(
+            moment=row.moment,
+            line=row.line,
+            path=row.path,
+            version_before=row.version_before,
+            version_after=row.version_after,
+            done_by=row.done_by,
+        )
+        for row in transaction.execute(query.order_by(e.c.n).limit(LISTED))
+    )
+
+
+def _saved_by(transaction: Transaction, key: RunKey, number: int) -> tuple[SavedByRow, ...]:
+    saved, node = tables.saved, tables.node
+    query = (
+        sa.select(saved, node.c.type, node.c.freed_by, _s.c.line)
+        .join_from(saved, node, sa.and_(same_key(node, saved), node.c.node == saved.c.node))
+        .outerjoin(_s, sa.and_(same_key(_s, node), _s.c.site == node.c.site))
+        .where(at_key(saved, key), saved.c.tensor == number)
+    )
+    return tuple(
+        SavedByRow(
+            node=row.node,
+            type=row.type,
+            name=row.name,
+            version=row.version,
+            held_by=row.held_by,
+            line=row.line,
+            freed_by=row.freed_by,
+        )
+        for row in transaction.execute(query.order_by(saved.c.node, saved.c.n).limit(LISTED))
+    )
+
+
+def _values(transaction: Transaction, key: RunKey, number: int) -> tuple[SmallValueRow, ...]:
+    v = tables.small_value
+    query = sa.select(v).where(at_key(v, key), v.c.tensor == number).order_by(v.c.moment, v.c.of).limit(LISTED)
+    found: list[SmallValueRow] = []
+    for row in transaction.execute(query):
+        shape = tuple(row.shape)
+        kept = SmallValue(
+            tensor=number, moment=row.moment, of=row.of, dtype=row.dtype, shape=shape, elements=row.elements
+        )
+        elements = _without_complex(nested(kept))
+        found.append(SmallValueRow(moment=row.moment, of=row.of, dtype=row.dtype, shape=shape, elements=elements))
+    return tuple(found)
+
+
+def _without_complex(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_complex(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return [value.real, value.imag] if isinstance(value, complex) else value
+
+
+def _holders(transaction: Transaction, key: RunKey, number: int) -> tuple[HolderRow, ...]:
+    kept = tables.retention
+    query = sa.select(kept).where(at_key(kept, key), kept.c.root == number).order_by(kept.c.n).limit(LISTED)
+    return tuple(
+        HolderRow(
+            moment=row.moment,
+            backward_call=row.call,
+            state=row.state,
+            freed_by=row.freed_by,
+            held_nodes=row.held_nodes,
+            held_bytes=row.held_bytes,
+            holders=tuple(row.holders),
+            holder_search=row.holder_search,
+            why=row.why,
+        )
+        for row in transaction.execute(query)
+    )
