@@ -80,16 +80,16 @@ class Stack:
         return {key: self.mapped(value) for key, value in self.services[name].get("environment", {}).items()}
 
     def start(self, name: str, *more: str) -> None:
-        log = (self.folder / f"{name}.log").open("wb")
-        self.processes[name] = subprocess.Popen(
-            [*self.command(name), *more],
-            env=self.environment(name),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.processes[name] = subprocess.Popen(
+                [*self.command(name), *more],
+                env=self.environment(name),
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
     def run_to_end(self, name: str) -> int:
         self.start(name)
@@ -186,9 +186,10 @@ def ask(stack: Stack, method: str, path: str, body=None, key: str | None = PASSW
     named = {"Content-Type": "application/json"} | headers
     if key is not None:
         named["Authorization"] = f"Bearer {key}"
-    connection.request(method, path, None if body is None else json.dumps(body), named)
-    answer = connection.getresponse()
-    return answer.status, json.loads(answer.read() or b"null")
+    with contextlib.closing(connection):
+        connection.request(method, path, None if body is None else json.dumps(body), named)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read() or b"null")
 
 
 def finished(stack: Stack, source: str):

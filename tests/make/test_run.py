@@ -43,8 +43,9 @@ class Started:
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
-        for line in self.process.stdout:
-            self.said += line
+        with self.process.stdout as stdout:
+            for line in stdout:
+                self.said += line
 
     def wait_for(self, pattern: str) -> re.Match[str]:
         deadline = time.monotonic() + FIRST_RESULT_SECONDS
