@@ -8,10 +8,12 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, Final, cast
 
 from celery import Celery, signals
+from celery.exceptions import SecurityWarning
 
 from store import migrate, runs
 from store.session import Database
@@ -139,6 +141,8 @@ def log_to_stderr() -> None:
     """Our own lines and Celery's warnings; no line of either holds a stranger's text."""
     line = "%(asctime)s %(levelname)s %(name)s %(message)s"
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=line)
+    logging.getLogger("kombu.connection").setLevel(logging.ERROR)  # warns that the embedded broker has no host
+    warnings.filterwarnings("ignore", category=SecurityWarning)  # of root: user code runs in the sandbox, not here
 
 
 def _supervisor(settings: WorkerSettings, queue: str) -> Supervisor:

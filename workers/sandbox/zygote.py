@@ -199,7 +199,7 @@ def main() -> NoReturn:
             zygote.serve()
     finally:
         zygote.close()
-    sys.exit(0)
+        os._exit(0)  # taking torch down would take longer than it lived
 
 
 if __name__ == "__main__":

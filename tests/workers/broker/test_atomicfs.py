@@ -1,6 +1,5 @@
 """The embedded broker's transport: nothing torn, nothing taken twice, under load; the stock one as control."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from kombu import Connection, Exchange, Queue
+
 from store.settings import EMBEDDED_TRANSPORT
 
 STRESS = Path(__file__).with_name("stress.py")
@@ -77,7 +77,7 @@ def test_every_message_is_taken_once_across_file_systems(elsewhere: Path) -> Non
 
 @pytest.mark.usefixtures("load")
 def test_the_stock_transport_loses_messages_which_is_why_ours_exists(elsewhere: Path) -> None:
-    if os.stat(elsewhere).st_dev == os.stat(tempfile.gettempdir()).st_dev:
+    if elsewhere.stat().st_dev == Path(tempfile.gettempdir()).stat().st_dev:
         pytest.skip("/dev/shm is not another file system here")
     for _ in range(5):
         names, errors = taken(STOCK, elsewhere)

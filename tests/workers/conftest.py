@@ -1,0 +1,97 @@
+"""A supervisor with a warm process, shared by all tests of the sandbox, and what it takes to look at it from outside."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+from store.limits import Limits
+from workers.sandbox.boot import exec_zygote
+from workers.sandbox.job import Job
+from workers.sandbox.outcome import Outcome
+from workers.sandbox.supervisor import Supervisor
+
+GOOD = """\
+import torch
+torch.manual_seed(0)
+x = torch.randn(8, 4, requires_grad=True)
+w = torch.randn(4, 3, requires_grad=True)
+torch.tanh(x @ w).sum().backward()
+print(float(w.grad.norm()))
+"""
+"""A program whose output is the same number, whatever ran before it."""
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="session")
+def supervisor() -> Iterator[Supervisor]:
+    with Supervisor(exec_zygote) as one:
+        assert one.wait_warm(60)
+        yield one
+
+
+@pytest.fixture(scope="session")
+def run(supervisor: Supervisor) -> Run:
+    """Run a program: `run(source, arguments=(), stdin=None, **limits)`."""
+
+    def one(source: str, *, arguments: tuple[str, ...] = (), stdin: bytes | None = None, **limits: int) -> Outcome:
+        job = Job(files={"main.py": source}, entry="main.py", arguments=arguments, stdin=stdin, limits=Limits(**limits))
+        return supervisor.run(job)
+
+    return one
+
+
+@pytest.fixture(scope="session")
+def answer(run: Run) -> bytes:
+    """What the good program prints."""
+    outcome = run(GOOD)
+    assert outcome.status == "succeeded", outcome.facts.stderr
+    return outcome.facts.stdout
+
+
+@pytest.fixture(scope="session")
+def good(run: Run, answer: bytes) -> Callable[[], None]:
+    """Asserts that the good program runs as ever."""
+
+    def check() -> None:
+        outcome = run(GOOD)
+        assert (outcome.status, outcome.facts.stdout) == ("succeeded", answer), outcome.facts.stderr
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def zygotes() -> Callable[..., list[psutil.Process]]:
+    """The warm processes among the children of a process, of this one by default."""
+    return zygotes_of
+
+
+def zygotes_of(parent: int | None = None) -> list[psutil.Process]:
+    with_zombies = psutil.Process(parent).children()
+    return [one for one in with_zombies if is_zygote(one)]
+
+
+def is_zygote(one: psutil.Process) -> bool:
+    try:
+        return "workers.sandbox.zygote" in one.cmdline()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return False
+
+
+@pytest.fixture(scope="session")
+def until() -> Callable[..., Any]:
+    """Wait for a condition; its value comes back. Fails, naming what was waited for, when time is over."""
+
+    def wait(condition: Callable[[], Any], what: str, seconds: float = 30.0) -> Any:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            found = condition()
+            if found:
+                return found
+            time.sleep(0.01)  # between two looks; the deadline decides
+        return pytest.fail(f"not within {seconds} s: {what}")
+
+    return wait

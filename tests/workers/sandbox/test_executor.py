@@ -1,0 +1,96 @@
+"""The sandbox in a process of its own, as in the container without a network: the same runs, over a unix socket."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from workers.sandbox.boot import connect_executor, executor_answers
+from workers.sandbox.job import Job
+from workers.sandbox.supervisor import Supervisor
+
+GOOD = Job(
+    files={"main.py": "import torch\nx = torch.ones(3, requires_grad=True)\n(x * x).sum().backward()\nprint(x.grad)"},
+    entry="main.py",
+)
+PRINTED = b"tensor([2., 2., 2.])\n"
+
+
+def start(path: Path) -> subprocess.Popen[bytes]:
+    # in an empty environment, as its container has one
+    return subprocess.Popen([sys.executable, "-m", "backprobe", "executor", "--socket", str(path)], env={})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run" / "executor.sock"
+
+
+@pytest.fixture
+def executor(path: Path, until) -> Iterator[subprocess.Popen[bytes]]:
+    one = start(path)
+    until(lambda: executor_answers(str(path)), "the executor listens")
+    yield one
+    one.terminate()
+    assert one.wait(20) == 0
+
+
+@pytest.mark.usefixtures("executor")
+def test_a_run_goes_through_the_socket(path):
+    with Supervisor(lambda: connect_executor(str(path)), isolation={"executor": True}) as supervisor:
+        outcome = supervisor.run(GOOD)
+        assert (outcome.status, outcome.facts.stdout) == ("succeeded", PRINTED)
+        assert outcome.isolation["executor"] is True
+
+
+def test_every_supervisor_has_a_zygote_of_its_own_and_it_goes_with_it(executor, path, until):
+    process = psutil.Process(executor.pid)
+    with (
+        Supervisor(lambda: connect_executor(str(path))) as one,
+        Supervisor(lambda: connect_executor(str(path))) as other,
+    ):
+        assert one.wait_warm(60)
+        assert other.wait_warm(60)
+        assert len(process.children()) == 2
+    until(lambda: process.children() == [], "both zygotes are gone")
+
+
+def test_an_executor_that_restarts_is_found_again(path, until):
+    first = start(path)
+    with Supervisor(lambda: connect_executor(str(path))) as supervisor:
+        assert supervisor.run(GOOD).status in ("succeeded", "lost")  # lost if it was not up yet
+        assert supervisor.wait_warm(60)
+        first.terminate()
+        assert first.wait(20) == 0
+        until(lambda: supervisor.failure, "the supervisor notices")
+        assert supervisor.run(GOOD).status == "lost"
+        second = start(path)
+        assert supervisor.wait_warm(60)
+        assert supervisor.run(GOOD).facts.stdout == PRINTED
+    second.terminate()
+    assert second.wait(20) == 0
+
+
+def test_a_killed_executor_takes_its_children_along(path, until):
+    one = start(path)
+    until(lambda: executor_answers(str(path)), "the executor listens")
+    with Supervisor(lambda: connect_executor(str(path))) as supervisor:
+        assert supervisor.wait_warm(60)
+        below = psutil.Process(one.pid).children(recursive=True)
+        os.kill(one.pid, signal.SIGKILL)
+        one.wait()
+    until(lambda: not any(process.is_running() for process in below), "nothing of it is left")
+
+
+def test_the_check_answers_without_starting_a_zygote(executor, path):
+    check = [sys.executable, "-m", "backprobe", "executor", "--check", "--socket", str(path)]
+    assert subprocess.run(check, env={}, check=False).returncode == 0
+    assert psutil.Process(executor.pid).children() == []
+    missing = subprocess.run([*check[:-1], str(path) + ".none"], env={}, check=False, stderr=subprocess.PIPE, text=True)
+    assert missing.returncode == 3
+    assert len(missing.stderr.splitlines()) == 1

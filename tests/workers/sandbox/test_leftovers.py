@@ -1,0 +1,143 @@
+"""What is left after many runs, kind ones and others: no descriptor, no process, no folder."""
+
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+
+from store.limits import Limits
+from workers.sandbox.job import Job
+from workers.sandbox.scratch import PREFIX
+
+RUNS = 200
+UNKIND = (
+    "import os\nos._exit(1)",
+    "import ctypes\nctypes.string_at(0)",
+    "import os\nif os.fork() == 0:\n    os.setsid()\n    import time\n    time.sleep(3600)",
+    "import subprocess\nsubprocess.Popen(['sleep', '3600'], start_new_session=True)",
+    "import os\nos.makedirs('a/b/c')\nopen('a/b/c/file', 'w').close()\nos.symlink('/etc', 'a/link')\nos.chmod('a/b', 0)",
+    "import os\nos.write(3, b'x' * 100)",
+)
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def folders(zygote: psutil.Process) -> list[Path]:
+    """Private folders of a zygote's runs that are there now."""
+    return list(root_of(zygote).iterdir())
+
+
+def root_of(zygote: psutil.Process) -> Path:
+    """The folder of a zygote in which each run has its own."""
+    [root] = {link for fd in Path(f"/proc/{zygote.pid}/fd").iterdir() if PREFIX in str(link := fd.readlink())}
+    return root
+
+
+def test_nothing_is_left_after_two_hundred_runs(supervisor, run, good, zygotes, until):
+    good()
+    [zygote] = zygotes()
+    before, inside = descriptors(), zygote.num_fds()
+
+    def work(first: int) -> None:
+        for n in range(first, RUNS, 4):
+            source = UNKIND[n % len(UNKIND)] if n % 2 else "x = 1"
+            supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=Limits(wall_seconds=20)))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(250)
+    good()
+    until(lambda: zygotes() == [zygote], "one zygote")
+    until(lambda: zygote.children(recursive=True) == [], "no child of the zygote")
+    until(lambda: folders(zygote) == [], "no folder")
+    assert zygote.num_fds() == inside
+    assert descriptors() == before
+    assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "3600"]]
+
+
+def test_a_zygote_is_replaced_when_it_is_worn_and_its_runs_go_on(supervisor, good, zygotes, until, monkeypatch):
+    monkeypatch.setattr("workers.sandbox.pool.MAX_FORKS", 1)
+    old = zygotes()
+    slow = Job(files={"main.py": "import time\ntime.sleep(3)\nprint('done')"}, entry="main.py")
+    ends = []
+    waiter = threading.Thread(target=lambda: ends.append(supervisor.run(slow)))
+    waiter.start()
+    began = time.monotonic()
+    good()
+    assert time.monotonic() - began < 2.5, "a run waited for the new zygote although the old one was there"
+    until(lambda: [one for one in zygotes() if one not in old], "a new zygote")
+    monkeypatch.undo()
+    waiter.join(30)
+    assert ends[0].facts.stdout == b"done\n"
+    assert ends[0].facts.tries == 1
+    good()
+    until(lambda: not set(zygotes()) & set(old), "the old one is gone")
+
+
+def test_a_killed_zygotes_run_is_started_once_more(supervisor, good, zygotes, until):
+    ends, marker = [], threading.Event()
+    source = "import torch, time\nx = torch.ones(2)\ntime.sleep(1.5)\nprint('done')"
+    job = Job(files={"main.py": source}, entry="main.py")
+    waiter = threading.Thread(target=lambda: ends.append(supervisor.run(job, lambda _: marker.set())))
+    waiter.start()
+    assert marker.wait(30)
+    [zygote] = zygotes()
+    zygote.kill()
+    waiter.join(60)
+    assert (ends[0].status, ends[0].facts.stdout, ends[0].facts.tries) == ("succeeded", b"done\n", 2)
+    assert ends[0].record is not None
+    assert [source.path for source in ends[0].record.sources] == ["main.py"]
+    good()
+    until(lambda: not Path(f"/proc/{zygote.pid}").exists(), "the old one is gone")
+
+
+def test_what_a_killed_zygotes_run_had_forked_is_killed_too(supervisor, zygotes, until):
+    source = "import os, time\nprint(os.getpid(), flush=True)\nos.fork()\ntime.sleep(3600)"
+    cancel = threading.Event()
+    waiter = threading.Thread(
+        target=lambda: supervisor.run(Job(files={"main.py": source}, entry="main.py"), None, cancel)
+    )
+    waiter.start()
+    [zygote] = until(zygotes, "a zygote")
+    family = until(lambda: len(below := zygote.children(recursive=True)) == 2 and below, "a child and its child")
+    zygote.kill()
+    until(lambda: not any(one.is_running() and one.status() != "zombie" for one in family), "both are gone")
+    cancel.set()
+    waiter.join(30)
+
+
+def test_a_program_that_kills_the_warm_process_twice_is_lost_and_the_next_is_well(run, good):
+    outcome = run("import os\nos.kill(os.getppid(), 9)\nimport time\ntime.sleep(60)")
+    assert (outcome.status, outcome.reason) == ("lost", "sandbox")
+    assert outcome.error is not None
+    assert outcome.error.whose == "ours"
+    good()
+
+
+def test_a_stopped_zygote_is_given_up(supervisor, good, zygotes, monkeypatch):
+    monkeypatch.setattr("workers.sandbox.watch.KILL_SECONDS", 1.0)
+    good()
+    [zygote] = zygotes()
+    job = Job(files={"main.py": "while True: pass"}, entry="main.py", limits=Limits(wall_seconds=1))
+    timer = threading.Timer(0.5, zygote.suspend)
+    timer.start()
+    outcome = supervisor.run(job)
+    assert (outcome.status, outcome.reason) == ("exceeded", "wall")
+    good()
+
+
+def test_the_folders_of_a_killed_zygote_are_removed_by_the_next(supervisor, run, good, zygotes, until):
+    good()
+    [zygote] = zygotes()
+    root = root_of(zygote)
+    assert root.parent == Path(tempfile.gettempdir())
+    zygote.kill()
+    until(lambda: zygotes() and zygotes() != [zygote], "the next zygote")
+    good()
+    until(lambda: not root.exists(), "its root folder is gone")
