@@ -41,7 +41,6 @@ def create_app(settings: Settings) -> APIFlask:
         AUTO_404_RESPONSE=False,
         AUTO_VALIDATION_ERROR_RESPONSE=False,
         MAX_CONTENT_LENGTH=MOST_BODY_BYTES,
-        SEND_FILE_MAX_AGE_DEFAULT=3600,
         JSON_SORT_KEYS=False,
     )
     app.url_map.strict_slashes = True

@@ -31,6 +31,7 @@ class Context:
 
     def close(self) -> None:
         """Stop listening and close the database's connections; waiters return."""
+        self.wakeups.close()
         self.hub.close()
         self.database.close()
 

@@ -25,11 +25,17 @@ def asked_seconds() -> int | None:
 
 
 class Waiters:
-    """At most half of the server's threads wait; beyond that an answer comes at once, as the run stands."""
+    """At most half of the server's threads wait; beyond that an answer comes at once, as the run stands.
+
+    Attributes:
+        waiting: How many requests wait now.
+    """
 
     def __init__(self, hub: Hub, *, threads: int) -> None:
         self._hub = hub
-        self._places = threading.BoundedSemaphore(max(1, threads // 2))
+        self._most = max(1, threads // 2)
+        self._counting = threading.Lock()
+        self.waiting = 0
 
     def wait(self, public_id: str, seconds: int) -> bool:
         """Wait until the run has ended.
@@ -41,10 +47,13 @@ class Waiters:
         Returns:
             Whether a place to wait was free; the caller reads the run afresh either way.
         """
-        if not self._places.acquire(blocking=False):
-            return False
+        with self._counting:
+            if self.waiting >= self._most:
+                return False
+            self.waiting += 1
         try:
             self._hub.wait(public_id, seconds)
         finally:
-            self._places.release()
+            with self._counting:
+                self.waiting -= 1
         return True

@@ -128,10 +128,23 @@ def plain_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site.context.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
-    """An empty application, on either database."""
-    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else None
-    made = make_site(tmp_path / "home", url)
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One application per module and database: migrating takes longer than a test."""
+    url = request.getfixturevalue("module_postgres_url") if request.param == "postgresql" else None
+    made = make_site(tmp_path_factory.mktemp("home"), url)
     yield made
     made.context.close()
+
+
+@pytest.fixture
+def site(both: Site) -> Site:
+    """An empty application, on either database."""
+    from store.tables import METADATA
+
+    kept = {"tenant", "project"}
+    with both.context.database.begin() as transaction:
+        for table in reversed(METADATA.sorted_tables):
+            if table.name not in kept:
+                transaction.execute(table.delete())
+    return both

@@ -36,7 +36,8 @@ def test_a_made_up_cursor_is_refused(cursor):
 
 
 @pytest.mark.parametrize(
-    ("listing", "filters"), [("run_2 tensors", {}), ("runs", {"queue": "gpu"}), ("runs", {}), ("runs", {"status": ["lost"]})]
+    ("listing", "filters"),
+    [("run_2 tensors", {}), ("runs", {"queue": "gpu"}), ("runs", {}), ("runs", {"status": ["lost"]})],
 )
 def test_a_cursor_of_another_list_or_other_filters_is_refused(listing, filters):
     cursor = CURSORS.sign("runs", {"queue": "cpu"}, [5])

@@ -90,7 +90,8 @@ def test_health_needs_no_key(make):
 
 def test_every_answer_carries_the_headers_that_keep_it_inert(plain_site):
     for path in ("/v1/runs", "/nowhere", "/runs", "/healthz", "/openapi.json", "/static/site.css"):
-        headers = plain_site.client.get(path).headers
+        with plain_site.client.get(path) as answer:
+            headers = answer.headers
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Content-Security-Policy"].startswith("default-src 'none'")
         assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]

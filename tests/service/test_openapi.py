@@ -127,7 +127,11 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
     ask("POST /v1/runs", "/v1/runs", "POST", json={"source": "x = ("})
     queued = ask("POST /v1/runs", "/v1/runs", "POST", json={"source": "x = 1\n"}).json["id"]
     ask("POST /v1/runs/{run}/cancel", f"/v1/runs/{queued}/cancel", "POST")
-    for record in (samples.tutorial(), samples.tutorial(nan=True), samples.tutorial(samples.Words(name=samples.HOSTILE))):
+    for record in (
+        samples.tutorial(),
+        samples.tutorial(nan=True),
+        samples.tutorial(samples.Words(name=samples.HOSTILE)),
+    ):
         run = site.finished(record)
         ask("GET /v1/runs/{run}", f"/v1/runs/{run}?include=findings,tensors")
         for part in ("tensors", "snapshots", "backward-calls", "graph", "findings", "source", "output"):

@@ -24,7 +24,7 @@ def get(site, run):
 
 
 def test_tensors_carry_their_last_state_and_why_there_is_no_gradient(get):
-    x, w, b, z, loss = get("tensors").json["items"]
+    x, w, _b, z, loss = get("tensors").json["items"]
     assert (w["name"], w["line"], w["shape"], w["class"]) == ("W", 3, [3, 2], "Tensor")
     assert (w["state"]["is_leaf"], w["state"]["requires_grad"], w["state"]["grad"]) == (True, True, "present")
     assert w["why_none"] is None
@@ -57,7 +57,9 @@ def test_tensors_are_filtered(get, filters, names):
     assert [tensor["name"] for tensor in get(f"tensors?{filters}").json["items"]] == names
 
 
-@pytest.mark.parametrize("bad", ["is_leaf=yes", "is_leaf=True", "grad=maybe", "line=0", "line=-1", "why=A", "name=", "sort=name"])
+@pytest.mark.parametrize(
+    "bad", ["is_leaf=yes", "is_leaf=True", "grad=maybe", "line=0", "line=-1", "why=A", "name=", "sort=name"]
+)
 def test_a_bad_filter_is_named(get, bad):
     told = get(f"tensors?{bad}", 422).json
     assert told["errors"][0]["parameter"] == bad.partition("=")[0]

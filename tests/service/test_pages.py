@@ -1,0 +1,252 @@
+"""The pages: they tell every state in words, work without JavaScript, and a stranger's text never becomes markup."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from backprobe.record import Record  # noqa: TC001 - fixtures are read by people
+
+VOID = {"meta", "link", "img", "br", "input", "hr", "path", "circle", "rect"}
+
+
+class Page(HTMLParser):
+    """What a browser would see: elements with their attributes, and the text; unclosed elements are an error."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.open, self.text = [], [], ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if tag in VOID:
+            return
+        assert self.open.pop() == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data):
+        self.text += data
+
+    def all(self, tag):
+        return [attributes for found, attributes in self.elements if found == tag]
+
+    def ids(self):
+        return [attributes["id"] for _tag, attributes in self.elements if "id" in attributes]
+
+
+def page_of(site, path, status=200):
+    answer = site.client.get(path, headers={"Accept": "text/html"})
+    assert answer.status_code == status, answer.text
+    assert answer.mimetype == "text/html"
+    return Page(answer.text)
+
+
+def words(page):
+    return " ".join(page.text.split())
+
+
+def test_the_root_leads_to_the_runs(plain_site):
+    answer = plain_site.client.get("/")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/runs")
+
+
+def test_an_empty_list_tells_how_to_make_the_first_run(site):
+    told = words(page_of(site, "/runs"))
+    assert "No run yet" in told
+    assert "curl -s 'http://localhost/v1/runs?include=findings'" in told
+    assert "backprobe run train.py" in told
+    assert "Authorization" not in told
+
+
+def test_the_commands_carry_the_key_where_one_is_needed(make):
+    site = make(api_key="k")
+    answer = site.client.get("/runs", headers={"Authorization": "Bearer k"})
+    assert "Bearer $BACKPROBE_API_KEY" in answer.text
+
+
+def test_the_list_tells_status_entry_findings_and_duration(site):
+    run = site.finished(body={"labels": {"pr": "12"}})
+    page = page_of(site, "/runs")
+    told = words(page)
+    for expected in ("succeeded", "snippet.py", "1 warning", "250 ms", "pr: 12", "just now", "2.13.0+cpu"):
+        assert expected in told
+    assert {"href": f"/runs/{run}"} in page.all("a")
+
+
+def test_the_list_is_filtered_and_paged(site):
+    for _ in range(3):
+        site.submit()
+    page = page_of(site, "/runs?status=queued&limit=2")
+    (older,) = [link["href"] for link in page.all("a") if link.get("rel") == "next"]
+    following = page_of(site, older)
+    assert len([link for link in following.all("a") if link.get("href", "").startswith("/runs/run_")]) == 1
+    assert "Newest" in following.text
+    assert "No run is failed" in words(page_of(site, "/runs?status=failed"))
+
+
+def test_a_run_page_tells_everything(site):
+    run = site.finished()
+    page = page_of(site, f"/runs/{run}")
+    told = words(page)
+    for expected in (
+        "succeeded", "isolation none", "non-leaf-grad-read", "BP101", "proven", "is not a leaf", "1 warning",
+        "loss.backward()", "not a leaf, and retain_grad() was not called", "[[1, 1], [1, 1], [1, 1]]",
+        "What arrived: [[1, 1]]", "it does not require grad", "AddBackward0", "Tensor.backward", "False default",
+        "12 B", "leaf, requires no grad", "backward call 1", "None", "RuntimeError", "UserWarning",
+    ):  # fmt: skip
+        assert expected in told.replace("(made by AddBackward0), ", ", ").replace(" ,", ","), expected
+    assert "bp-graph" in " ".join(attributes.get("class") or "" for attributes in page.all("svg"))
+
+
+def test_links_within_a_page_lead_somewhere_and_ids_are_unique(site):
+    run = site.finished()
+    page = page_of(site, f"/runs/{run}")
+    ids = page.ids()
+    assert len(ids) == len(set(ids))
+    inner = {link["href"][1:] for link in page.all("a") if link.get("href", "").startswith("#")}
+    assert inner <= set(ids)
+    assert {"L5", "t3", "call-0", "findings", "source", "tensors", "backward-calls", "graph"} <= set(ids)
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ({"status": "failed", "whose": "program", "code": "raised"}, "The program itself failed: ValueError at line 3."),
+        ({"status": "failed", "whose": "program", "code": "signal", "type": None, "signal": 11}, "The program itself failed: signal"),
+        ({"status": "exceeded", "whose": "limit", "code": "wall-seconds", "limit": "wall_seconds"}, "Stopped by the limit wall_seconds (60)"),
+        ({"status": "canceled", "whose": "asked", "code": "canceled"}, "Canceled, as asked"),
+        ({"status": "lost", "whose": "ours", "code": "worker-lost"}, "Lost, and that is our fault (worker lost): 1 attempt made"),
+    ],
+)
+def test_every_bad_end_is_told_in_words_and_whose_it_was(site, samples, ending, said):
+    from store.run import RunError
+
+    facts = dict(ending)
+    error = RunError(
+        whose=facts.pop("whose"), code=facts.pop("code"), message="it <b>broke</b>", type=facts.pop("type", "ValueError"), line=3
+    )
+    run = site.finished(samples.tutorial(), error=error, **facts)
+    page = page_of(site, f"/runs/{run}")
+    assert said in words(page)
+    assert "b" not in [tag for tag, _ in page.elements]
+    listed = words(page_of(site, "/runs"))
+    assert {"failed": "their program", "exceeded": "a limit", "canceled": "as asked", "lost": "our fault"}[facts["status"]] in listed
+
+
+def test_a_queued_run_tells_its_place_and_whether_a_worker_lives(site):
+    run = site.submit()
+    page = page_of(site, f"/runs/{run}")
+    assert "no worker of the queue cpu is alive" in words(page)
+    assert page.all("noscript") == [{}]
+    assert [script["data-run"] for script in page.all("script")] == [run]
+    site.worker()
+    assert "it is next" in words(page_of(site, f"/runs/{run}"))
+    assert "1 run is ahead of it" in words(page_of(site, f"/runs/{site.submit()}"))
+
+
+def test_an_ended_page_has_no_script(site):
+    assert page_of(site, f"/runs/{site.finished()}").all("script") == []
+
+
+def test_a_running_run_tells_that_it_was_asked_to_stop(site):
+    from store import runs
+
+    run = site.submit()
+    runs.claim(site.context.database, site.worker())
+    assert "Running" in words(page_of(site, f"/runs/{run}"))
+    site.client.post(f"/v1/runs/{run}/cancel")
+    assert "asked to stop" in words(page_of(site, f"/runs/{run}"))
+
+
+def test_a_run_without_a_record_says_so_in_every_pane(site):
+    run = site.submit()
+    site.finish(run, None)
+    told = words(page_of(site, f"/runs/{run}"))
+    assert "Not judged" in told
+    assert told.count("There is no record of this run.") == 3
+
+
+def test_several_files_are_shown_one_at_a_time(site, samples):
+    body = {"files": [{"path": "pkg/a.py", "text": "import b\n"}, {"path": "b.py", "text": "y = 1\n"}], "entry": "pkg/a.py"}
+    run = site.post(body).json["id"]
+    page = page_of(site, f"/runs/{run}")
+    assert "import b" in page.text
+    other = page_of(site, f"/runs/{run}?file=b.py")
+    assert "y = 1" in other.text
+    page_of(site, f"/runs/{run}?file=c.py", 404)
+    page_of(site, f"/runs/{run}?line=3", 422)
+
+
+def test_a_long_source_comes_in_parts(site):
+    run = site.submit(source="".join(f"x{n} = {n}\n" for n in range(1000)))
+    page = page_of(site, f"/runs/{run}")
+    assert "L400" in page.ids()
+    assert "L401" not in page.ids()
+    assert "Lines after 400, of 1000" in words(page)
+    assert "L999" in page_of(site, f"/runs/{run}?from=801").ids()
+
+
+def hostile_site_pages(site, samples):
+    words_ = samples.Words(name=samples.HOSTILE, message=samples.HOSTILE * 3, warning=samples.HOSTILE)
+    text = samples.TUTORIAL.replace("import torch", f"import torch  # {samples.HOSTILE}")
+    record: Record = samples.tutorial(words_, text=text)
+    from store.finish import Stream
+    from store.run import RunError
+
+    error = RunError(whose="program", code="raised", message=samples.HOSTILE, type=samples.HOSTILE, line=2)
+    run = site.submit(source=text, labels={"who": "<b>&amp;\u00e9"}, arguments=[samples.HOSTILE])
+    out = Stream(tail=samples.HOSTILE + "\x07\x00<script>alert(2)</script>", total_bytes=9999)
+    site.finish(run, record, status="failed", exit_code=1, error=error, stdout=out, stderr=out, torch=samples.HOSTILE)
+    return run
+
+
+def test_a_strangers_text_never_becomes_markup(site, samples):
+    run = hostile_site_pages(site, samples)
+    for path in (f"/runs/{run}", "/runs"):
+        raw = site.client.get(path).text
+        page = Page(raw)
+        assert page.all("script") == []
+        assert page.all("img") == []
+        assert not any(name.startswith("on") or name == "style" for _tag, attributes in page.elements for name in attributes)
+        assert "49" not in re.sub(r"[0-9a-f]{8,}", "", page.text.split("{{7*7}}")[0][:0])
+        for invisible in ("\u202e", "\x1b", "\x07", "\x00"):
+            assert invisible not in raw
+        assert "\\u202e" in page.text
+        assert "{{7*7}}" in page.text
+
+
+def test_the_policy_forbids_what_the_pages_do_not_need(site, samples):
+    policy = site.client.get(f"/runs/{site.finished()}").headers["Content-Security-Policy"]
+    assert "script-src 'self';" in policy
+    assert "style-src 'self';" in policy
+    assert "base-uri 'none'" in policy
+
+
+def test_a_rule_shows_its_manual(plain_site):
+    told = words(page_of(plain_site, "/rules/BP101"))
+    assert "non-leaf-grad-read" in told
+    assert words(page_of(plain_site, "/rules/non-leaf-grad-read")) == told
+
+
+def test_templates_never_switch_escaping_off():
+    from pathlib import Path
+
+    import service.dashboard
+
+    folder = Path(service.dashboard.__file__).parent
+    for template in (folder / "templates").glob("*.html"):
+        text = template.read_text()
+        assert not re.search(r"\|\s*safe|autoescape|style=|<style| on[a-z]+=", text), template.name
+    users = [path.name for path in folder.rglob("*.py") if re.search(r"\bMarkup\(", path.read_text())]
+    assert users == ["run_page.py"]
