@@ -148,8 +148,7 @@ class Stack:
 
     def record(self, run: str) -> Record:
         """The stored record, as the database gives it back."""
-        from store.records import load
-        from store.runs import get
+        from store import records, runs
         from store.session import Database
         from store.settings import StoreSettings
 
@@ -157,9 +156,9 @@ class Stack:
         database = Database(settings.database_url)
         try:
             with database.read() as tx:
-                row = get(tx, run)
+                row = runs.get(tx, run)
                 assert row is not None
-                record = load(tx, row)
+                record = records.load(tx, row.key)
                 assert record is not None
                 return record
         finally:
