@@ -1,7 +1,7 @@
 """Many rows into one table at once: COPY on PostgreSQL, executemany on SQLite, inside the caller's transaction.
 
-Measured with 30 narrow columns: COPY 44,000 rows/s, INSERT with RETURNING 1,100; SQLite 97,000 by its raw cursor, 35,000
-through the SQL toolkit.
+Measured with 30 narrow columns: COPY 44,000 rows/s, INSERT with RETURNING 1,100; SQLite 97,000 by its raw cursor,
+35,000 through the SQL toolkit.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _nan_as_text(row: tuple[Any, ...], places: tuple[int, ...], shift: int) -> t
 
 def _pipeline(connection: Any, batches: Sequence[Batch], lead: tuple[int, ...]) -> None:
     """All rows of all tables as prepared INSERTs in one round trip."""
-    from psycopg.types.numeric import Int8BinaryDumper  # noqa: PLC0415 - a service on SQLite has no psycopg
+    from psycopg.types.numeric import Int8BinaryDumper
 
     with connection.cursor() as cursor, connection.pipeline():
         # one type for every int, whatever its size: else each mix of sizes were a statement of its own to prepare
@@ -177,7 +177,7 @@ def _copy(connection: Any, how: Plan, lead: tuple[int, ...], rows: Sequence[tupl
 
 def _json_marked(row: tuple[Any, ...], how: Plan, shift: int) -> Sequence[Any]:
     """The row with its JSON texts marked as such for the driver."""
-    from psycopg.types.json import Jsonb  # noqa: PLC0415 - a service on SQLite has no psycopg
+    from psycopg.types.json import Jsonb
 
     if not how.json:
         return row

@@ -7,6 +7,7 @@ never knows. `merge` makes long ones of short ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -136,7 +137,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
 
 
 def merge(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    """The same snapshots in as few rows as they need. `rows` are in order of (tensor, first_moment), without overlap."""
+    """The same snapshots in as few rows as they need. `rows`: by (tensor, first_moment), without overlap."""
     return chunk_rows(columns_of(rows)) if rows else []
 
 
@@ -144,7 +145,7 @@ def _starts(tensor: Array) -> list[int]:
     edges = np.flatnonzero(np.diff(tensor)) + 1
     starts: list[int] = []
     bounds: list[int] = [0, *edges.tolist(), len(tensor)]
-    for begin, end in zip(bounds, bounds[1:], strict=False):
+    for begin, end in pairwise(bounds):
         starts += range(begin, end, CHUNK)
     return starts
 

@@ -17,7 +17,7 @@ from store.limits import Limits
 from store.moves import in_status, leave_event, moved, tell
 from store.run import Claim, FencedOut, Level, Queue, Status
 from store.session import Database, Transaction
-from store.tables import Now, run, run_attempt, snippet, snippet_file
+from store.tables import SECONDS, Now, run, run_attempt, snippet, snippet_file
 
 # Tenants with something queued in this queue, the least served first. The recursion is a skip scan: one probe of the
 # index run_queue per tenant, however many runs each has queued.
@@ -36,7 +36,7 @@ order by coalesce(b.n, 0) * 1.0 / t.weight,
   (select max(r.claimed_at) from run r where r.tenant_id = w.tenant_id) nulls first, w.tenant_id
 """)
 
-_lease: Final = sa.bindparam("lease_seconds", type_=sa.Double())
+_lease: Final = sa.bindparam("lease_seconds", type_=SECONDS)
 _next: Final = run.alias("next")
 _FIRST: Final = (
     sa.select(_next.c.id)
@@ -209,7 +209,7 @@ def release(
     Raises:
         FencedOut: another owns the run, or it has ended.
     """
-    from store.expiry import give_back  # noqa: PLC0415 - expiry closes attempts by this module
+    from store.expiry import give_back
 
     with database.begin() as transaction:
         renew(transaction, claim)

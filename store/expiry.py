@@ -16,7 +16,7 @@ from store.run import Queue, RunError, RunRow, Status
 from store.run_rows import get
 from store.session import Database, Transaction
 from store.sweep import delete_records
-from store.tables import Now, run
+from store.tables import SECONDS, Now, run
 
 REQUEUE_DEADLINE_SECONDS: Final = 24 * 3600.0
 """A run that comes back waits this long for a worker at most."""
@@ -25,7 +25,7 @@ PAUSE_MOST_SECONDS: Final = 60.0
 """The pause before another attempt doubles with each, up to this."""
 
 _which: Final = run.c.id == sa.bindparam("which")
-_pause: Final = sa.bindparam("pause_seconds", type_=sa.Double())
+_pause: Final = sa.bindparam("pause_seconds", type_=SECONDS)
 _shown: Final = (run.c.id, run.c.part, run.c.public_id, run.c.attempt, run.c.events)
 _REQUEUE: Final = (
     moved("running", "queued")
@@ -38,7 +38,10 @@ _REQUEUE: Final = (
     )
     .returning(*_shown)
 )
-_error: Final = {"error": sa.bindparam("why", type_=run.c.error.type), "error_code": sa.bindparam("why_code")}
+_error: Final[dict[str, Any]] = {
+    "error": sa.bindparam("why", type_=run.c.error.type),
+    "error_code": sa.bindparam("why_code"),
+}
 _LOSE: Final = moved("running", "lost").where(_which).values(_error).returning(*_shown)
 _CANCEL: Final = moved("running", "canceled").where(_which).values(_error).returning(*_shown)
 _EXPIRED: Final = (

@@ -25,7 +25,7 @@ class DatabaseTooNew(Exception):
 
     def __init__(self, revision: str, known: str) -> None:
         super().__init__(
-            f"the database is at revision {revision}, which this Backprobe (head: {known}) does not know: upgrade Backprobe"
+            f"the database is at revision {revision}; this Backprobe knows up to {known}: upgrade Backprobe"
         )
         self.revision, self.known = revision, known
 

@@ -25,9 +25,10 @@ def at_key(table: sa.Table, key: RunKey) -> sa.ColumnElement[bool]:
 
 def load_record(transaction: Transaction, key: RunKey) -> r.Record | None:
     """The record under a key; None: its header never came."""
-    head = transaction.execute(sa.select(tables.record).where(at_key(tables.record, key))).mappings().first()
-    if head is None or head["schema_version"] is None:
+    heads = mappings(transaction.execute(sa.select(tables.record).where(at_key(tables.record, key))))
+    if not heads or heads[0]["schema_version"] is None:
         return None
+    head = heads[0]
     parts: dict[str, Any] = {spec.of: tuple(_rows(transaction, spec, key)) for spec in SPECS}
     parts |= {of: tuple(row_of(row, stored) for stored in head[name]) for name, (of, row) in IN_HEAD.items()}
     parts["tensor_nodes"] = tuple(_tensor_nodes(transaction, key))
@@ -36,9 +37,14 @@ def load_record(transaction: Transaction, key: RunKey) -> r.Record | None:
         sa.select(*[chunk.c[name] for name in NAMES])
         .where(at_key(chunk, key))
         .order_by(chunk.c.tensor, chunk.c.first_moment)
-    ).mappings()
-    parts["snapshots"] = tuple(snapshots_of(list(stored), head["grad_fns"]))  # pyright: ignore[reportArgumentType]
+    )
+    parts["snapshots"] = tuple(snapshots_of(mappings(stored), head["grad_fns"]))
     return r.Record(header=_header(head), end=_end(head), **parts)
+
+
+def mappings(result: Any) -> list[Mapping[str, Any]]:
+    """The rows of a result by column name: `class` and `count` are columns of ours and no attributes."""
+    return list(result.mappings())
 
 
 def row_of(row: type[Any], stored: Mapping[str, Any]) -> Any:
@@ -49,7 +55,7 @@ def row_of(row: type[Any], stored: Mapping[str, Any]) -> Any:
 def _rows(transaction: Transaction, spec: RowSpec, key: RunKey) -> Iterator[Any]:
     table, fields = spec.table, spec.fields()
     order = list(table.primary_key.columns)
-    for stored in transaction.execute(sa.select(table).where(at_key(table, key)).order_by(*order)).mappings():
+    for stored in mappings(transaction.execute(sa.select(table).where(at_key(table, key)).order_by(*order))):
         values = {field: stored[column] for field, column in fields.items()}
         if spec.row is r.NodePass:
             values["grad_output"] = _statistics(stored)
@@ -74,12 +80,13 @@ def _tensor_nodes(transaction: Transaction, key: RunKey) -> Iterator[r.TensorNod
 _GRADS: Final = {0: "present", layout.GRAD_NONE: "none", layout.GRAD_NOT_READ: "not-read"}
 
 
-def snapshots_of(chunks: Sequence[Mapping[str, Any]], grad_fns: Sequence[str]) -> Iterator[r.Snapshot]:
+def snapshots_of(chunks: Sequence[Mapping[str, Any]], grad_fns: list[str]) -> Iterator[r.Snapshot]:
     """The snapshots in chunk rows, in the rows' order."""
     if not chunks:
         return
     columns = columns_of(chunks)
-    plain = {name: column.tolist() for name, column in columns.items() if column.dtype != "<f4"}
+    names: list[str | None] = [None, *grad_fns]
+    plain: dict[str, list[int]] = {name: column.tolist() for name, column in columns.items() if column.dtype != "<f4"}
     real = {name: numbers(column) for name, column in columns.items() if column.dtype == "<f4"}
     for n, bits in enumerate(plain["flags"]):
         version, grad_id, grad_version = plain["version"][n], plain["grad_id"][n], plain["grad_version"][n]
@@ -90,7 +97,7 @@ def snapshots_of(chunks: Sequence[Mapping[str, Any]], grad_fns: Sequence[str]) -
             requires_grad=bool(bits & layout.REQUIRES_GRAD),
             retains_grad=bool(bits & layout.RETAINS_GRAD),
             grad=_GRADS[bits & (layout.GRAD_NONE | layout.GRAD_NOT_READ)],  # pyright: ignore[reportArgumentType]
-            grad_fn=grad_fns[plain["grad_fn"][n] - 1] if plain["grad_fn"][n] else None,
+            grad_fn=names[plain["grad_fn"][n]],
             grad_fn_read=not bits & layout.GRAD_FN_NOT_READ,
             version=None if version == -1 else version,
             grad_id=None if grad_id == -1 else grad_id,

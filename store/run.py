@@ -59,7 +59,7 @@ class Submission:
     queue: Queue = "cpu"
     device_class: str | None = None
     min_isolation: Level = "none"
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     capture: Mapping[str, Any] = field(default_factory=lambda: {"tier": "full"})
     seed: int | None = None
     priority: int = 5

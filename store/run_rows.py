@@ -71,7 +71,7 @@ def by_number(transaction: Transaction, run_id: int) -> RunRow:
     return run_row(transaction.execute(_BY_ID, {"run_id": run_id}).one())
 
 
-def page(
+def page(  # noqa: PLR0913 - a filter each
     transaction: Transaction,
     *,
     tenant_id: int = 1,

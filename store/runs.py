@@ -1,8 +1,8 @@
 """The life of a run, told in one place: submit, look, claim, keep, cancel, give back, expire.
 
 `store.life` holds the state table `NEXT`, and `store.moves` is the only writer of `run.status`; these functions are all
-the ways in. Those that take a `Transaction` are one step of the caller's; those that take the `Database` open their own,
-short ones. `store.finish` ends a run.
+the ways in. Those that take a `Transaction` are one step of the caller's; those that take the `Database` open their
+own, short ones. `store.finish` ends a run.
 """
 
 from __future__ import annotations

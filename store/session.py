@@ -77,7 +77,7 @@ class Database:
 
     def listen(self) -> psycopg.Connection[Any]:
         """A PostgreSQL connection of its own, in autocommit, for LISTEN: past any pooler of statements."""
-        import psycopg  # noqa: PLC0415 - a service on SQLite has no psycopg
+        import psycopg
 
         url = self.url.set(drivername="postgresql").render_as_string(hide_password=False)
         return psycopg.connect(url, autocommit=True)

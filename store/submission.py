@@ -13,7 +13,7 @@ from store.moves import in_status, leave_event, tell
 from store.run import RunRow, Submission
 from store.run_rows import by_number
 from store.session import Transaction
-from store.tables import Now, project, run, snippet, snippet_file, tenant
+from store.tables import SECONDS, Now, project, run, snippet, snippet_file, tenant
 
 PRIORITY_SECONDS: Final = 60.0
 """Waiting that weighs as much as one step of priority."""
@@ -39,7 +39,7 @@ _NUMBER: Final = sa.select(run.c.id).where(
     run.c.public_id == sa.bindparam("public_id"), run.c.tenant_id == sa.bindparam("tenant_id")
 )
 _FILE: Final = sa.insert(snippet_file)
-_seconds: Final = sa.bindparam("rank_seconds", type_=sa.Double())
+_seconds: Final = sa.bindparam("rank_seconds", type_=SECONDS)
 _QUEUE: Final = (
     sa.insert(run)
     .values(
@@ -47,8 +47,8 @@ _QUEUE: Final = (
         queued_at=Now(),
         rank_at=Now(_seconds),
         not_before=Now(),
-        queue_deadline=Now(sa.bindparam("deadline_seconds", type_=sa.Double())),
-        kept_until=Now(sa.bindparam("keep_seconds", type_=sa.Double())),
+        queue_deadline=Now(sa.bindparam("deadline_seconds", type_=SECONDS)),
+        kept_until=Now(sa.bindparam("keep_seconds", type_=SECONDS)),
         status="queued",
         origin="submitted",
         record_state="none",

@@ -15,7 +15,7 @@ from store.tables import Now, worker_node
 SILENT_SECONDS: Final = 60.0
 """A worker that has not beaten for so long counts as gone."""
 
-_AGE: Final = {
+_AGE: Final[dict[str, sa.ColumnClause[Any]]] = {
     "postgresql": sa.literal_column("extract(epoch from clock_timestamp() - heartbeat_at)"),
     "sqlite": sa.literal_column("(julianday('now') - julianday(heartbeat_at)) * 86400.0"),
 }

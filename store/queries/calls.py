@@ -9,7 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
-from store.queries.answers import BackwardCallRow, BackwardRoot
+from store.queries.graph_answers import BackwardCallRow, BackwardRoot
 from store.record_load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction

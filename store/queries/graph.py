@@ -9,7 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
-from store.queries.answers import EdgeRow, Graph, NodeRow
+from store.queries.graph_answers import EdgeRow, Graph, NodeRow
 from store.record_load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction

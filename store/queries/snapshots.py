@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from backprobe.record import Snapshot, Statistics
 from store import tables
 from store.chunks import NAMES
-from store.queries.answers import SnapshotPage, SnapshotRow, StatisticsRow
-from store.record_load import at_key, snapshots_of
+from store.queries.tensor_answers import SnapshotPage, SnapshotRow, StatisticsRow
+from store.record_load import at_key, mappings, snapshots_of
 from store.run import RunKey, RunRow
 from store.session import Transaction
 
@@ -93,16 +93,16 @@ def _rows(
 ) -> Iterator[SnapshotRow]:
     """Snapshots in the wanted chunks, in order, a few chunks decoded at a time."""
     head = sa.select(tables.record.c.grad_fns).where(at_key(tables.record, key))
-    grad_fns: Sequence[str] = transaction.execute(head).scalar() or ()
+    grad_fns: list[str] = transaction.execute(head).scalar() or []
     query = sa.select(*[_c.c[name] for name in NAMES]).where(at_key(_c, key), wanted)
     place: tuple[int, int] | None = None
     while True:
         page = query if place is None else query.where(sa.tuple_(_c.c.tensor, _c.c.first_moment) > place)
-        chunks = transaction.execute(page.order_by(_c.c.tensor, _c.c.first_moment).limit(_CHUNKS_AT_ONCE)).all()
+        chunks = mappings(transaction.execute(page.order_by(_c.c.tensor, _c.c.first_moment).limit(_CHUNKS_AT_ONCE)))
         if not chunks:
             return
-        place = (chunks[-1].tensor, chunks[-1].first_moment)
-        found = list(snapshots_of([row._asdict() for row in chunks], grad_fns))  # noqa: SLF001 - SQLAlchemy's documented name
+        place = (chunks[-1]["tensor"], chunks[-1]["first_moment"])
+        found = list(snapshots_of(chunks, grad_fns))
         yield from _told(transaction, key, found, kind)
         if len(chunks) < _CHUNKS_AT_ONCE:
             return

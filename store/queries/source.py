@@ -9,7 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
-from store.queries.answers import LineBinding, SourceFile, SourceLine
+from store.queries.program_answers import LineBinding, SourceFile, SourceLine
 from store.queries.tensors import same_key, why_none_row
 from store.record_load import at_key
 from store.run import RunKey, RunRow
@@ -122,12 +122,12 @@ def _line_binding(row: Any) -> LineBinding:
 def _passes(transaction: Transaction, key: RunKey, path: str) -> dict[int, int]:
     m = tables.moment
     query = (
-        sa.select(_s.c.line, sa.func.count())
+        sa.select(_s.c.line, sa.func.count().label("passed"))
         .join_from(m, _s, sa.and_(same_key(_s, m), _s.c.site == m.c.site))
         .where(at_key(m, key), m.c.kind == "after-statement", _s.c.path == path)
         .group_by(_s.c.line)
     )
-    return {line: passed for line, passed in transaction.execute(query)}
+    return {row.line: row.passed for row in transaction.execute(query)}
 
 
 def _calls(transaction: Transaction, key: RunKey, path: str) -> dict[int, list[int]]:
@@ -147,12 +147,12 @@ def _calls(transaction: Transaction, key: RunKey, path: str) -> dict[int, list[i
 def _held(transaction: Transaction, key: RunKey, path: str) -> dict[int, int]:
     n = tables.node
     query = (
-        sa.select(_s.c.line, sa.cast(sa.func.sum(n.c.saved_bytes), sa.BigInteger()))
+        sa.select(_s.c.line, sa.cast(sa.func.sum(n.c.saved_bytes), sa.BigInteger()).label("held"))
         .join_from(n, _s, sa.and_(same_key(_s, n), _s.c.site == n.c.site))
         .where(at_key(n, key), _s.c.path == path)
         .group_by(_s.c.line)
     )
-    return {line: held for line, held in transaction.execute(query)}
+    return {row.line: row.held for row in transaction.execute(query)}
 
 
 def _findings(transaction: Transaction, run: RunRow, path: str) -> dict[int, list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from store import tables
-from store.queries.answers import AttemptRow, EventRow, ExceptionRow, StreamRow, Streams, WarningRow
+from store.queries.program_answers import AttemptRow, EventRow, ExceptionRow, StreamRow, Streams, WarningRow
 from store.record_load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction

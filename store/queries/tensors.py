@@ -8,29 +8,18 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from backprobe.record import SmallValue, nested
 from store import tables
-from store.queries.answers import (
-    BindingRow,
+from store.queries.tensor_answers import (
     GradState,
-    HolderRow,
-    InplaceRow,
-    SavedByRow,
-    SmallValueRow,
     TensorCreated,
-    TensorFull,
     TensorPage,
     TensorRow,
     TensorState,
     WhyNoneRow,
 )
-from store.queries.snapshots import tensor_snapshots
 from store.record_load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
-
-LISTED: Final = 1000
-"""Rows of one kind in an answer about one tensor."""
 
 _t: Final = tables.tensor
 _s: Final = tables.site
@@ -43,7 +32,7 @@ def same_key(left: sa.Table, right: sa.Table) -> sa.ColumnElement[bool]:
     return sa.and_(*[left.c[name] == right.c[name] for name in tables.KEY])
 
 
-_SELECT: Final = (
+SELECT_TENSORS: Final = (
     sa.select(_t, _s.c.path, _m.c.kind.label("last_kind"))
     .select_from(_t)
     .outerjoin(_s, sa.and_(same_key(_s, _t), _s.c.site == _t.c.site))
@@ -84,7 +73,7 @@ def tensors(
     """
     if run.key is None:
         return TensorPage(items=(), next=None)
-    query = _SELECT.where(at_key(_t, run.key))
+    query = SELECT_TENSORS.where(at_key(_t, run.key))
     flags = ((_t.c.is_leaf, is_leaf), (_t.c.requires_grad, requires_grad), (_t.c.retains_grad, retains_grad))
     for column, wanted in flags:
         if wanted is not None:
@@ -102,7 +91,7 @@ def tensors(
     if after is not None:
         query = query.where(_t.c.tensor > after)
     rows = transaction.execute(query.order_by(_t.c.tensor).limit(limit + 1)).all()
-    items = _tensor_rows(transaction, run, run.key, rows[:limit])
+    items = tensor_rows(transaction, run, run.key, rows[:limit])
     return TensorPage(items=items, next=items[-1].tensor if len(rows) > limit else None)
 
 
@@ -119,7 +108,8 @@ def _named(transaction: Transaction, glob: str) -> sa.ColumnElement[bool]:
     return sa.or_(matches(_t.c.fqn), bound)
 
 
-def _tensor_rows(transaction: Transaction, run: RunRow, key: RunKey, rows: Sequence[Any]) -> tuple[TensorRow, ...]:
+def tensor_rows(transaction: Transaction, run: RunRow, key: RunKey, rows: Sequence[Any]) -> tuple[TensorRow, ...]:
+    """Rows of `SELECT_TENSORS` with the names that the tensors had and the findings about them."""
     numbers = [row.tensor for row in rows]
     names: dict[int, dict[str, None]] = defaultdict(dict)
     bound = sa.select(_b.c.tensor, _b.c.name).where(at_key(_b, key), _b.c.tensor.in_(numbers)).order_by(_b.c.binding)
@@ -186,127 +176,4 @@ def why_none_row(row: Mapping[Any, Any]) -> WhyNoneRow | None:
         return None
     return WhyNoneRow(
         verdict=row["why_none"], line=row["why_line"], backward_call=row["why_call"], text=row["why_text"] or ""
-    )
-
-
-def tensor(transaction: Transaction, run: RunRow, number: int) -> TensorFull | None:
-    """One tensor with its names, snapshots, in-place changes, savers, values and holders; None: no such tensor."""
-    key = run.key
-    if key is None:
-        return None
-    row = transaction.execute(_SELECT.where(at_key(_t, key), _t.c.tensor == number)).first()
-    if row is None:
-        return None
-    return TensorFull(
-        tensor=_tensor_rows(transaction, run, key, [row])[0],
-        bindings=_bindings(transaction, key, number),
-        snapshots=tensor_snapshots(transaction, run, number, limit=LISTED),
-        inplace_events=_inplace_events(transaction, key, number),
-        saved_by=_saved_by(transaction, key, number),
-        values=_values(transaction, key, number),
-        holders=_holders(transaction, key, number),
-    )
-
-
-def _bindings(transaction: Transaction, key: RunKey, number: int) -> tuple[BindingRow, ...]:
-    query = (
-        sa.select(_b, _s.c.path, _s.c.line)
-        .join_from(_b, _s, sa.and_(same_key(_s, _b), _s.c.site == _b.c.site))
-        .where(at_key(_b, key), _b.c.tensor == number)
-    )
-    return tuple(
-        BindingRow(
-            binding=row.binding,
-            name=row.name,
-            path=row.path,
-            line=row.line,
-            function=row.function,
-            moment=row.moment,
-            version=row.version,
-            replaces=row.replaces,
-            parents=tuple(row.parents),
-        )
-        for row in transaction.execute(query.order_by(_b.c.binding).limit(LISTED))
-    )
-
-
-def _inplace_events(transaction: Transaction, key: RunKey, number: int) -> tuple[InplaceRow, ...]:
-    e = tables.inplace_event
-    query = (
-        sa.select(e, _s.c.path, _s.c.line)
-        .select_from(e)
-        .outerjoin(_s, sa.and_(same_key(_s, e), _s.c.site == e.c.site))
-        .where(at_key(e, key), e.c.tensor == number)
-    )
-    return tuple(
-        InplaceRow(
-            moment=row.moment,
-            line=row.line,
-            path=row.path,
-            version_before=row.version_before,
-            version_after=row.version_after,
-            done_by=row.done_by,
-        )
-        for row in transaction.execute(query.order_by(e.c.n).limit(LISTED))
-    )
-
-
-def _saved_by(transaction: Transaction, key: RunKey, number: int) -> tuple[SavedByRow, ...]:
-    saved, node = tables.saved, tables.node
-    query = (
-        sa.select(saved, node.c.type, node.c.freed_by, _s.c.line)
-        .join_from(saved, node, sa.and_(same_key(node, saved), node.c.node == saved.c.node))
-        .outerjoin(_s, sa.and_(same_key(_s, node), _s.c.site == node.c.site))
-        .where(at_key(saved, key), saved.c.tensor == number)
-    )
-    return tuple(
-        SavedByRow(
-            node=row.node,
-            type=row.type,
-            name=row.name,
-            version=row.version,
-            held_by=row.held_by,
-            line=row.line,
-            freed_by=row.freed_by,
-        )
-        for row in transaction.execute(query.order_by(saved.c.node, saved.c.n).limit(LISTED))
-    )
-
-
-def _values(transaction: Transaction, key: RunKey, number: int) -> tuple[SmallValueRow, ...]:
-    v = tables.small_value
-    query = sa.select(v).where(at_key(v, key), v.c.tensor == number).order_by(v.c.moment, v.c.of).limit(LISTED)
-    found: list[SmallValueRow] = []
-    for row in transaction.execute(query):
-        shape = tuple(row.shape)
-        kept = SmallValue(
-            tensor=number, moment=row.moment, of=row.of, dtype=row.dtype, shape=shape, elements=row.elements
-        )
-        elements = _without_complex(nested(kept))
-        found.append(SmallValueRow(moment=row.moment, of=row.of, dtype=row.dtype, shape=shape, elements=elements))
-    return tuple(found)
-
-
-def _without_complex(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_complex(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    return [value.real, value.imag] if isinstance(value, complex) else value
-
-
-def _holders(transaction: Transaction, key: RunKey, number: int) -> tuple[HolderRow, ...]:
-    kept = tables.retention
-    query = sa.select(kept).where(at_key(kept, key), kept.c.root == number).order_by(kept.c.n).limit(LISTED)
-    return tuple(
-        HolderRow(
-            moment=row.moment,
-            backward_call=row.call,
-            state=row.state,
-            freed_by=row.freed_by,
-            held_nodes=row.held_nodes,
-            held_bytes=row.held_bytes,
-            holders=tuple(row.holders),
-            holder_search=row.holder_search,
-            why=row.why,
-        )
-        for row in transaction.execute(query)
     )

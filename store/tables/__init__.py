@@ -16,12 +16,13 @@ from store.tables.tensors import (
     small_value,
     tensor,
 )
-from store.tables.types import Now, Time
+from store.tables.types import SECONDS, Now, Time
 from store.tables.who import project, snippet, snippet_file, tenant
 
 __all__ = [
     "KEY",
     "METADATA",
+    "SECONDS",
     "Now",
     "Time",
     "backward_call",

@@ -96,6 +96,7 @@ Id: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """A 64-bit key that the database counts; SQLite does that for INTEGER only, which has 64 bits there."""
 
 Json: Final = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+SECONDS: Final[sa.Double[float]] = sa.Double()
 Column = sa.Column[Any]
 
 
@@ -176,8 +177,7 @@ def one_of(name: str, values: Sequence[str]) -> sa.CheckConstraint:
 
 
 def _seconds(value: Any) -> sa.ColumnElement[float]:
-    kind: sa.Double[float] = sa.Double()
-    return sa.cast(value, kind)
+    return sa.cast(value, SECONDS)
 
 
 class Now(FunctionElement[str]):
