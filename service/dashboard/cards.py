@@ -84,10 +84,8 @@ def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None]) -> Card:
         level=finding.level,
         confidence=finding.confidence,
         place=_place(finding.location),
-        why=tuple(plain(line) for line in finding.message.split("\n") if line.strip()),
-        evidence=tuple(
-            (name(key), cut(plain(_value(value)), _LONGEST_VALUE)) for key, value in finding.evidence.items()
-        ),
+        why=tuple(_prose(line) for line in finding.message.split("\n") if line.strip()),
+        evidence=tuple(_fact(key, value) for key, value in finding.evidence.items()),
         related=tuple(
             Step(message=plain(step.message), path=name(step.location.path), line=step.location.region.start_line)
             for step in finding.related

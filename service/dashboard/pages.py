@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
@@ -11,7 +10,7 @@ from jinja2 import StrictUndefined
 from pydantic import Field
 
 from backprobe import __version__
-from backprobe.rules import RULES
+from backprobe.rules.manual import UnknownRule, manual
 from service.api.asked import Cursor, Strict, Whole
 from service.api.body import query
 from service.api.run_json import run_of
@@ -95,10 +94,11 @@ def run(run: str, query: RunPageQuery) -> str:
 @blueprint.get("/rules/<code>")
 def rule(code: str) -> str:
     """A rule's manual, by code or name."""
-    found = next((module for module in RULES if code in {module.RULE.code, module.RULE.name}), None)
-    if found is None:
-        raise Problem("not-found", "There is no such rule.")
-    return render_template("rule.html", rule=found.RULE, manual=inspect.cleandoc(found.__doc__ or ""))
+    try:
+        found = manual(code[:64])
+    except UnknownRule:
+        raise Problem("not-found", "There is no such rule.") from None
+    return render_template("rule.html", manual=found)
 
 
 @blueprint.get("/problems/<code>")

@@ -13,7 +13,7 @@ from backprobe.show.tensors import tensor_rows
 from service.dashboard.cards import Card, card
 from service.dashboard.lines import Listing, listing
 from service.dashboard.tables import Row, rows
-from service.dashboard.words import Said, said
+from service.dashboard.words import RECORDED, Said, said
 from store import findings, queries, records, workers
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ class GraphShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPage:
-    """The page of one run."""
+    """The page of one run. `has_record`: something was recorded, and may still be read."""
 
     run: RunRow
+    has_record: bool
     said: Said
     cards: tuple[Card, ...]
     more_findings: bool
@@ -76,6 +77,7 @@ def run_page(transaction: Transaction, run: RunRow, *, file: str | None, first: 
     live = workers.offered(transaction, run.queue).workers if run.status == "queued" else 0
     return RunPage(
         run=run,
+        has_record=_has_record(run),
         said=said(run, live),
         cards=cards,
         more_findings=found.next is not None,
@@ -83,7 +85,7 @@ def run_page(transaction: Transaction, run: RunRow, *, file: str | None, first: 
         if file_shown is None
         else listing(file_shown, first, {c.id: c for c in cards}, {call.call: call for call in calls}),
         graph=_graph(run, record),
-        rows=rows(tensors.items, recorded),
+        rows=rows(tuple(tensor for tensor in tensors.items if tensor.role != "gradient"), recorded),
         next_tensors=tensors.next,
         calls=calls,
         streams=queries.streams(transaction, run) if run.key is not None else None,
@@ -92,9 +94,13 @@ def run_page(transaction: Transaction, run: RunRow, *, file: str | None, first: 
 
 def _record(transaction: Transaction, run: RunRow) -> Record | None:
     """The record, if there is one and it is small enough to be read for a page."""
-    if run.key is None or run.record.state == "expired" or run.record.bytes > MOST_RECORD_BYTES:
+    if run.key is None or not _has_record(run) or run.record.bytes > MOST_RECORD_BYTES:
         return None
     return records.load(transaction, run.key)
+
+
+def _has_record(run: RunRow) -> bool:
+    return run.key is not None and run.record.state in RECORDED
 
 
 class _Texts:
@@ -120,7 +126,7 @@ class _Texts:
 
 
 def _graph(run: RunRow, record: Record | None) -> GraphShown:
-    if run.key is None:
+    if not _has_record(run):
         waiting = "There is no record of this run." if run.ended else "Shown when the run has ended."
         return GraphShown(svg=None, said=waiting)
     if record is None:

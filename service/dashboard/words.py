@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from store.run import RunRow
 
+RECORDED: Final = frozenset({"partial", "whole"})
+"""States of a record that can be read."""
+
 LONGEST_NAME: Final = 200
 """Characters of a name on a page; names are a stranger's."""
 
@@ -144,7 +147,7 @@ def _failed(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signa
     where = f" at line {error.line}" if error.line else ""
     return Said(
         text=f"The program itself failed: {what}{where}.",
-        next_step="What it did until then is recorded below." if run.key else "",
+        next_step="What it did until then is recorded below." if run.record.state in RECORDED else "",
         tone="bad",
     )
 
@@ -161,7 +164,7 @@ def _exceeded(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one sig
 
 
 def _canceled(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
-    kept = "what follows is the record up to there" if run.key else "it had not started"
+    kept = "what follows is the record up to there" if run.record.state in RECORDED else "it had not started"
     return Said(text=f"Canceled, as asked: {kept}.")
 
 

@@ -7,9 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from backprobe.record import Record  # noqa: TC001 - fixtures are read by people
-
 VOID = {"meta", "link", "img", "br", "input", "hr", "path", "circle", "rect"}
+BLOCKS = {"dt", "dd", "th", "td", "li", "div", "p", "h1", "h2", "h3"}
 
 
 class Page(HTMLParser):
@@ -24,6 +23,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
+        self.text += " " if tag in BLOCKS else ""
         if tag not in VOID:
             self.open.append(tag)
 
@@ -122,11 +122,23 @@ def test_links_within_a_page_lead_somewhere_and_ids_are_unique(site):
 @pytest.mark.parametrize(
     ("ending", "said"),
     [
-        ({"status": "failed", "whose": "program", "code": "raised"}, "The program itself failed: ValueError at line 3."),
-        ({"status": "failed", "whose": "program", "code": "signal", "type": None, "signal": 11}, "The program itself failed: signal"),
-        ({"status": "exceeded", "whose": "limit", "code": "wall-seconds", "limit": "wall_seconds"}, "Stopped by the limit wall_seconds (60)"),
+        (
+            {"status": "failed", "whose": "program", "code": "raised"},
+            "The program itself failed: ValueError at line 3.",
+        ),
+        (
+            {"status": "failed", "whose": "program", "code": "signal", "type": None, "signal": 11},
+            "The program itself failed: signal",
+        ),
+        (
+            {"status": "exceeded", "whose": "limit", "code": "wall-seconds", "limit": "wall_seconds"},
+            "Stopped by the limit wall_seconds (60)",
+        ),
         ({"status": "canceled", "whose": "asked", "code": "canceled"}, "Canceled, as asked"),
-        ({"status": "lost", "whose": "ours", "code": "worker-lost"}, "Lost, and that is our fault (worker lost): 1 attempt made"),
+        (
+            {"status": "lost", "whose": "ours", "code": "worker-lost"},
+            "Lost, and that is our fault (worker lost): 1 attempt made",
+        ),
     ],
 )
 def test_every_bad_end_is_told_in_words_and_whose_it_was(site, samples, ending, said):
@@ -134,14 +146,20 @@ def test_every_bad_end_is_told_in_words_and_whose_it_was(site, samples, ending, 
 
     facts = dict(ending)
     error = RunError(
-        whose=facts.pop("whose"), code=facts.pop("code"), message="it <b>broke</b>", type=facts.pop("type", "ValueError"), line=3
+        whose=facts.pop("whose"),
+        code=facts.pop("code"),
+        message="it <b>broke</b>",
+        type=facts.pop("type", "ValueError"),
+        line=3,
     )
     run = site.finished(samples.tutorial(), error=error, **facts)
     page = page_of(site, f"/runs/{run}")
     assert said in words(page)
     assert "b" not in [tag for tag, _ in page.elements]
     listed = words(page_of(site, "/runs"))
-    assert {"failed": "their program", "exceeded": "a limit", "canceled": "as asked", "lost": "our fault"}[facts["status"]] in listed
+    assert {"failed": "their program", "exceeded": "a limit", "canceled": "as asked", "lost": "our fault"}[
+        facts["status"]
+    ] in listed
 
 
 def test_a_queued_run_tells_its_place_and_whether_a_worker_lives(site):
@@ -178,7 +196,10 @@ def test_a_run_without_a_record_says_so_in_every_pane(site):
 
 
 def test_several_files_are_shown_one_at_a_time(site, samples):
-    body = {"files": [{"path": "pkg/a.py", "text": "import b\n"}, {"path": "b.py", "text": "y = 1\n"}], "entry": "pkg/a.py"}
+    body = {
+        "files": [{"path": "pkg/a.py", "text": "import b\n"}, {"path": "b.py", "text": "y = 1\n"}],
+        "entry": "pkg/a.py",
+    }
     run = site.post(body).json["id"]
     page = page_of(site, f"/runs/{run}")
     assert "import b" in page.text
@@ -200,7 +221,7 @@ def test_a_long_source_comes_in_parts(site):
 def hostile_site_pages(site, samples):
     words_ = samples.Words(name=samples.HOSTILE, message=samples.HOSTILE * 3, warning=samples.HOSTILE)
     text = samples.TUTORIAL.replace("import torch", f"import torch  # {samples.HOSTILE}")
-    record: Record = samples.tutorial(words_, text=text)
+    record = samples.tutorial(words_, text=text)
     from store.finish import Stream
     from store.run import RunError
 
@@ -218,7 +239,9 @@ def test_a_strangers_text_never_becomes_markup(site, samples):
         page = Page(raw)
         assert page.all("script") == []
         assert page.all("img") == []
-        assert not any(name.startswith("on") or name == "style" for _tag, attributes in page.elements for name in attributes)
+        assert not any(
+            name.startswith("on") or name == "style" for _tag, attributes in page.elements for name in attributes
+        )
         assert "49" not in re.sub(r"[0-9a-f]{8,}", "", page.text.split("{{7*7}}")[0][:0])
         for invisible in ("\u202e", "\x1b", "\x07", "\x00"):
             assert invisible not in raw
