@@ -6,7 +6,6 @@ usage: python -m docs.generate [--check]
 """
 
 import argparse
-import inspect
 import json
 import sys
 from collections.abc import Callable
@@ -18,16 +17,21 @@ NOTICE = "<!-- Written by `make docs`; do not edit. -->"
 
 def rules() -> str:
     """Every rule with its manual, which is the docstring of its file."""
-    from backprobe.rules import RULES
+    from backprobe.rules.manual import every_rule, manual
 
-    parts = [f"# Rules\n\n{NOTICE}\n"]
-    parts.append("| code | name | level | confidence | since |\n|---|---|---|---|---|")
-    parts += [
-        f"| [{module.RULE.code}](#{module.RULE.code.lower()}) | {module.RULE.name} | {module.RULE.severity} "
-        f"| {module.RULE.confidence} | {module.RULE.since} |"
-        for module in RULES
+    head = "| code | name | level | confidence | since |\n|---|---|---|---|---|"
+    lines = [
+        f"| [{rule.code}](#{rule.code.lower()}) | {rule.name} | {rule.severity} | {rule.confidence} | {rule.since} |"
+        for rule in every_rule()
     ]
-    parts += [f"\n## {module.RULE.code}\n\n{inspect.cleandoc(module.__doc__ or '')}" for module in RULES]
+    parts = [f"# Rules\n\n{NOTICE}\n", head, *lines]
+    for rule in every_rule():
+        told = manual(rule.code)
+        parts.append(f"\n## {rule.code}\n\n**{rule.name}**: {told.headline}")
+        for section in told.sections:
+            title = f"{section.title}: {section.about}" if section.about else section.title
+            body = f"```python\n{section.text}```" if section.is_code else section.text.rstrip()
+            parts.append(f"\n### {title}\n\n{body}")
     return "\n".join(parts) + "\n"
 
 
