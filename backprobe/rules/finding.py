@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from backprobe.rules.rule import Confidence, Level, Rule, Safety
 
 SCHEMA: Final = "backprobe.finding/1"
-Evidence = str | int | float | bool | None | list[str] | list[int]
+Evidence = str | int | float | bool | None | Sequence[str | int]
 
 
 class RuleName(msgspec.Struct, frozen=True, kw_only=True):
