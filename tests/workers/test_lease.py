@@ -1,0 +1,132 @@
+"""The fence: a worker whose lease is gone ends its child and writes nothing, whatever took the lease away."""
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from store import finish, runs
+from store.session import Database
+from workers import pipeline, tasks
+from workers.leader import Leadership
+from workers.lease import Keeper
+from workers.node import Node
+from workers.sandbox.supervisor import Supervisor
+
+LONG = "import torch\nx = torch.ones(2)\nimport time\ntime.sleep(60)"
+
+
+@pytest.fixture
+def node(stack, supervisor: Supervisor) -> Iterator[Node]:
+    """A worker in this process, without Celery: its tasks are called here."""
+    one = Node(stack.database, supervisor, queue="cpu", slots=2, lease_seconds=3.0, publish=lambda _: None)
+    one.start()
+    stack.wait(lambda: one._offers, "the canary's answer")
+    yield one
+    one.close()
+
+
+def claimed(stack, source: str = "print(1)", lease_seconds: float = 30.0) -> runs.Claim:
+    stack.submit(source, wake=False)
+    claim = runs.claim(stack.database, "somebody", lease_seconds=lease_seconds)
+    assert claim is not None
+    return claim
+
+
+def taken_away(stack, claim: runs.Claim) -> None:
+    """The lease runs out and the reaper takes the run back."""
+    stack.wait(lambda: claim.public_id in runs.expire_leases(stack.database).requeued, "the lease runs out")
+
+
+def test_one_wakeup_runs_everything_that_waits(stack, node):
+    ids = [stack.submit(f"print({n})", wake=False) for n in range(3)]
+    assert tasks.execute_next(node, "cpu") == 3
+    assert [stack.run(public_id).status for public_id in ids] == ["succeeded"] * 3
+    assert tasks.execute_next(node, "cpu") == 0
+
+
+def test_a_late_finish_writes_nothing(stack, node):
+    claim = claimed(stack, lease_seconds=0.3)
+    result = pipeline.run(node.supervisor, tasks.job_of(claim))
+    taken_away(stack, claim)
+    before = stack.run(claim.public_id)
+    with pytest.raises(runs.FencedOut):
+        finish.finish(stack.database, claim, tasks.ending_of(result.outcome), result.outcome.record, result.judgement)
+    lease = node.keeper.hold(claim)
+    tasks._end(node, lease, result)
+    node.keeper.drop(lease)
+    assert lease.why == "fenced-out"
+    assert stack.run(claim.public_id) == before
+
+
+def test_a_run_taken_away_in_flight_ends_its_child(stack, node):
+    claim = claimed(stack, LONG)
+    with stack.database.begin() as transaction:
+        runs.request_cancel(transaction, claim.public_id)
+    finish.finish(stack.database, claim, finish.Ending(status="canceled", error=asked()), None, None)
+    before, began = stack.run(claim.public_id), time.monotonic()
+    tasks.execute(node, replace(claim, lease_seconds=1.0))
+    assert time.monotonic() - began < 10
+    assert stack.run(claim.public_id) == before
+
+
+def asked() -> runs.RunError:
+    return runs.RunError(whose="asked", code="canceled", message="canceled")
+
+
+def test_a_worker_cut_off_from_its_database_ends_its_child_before_its_lease(stack, tmp_path):
+    away = Database(f"sqlite:///{tmp_path}/no-such-folder/away.db")
+    keeper = Keeper(away, lambda: None)
+    claim = claimed(stack, lease_seconds=2.0)
+    began = time.monotonic()
+    lease = keeper.hold(claim)
+    keeper.start()
+    assert lease.stop.wait(10)
+    assert lease.why == "fenced-out"
+    assert time.monotonic() - began < claim.lease_seconds
+    keeper.close()
+    away.close()
+
+
+def test_the_watchdog_needs_neither_database_nor_keeper(stack):
+    claim = claimed(stack, lease_seconds=2.0)
+    stuck = threading.Event()
+    keeper = Keeper(stack.database, lambda: stuck.wait(30) and None)
+    keeper.start()
+    began = time.monotonic()
+    lease = keeper.hold(claim)
+    assert lease.stop.wait(10)
+    assert time.monotonic() - began < claim.lease_seconds
+    stuck.set()
+    keeper.close()
+
+
+def test_a_lease_is_renewed_as_long_as_it_is_held(stack, node):
+    public_id = stack.submit("import time\ntime.sleep(6)", wake=False)
+    assert tasks.execute_next(node, "cpu") == 1  # twice as long as the lease
+    row = stack.run(public_id)
+    assert (row.status, row.attempt) == ("succeeded", 1)
+
+
+def test_a_cancel_asked_for_before_the_claim_wins(stack, node):
+    claim = claimed(stack, LONG)
+    tasks.execute(node, replace(claim, cancel_requested=True))
+    assert stack.run(claim.public_id).status == "canceled"
+
+
+def test_a_draining_worker_claims_nothing(stack, node):
+    stack.submit("print(1)", wake=False)
+    node.drain(30)
+    assert tasks.execute_next(node, "cpu") == 0
+
+
+def test_one_reaper_leads_and_the_next_follows_when_it_has_gone(stack):
+    first, second = (Leadership(Database(stack.settings.database_url), stack.settings.home) for _ in range(2))
+    assert first.mine()
+    assert first.mine()
+    assert not second.mine()
+    first.close()
+    assert second.mine()
+    second.close()

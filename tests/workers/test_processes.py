@@ -1,0 +1,233 @@
+"""Worker and reaper as real processes on real servers: killed, drained, canceled, woken too often or not at all."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from store import runs, workers
+
+SLOW = "import torch, time\nx = torch.ones(2, requires_grad=True)\ntime.sleep({seconds})\n(x * x).sum().backward()\n"
+LEASE = {"BACKPROBE_LEASE_SECONDS": "4"}
+
+
+def family(process: psutil.Popen) -> list[psutil.Process]:
+    return process.children(recursive=True)
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    return not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in processes)
+
+
+def test_a_run_goes_from_submit_to_findings(served):
+    source = "import torch\nx = torch.ones(3, requires_grad=True)\ny = x * 2\ny.sum().backward()\nprint(y.grad)\n"
+    row = served.ended(served.submit(source))
+    assert (row.status, row.attempt, row.error) == ("succeeded", 1, None)
+    assert row.isolation is not None
+    assert row.isolation["level"] == "none"
+    assert row.record.state == "whole"
+    assert row.record.tensors >= 2
+    assert row.findings.error + row.findings.warning + row.findings.note >= 1
+    assert row.outcome.exit_code == 0
+
+
+def test_a_worker_killed_in_a_run_costs_time_and_not_the_run(stack):
+    first = stack.start("worker", **LEASE)
+    stack.start("reaper")
+    public_id = stack.submit(SLOW.format(seconds=3))
+    stack.running(public_id)
+    stack.wait(lambda: len(family(first)) >= 2, "the child is there")
+    below = family(first)
+    first.kill()
+    stack.wait(lambda: gone(below), "nothing of the killed worker is left")
+    stack.start("worker", **LEASE)
+    row = stack.ended(public_id)
+    assert (row.status, row.attempt) == ("succeeded", 2)
+    assert row.record.attempt == 2
+
+
+def test_a_killed_child_is_the_programs_own_end(served):
+    worker = served.processes[0]
+    public_id = served.submit("import time\ntime.sleep(60)")
+    served.running(public_id)
+    child = served.wait(
+        lambda: [one for one in family(worker) if one.children() == [] and one.ppid() != worker.pid], "a child"
+    )
+    child[0].kill()
+    row = served.ended(public_id)
+    assert (row.status, row.outcome.signal, row.attempt) == ("failed", signal.SIGKILL, 1)
+
+
+def test_a_killed_zygote_costs_no_attempt(served):
+    worker = served.processes[0]
+    public_id = served.submit(SLOW.format(seconds=2))
+    served.running(public_id)
+    zygote = served.wait(lambda: [one for one in worker.children() if one.children()], "a zygote with a child")
+    zygote[0].kill()
+    row = served.ended(public_id)
+    assert (row.status, row.attempt) == ("succeeded", 1)
+
+
+def test_a_cancel_is_heard_within_seconds_and_keeps_the_record(served):
+    public_id = served.submit("import torch\nx = torch.ones(2, requires_grad=True)\nwhile True: pass")
+    served.running(public_id)
+    with served.database.begin() as transaction:
+        runs.request_cancel(transaction, public_id)
+    row = served.ended(public_id, 10)
+    assert row.status == "canceled"
+    assert row.error is not None
+    assert row.error.whose == "asked"
+
+
+def test_a_drained_worker_finishes_what_it_has_in_hand(stack):
+    worker = stack.start("worker")
+    public_id = stack.submit(SLOW.format(seconds=2))
+    waiting = stack.running(public_id)
+    worker.terminate()
+    assert worker.wait(30) == 0
+    row = stack.run(public_id)
+    assert (row.status, row.attempt, row.max_attempts) == ("succeeded", 1, waiting.max_attempts)
+
+
+def test_a_drained_worker_hands_back_what_takes_too_long(stack):
+    worker = stack.start("worker", BACKPROBE_DRAIN_SECONDS="1")
+    public_id = stack.submit("import time\ntime.sleep(60)")
+    before = stack.running(public_id)
+    worker.terminate()
+    assert worker.wait(30) == 0
+    row = stack.run(public_id)
+    assert (row.status, row.attempt, row.max_attempts) == ("queued", 1, before.max_attempts + 1)
+    with stack.database.read() as transaction:
+        assert workers.live(transaction) == ()
+
+
+def test_a_doubled_wakeup_runs_once_and_a_lost_one_is_sent_again(served):
+    doubled = served.submit("print(1)")
+    for _ in range(5):
+        served.publish("cpu")
+    lost = served.submit("print(2)", wake=False)
+    for public_id in (doubled, lost):
+        row = served.ended(public_id)
+        assert (row.status, row.attempt) == ("succeeded", 1)
+
+
+def test_a_burst_is_run_whole_by_two_workers(served):
+    second = served.start("worker", "--concurrency", "2")
+    ids = [served.submit(f"print({n})") for n in range(20)]
+    rows = [served.ended(public_id, 90) for public_id in ids]
+    assert {(row.status, row.attempt) for row in rows} == {("succeeded", 1)}
+    second.terminate()
+    assert second.wait(30) == 0
+
+
+def test_two_reapers_do_no_harm(served):
+    served.start("reaper")
+    public_id = served.submit("print(1)", wake=False)
+    assert served.ended(public_id).attempt == 1
+
+
+def test_a_run_whose_sandbox_breaks_every_time_is_lost(embedded):
+    embedded.start("worker")
+    embedded.start("reaper")
+    public_id = embedded.submit("import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(60)", max_attempts=2)
+    row = embedded.ended(public_id, 120)
+    assert (row.status, row.attempt) == ("lost", 2)
+    assert row.error is not None
+    assert row.error.whose == "ours"
+    assert embedded.ended(embedded.submit("print(1)")).status == "succeeded"
+
+
+def test_a_worker_goes_when_its_serve_has_gone(embedded):
+    code = (
+        "import os, subprocess, sys, time\n"
+        "env = dict(os.environ, BACKPROBE_PARENT_PID=str(os.getpid()))\n"
+        "one = subprocess.Popen([sys.executable, '-m', 'backprobe', 'worker'], env=env)\n"
+        "print(one.pid, flush=True)\n"
+        "time.sleep(3600)\n"
+    )
+    environment = {"PATH": os.environ["PATH"], **embedded.environment}
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True) as serve:
+        assert serve.stdout is not None
+        worker = psutil.Process(int(serve.stdout.readline()))
+        public_id = embedded.submit("import time\ntime.sleep(60)")
+        embedded.running(public_id)
+        below = [worker, *worker.children(recursive=True)]
+        serve.kill()
+    embedded.wait(lambda: gone(below), "the worker and all below it have gone", 15)
+    embedded.wait(lambda: embedded.run(public_id).status == "queued", "its run was handed back")
+
+
+def test_no_line_of_a_log_holds_a_strangers_text(stack):
+    worker = stack.start("worker", BACKPROBE_DRAIN_SECONDS="0")
+    stack.start("reaper")
+    source = "import torch\nsecret_name = 'MARKED'\nprint('MARKED')\nraise ValueError('MARKED')"
+    assert stack.ended(stack.submit(source)).status == "failed"
+    stack.running(stack.submit("import time  # MARKED\ntime.sleep(60)"))
+    worker.terminate()
+    worker.wait(30)
+    assert "MARKED" not in stack.log()
+
+
+def test_a_worker_works_through_an_executor(embedded):
+    socket = str(embedded.folder / "executor.sock")
+    embedded.start("worker", BACKPROBE_EXECUTOR=socket)
+    public_id = embedded.submit("print(1)")
+    embedded.start("executor", "--socket", socket)  # it comes late, as containers do
+    row = embedded.ended(public_id)
+    assert row.status == "succeeded"
+    assert row.isolation is not None
+    assert row.isolation["executor"] is True
+
+
+def test_the_worker_says_what_it_offers_and_its_check_sees_it(stack):
+    check = [sys.executable, "-m", "backprobe", "worker", "--check"]
+    environment = {"PATH": os.environ["PATH"], **stack.environment}
+    nobody = subprocess.run(check, env=environment, check=False, capture_output=True, text=True)
+    assert nobody.returncode == 3
+    assert len(nobody.stderr.splitlines()) == 1
+    stack.start("worker", "--concurrency", "3")
+
+    def offer():
+        with stack.database.read() as transaction:
+            return (found := workers.offered(transaction, "cpu")).levels and found
+
+    found = stack.wait(offer, "a worker offers something")
+    assert (found.levels, found.devices, found.idle_slots) == (("none",), ("cpu",), 3)
+    assert subprocess.run(check, env=environment, check=False).returncode == 0
+
+
+def test_the_reapers_check_sees_its_last_round(embedded):
+    check = [sys.executable, "-m", "backprobe", "reaper", "--check"]
+    environment = {"PATH": os.environ["PATH"], **embedded.environment}
+    assert subprocess.run(check, env=environment, check=False, stderr=subprocess.DEVNULL).returncode == 3
+    embedded.start("reaper")
+    embedded.wait((embedded.settings.home / "reaper.beat").exists, "the first round")
+    assert subprocess.run(check, env=environment, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["worker", "reaper"])
+def test_a_database_without_our_schema_is_one_clear_line(command, tmp_path):
+    environment = {"PATH": os.environ["PATH"], "BACKPROBE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "backprobe", command], env=environment, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 3
+    [line] = done.stderr.splitlines()
+    assert "backprobe migrate" in line
+
+
+def test_a_broker_that_is_away_is_one_clear_line(embedded):
+    environment = {
+        "PATH": os.environ["PATH"],
+        **embedded.environment,
+        "BACKPROBE_BROKER_URL": "redis://:hush@127.0.0.1:1/0",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "backprobe", "worker"], env=environment, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 3
+    assert "hush" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("backprobe worker: the broker redis://")

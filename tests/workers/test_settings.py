@@ -1,0 +1,38 @@
+"""What a worker takes from its environment."""
+
+import pytest
+
+from workers.settings import WorkerSettings, slots
+
+
+def test_an_empty_environment_gives_the_defaults():
+    settings = WorkerSettings.from_environment({})
+    assert settings == WorkerSettings()
+    assert (settings.executor, settings.visible_devices, settings.parent) == (None, None, None)
+    assert (settings.lease_seconds, settings.drain_seconds) == (30.0, 30.0)
+
+
+def test_every_variable_is_read():
+    settings = WorkerSettings.from_environment(
+        {
+            "BACKPROBE_EXECUTOR": "/run/x.sock",
+            "CUDA_VISIBLE_DEVICES": "1",
+            "BACKPROBE_PARENT_PID": "7",
+            "BACKPROBE_LEASE_SECONDS": "4",
+            "BACKPROBE_DRAIN_SECONDS": "0.5",
+        }
+    )
+    assert settings == WorkerSettings(
+        executor="/run/x.sock", visible_devices="1", parent=7, lease_seconds=4.0, drain_seconds=0.5
+    )
+
+
+def test_what_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="soon"):
+        WorkerSettings.from_environment({"BACKPROBE_LEASE_SECONDS": "soon"})
+
+
+def test_a_gpu_is_not_shared_unless_asked():
+    assert slots(None, "gpu") == 1
+    assert slots(3, "gpu") == 3
+    assert slots(None, "cpu") >= 2
