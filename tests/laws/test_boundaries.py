@@ -19,6 +19,7 @@ MAY_READ_ENVIRONMENT: dict[str, str] = {
     "store/settings.py": "StoreSettings, once per process",
     "service/settings.py": "Settings, once per process",
     "workers/settings.py": "WorkerSettings, once per process",
+    "workers/sandbox/zygote.py": "which GPUs its children may see; its supervisor built the rest from nothing",
     "workers/sandbox/lockdown.py": "empties the child's environment before user code",
     "backprobe/capture/environment.py": "the variables that steer torch are facts of the record",
     "backprobe/cli/output.py": "NO_COLOR and FORCE_COLOR are asked of every command line",

@@ -32,6 +32,8 @@ def violations(root: Path) -> list[str]:
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
             relative = path.relative_to(root)
+            if "programs" in relative.parts:
+                continue  # programs under test are as users write them, some not even Python
             found += [f"{relative} {part}" for part in relative.with_suffix("").parts if part in DRAWERS | EMPTY_WORDS]
             for line, name in defined_names(ast.parse(path.read_text())):
                 if name in GIVEN_BY_OTHERS:
