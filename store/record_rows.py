@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+import sqlalchemy as sa
 
 from backprobe.record import BadRecord
 from store import layout, tables
@@ -57,7 +58,7 @@ def _column(spec: RowSpec, name: str, known: Lookup, rows: Sequence[Any]) -> lis
     if derived is not None:
         return derived(known, rows)
     values = list(map(attrgetter(spec.renamed.get(name, name)), rows))
-    return [plain(value) for value in values] if isinstance(values[0], tuple) else values
+    return [plain(value) for value in values] if isinstance(spec.table.c[name].type, sa.JSON) else values
 
 
 def _head(record: Record | None, grad_fns: list[str], head: Mapping[str, Any]) -> Batch:
