@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.show.plain import cut, plain
-from service.dashboard.words import name
+from service.dashboard.words import Prose, name, prose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from backprobe.rules.finding import Edit, Finding, Fix, Location
     from store.findings import FindingRow
-
-Lines = "Callable[[str], Sequence[str] | None]"
-"""The lines of a file of the snippet, by its path; None: no such file."""
 
 _LONGEST_VALUE: Final = 300
 _MOST_DIFF: Final = 60
@@ -39,7 +36,7 @@ class Place:
 class Step:
     """Another place of the story."""
 
-    message: str
+    message: Prose
     path: str
     line: int
 
@@ -48,14 +45,14 @@ class Step:
 class FixShown:
     """A fix: its title, whether it may be applied unseen, and its diff as (added or removed, text)."""
 
-    title: str
+    title: Prose
     safety: str
     diff: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One finding. `why`: lines of its message, each in pieces of (is code, text)."""
+    """One finding. `why`: the lines of its message."""
 
     id: str
     code: str
@@ -64,7 +61,7 @@ class Card:
     level: str
     confidence: str
     place: Place
-    why: tuple[tuple[tuple[bool, str], ...], ...]
+    why: tuple[Prose, ...]
     evidence: tuple[tuple[str, str], ...]
     related: tuple[Step, ...]
     fixes: tuple[FixShown, ...]
@@ -74,7 +71,12 @@ class Card:
 
 
 def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None]) -> Card:
-    """A finding, ready to be drawn; every text in it is a stranger's and made visible here, escaped by the template."""
+    """A finding, ready to be drawn; every text in it is a stranger's and made visible here, escaped by the template.
+
+    Args:
+        row: The stored finding.
+        lines: The lines of a file of the snippet, by its path; None: no such file.
+    """
     finding: Finding = row.finding
     return Card(
         id=row.id,
@@ -84,10 +86,10 @@ def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None]) -> Card:
         level=finding.level,
         confidence=finding.confidence,
         place=_place(finding.location),
-        why=tuple(_prose(line) for line in finding.message.split("\n") if line.strip()),
+        why=tuple(prose(line) for line in finding.message.split("\n") if line.strip()),
         evidence=tuple(_fact(key, value) for key, value in finding.evidence.items()),
         related=tuple(
-            Step(message=plain(step.message), path=name(step.location.path), line=step.location.region.start_line)
+            Step(message=prose(step.message), path=name(step.location.path), line=step.location.region.start_line)
             for step in finding.related
         ),
         fixes=tuple(_fix(fix, lines) for fix in finding.fixes),
@@ -95,11 +97,6 @@ def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None]) -> Card:
         times=finding.occurrences.count,
         suppressed=finding.suppressed is not None,
     )
-
-
-def _prose(line: str) -> tuple[tuple[bool, str], ...]:
-    """The pieces of a sentence: what stands between backticks is code."""
-    return tuple((bool(at % 2), plain(piece)) for at, piece in enumerate(line.split("`")) if piece)
 
 
 def _fact(key: str, value: object) -> tuple[str, str]:
@@ -136,7 +133,7 @@ def _fix(fix: Fix, lines: Callable[[str], Sequence[str] | None]) -> FixShown:
             continue
         after = _edited(before, [edit for edit in fix.edits if edit.path == path])
         shown += _diff(before, after)
-    return FixShown(title=plain(fix.title), safety=fix.safety, diff=tuple(shown[:_MOST_DIFF]))
+    return FixShown(title=prose(fix.title), safety=fix.safety, diff=tuple(shown[:_MOST_DIFF]))
 
 
 def _diff(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -31,12 +32,32 @@ MOST_RECORD_BYTES: Final = 4 << 20
 """Of frames; a larger record is not read whole for a page: then no graph and no elements, and the page says so."""
 
 
+WIDEST_IN_A_COLUMN: Final = 840
+WIDEST_IN_A_PAGE: Final = 1700
+"""Pixels; a drawing is scaled down to seven tenths at most, where its text is still 9 px high."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphShown:
-    """The drawing, or why there is none; `said` under a drawing: what is left out of it."""
+    """The drawing, or why there is none; `said` under a drawing: what is left out of it.
+
+    Attributes:
+        width: In pixels, as drawn; 0 without a drawing.
+    """
 
     svg: Markup | None
     said: str
+    width: int = 0
+
+    @property
+    def is_wide(self) -> bool:
+        """It could not be read at half of the page's width."""
+        return self.width > WIDEST_IN_A_COLUMN
+
+    @property
+    def scrolls(self) -> bool:
+        """It could not be read at the whole of the page's width."""
+        return self.width > WIDEST_IN_A_PAGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,4 +158,5 @@ def _graph(run: RunRow, record: Record | None) -> GraphShown:
     # Every text in it was escaped by the renderer, which has its own tests with hostile names.
     drawn = Markup(svg.render(found, standalone=False))  # noqa: S704 - one of the two places that dashboard.md, 8 allows
     hidden = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in found.hidden.items() if count)
-    return GraphShown(svg=drawn, said=f"Left out: {hidden}." if hidden else "")
+    width = re.match(r'<svg [^>]*?\bwidth="(\d+)', drawn)
+    return GraphShown(svg=drawn, said=f"Left out: {hidden}." if hidden else "", width=int(width[1]) if width else 0)

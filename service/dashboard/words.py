@@ -31,6 +31,10 @@ WHOSE: Final = {
 """Beside the status: "their program failed" and "we failed" are never the same words."""
 
 
+Prose = tuple[tuple[bool, str], ...]
+"""A sentence in pieces: (is code, text)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """One sentence about a run's state, and the next step; `tone` colours it: "", "warn" or "bad"."""
@@ -48,6 +52,11 @@ def name(text: str | None) -> str:
 def block(text: str) -> str:
     """A stranger's text of several lines: control and direction characters as escapes, newlines and tabs kept."""
     return plain(text.replace("\r\n", "\n"), keep_newlines=True, tab="\t")
+
+
+def prose(text: str) -> Prose:
+    """The pieces of a sentence: what stands between backticks is code."""
+    return tuple((bool(at % 2), plain(piece)) for at, piece in enumerate(text.split("`")) if piece)
 
 
 def number(value: Any) -> str:
@@ -194,6 +203,7 @@ def register(app: Flask) -> None:
     app.jinja_env.filters.update(
         name=name,
         block=block,
+        prose=prose,
         number=number,
         seconds=seconds,
         ago=ago,

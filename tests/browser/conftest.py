@@ -1,0 +1,119 @@
+"""A real server and a real Chromium; the runs are stored values, so torch is not needed."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+def _load(path: Path) -> Any:
+    """The service tests' own setup: tests are no package."""
+    name = f"service_tests_{path.stem}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+service = _load(Path(__file__).parents[1] / "service" / "conftest.py")
+
+
+class Served:
+    """A server with runs in every state, their addresses by name."""
+
+    def __init__(self, url: str, runs: dict[str, str]) -> None:
+        self.url, self.runs = url, runs
+
+    def page(self, name: str) -> str:
+        """The address of a page."""
+        return f"{self.url}/runs/{self.runs[name]}" if name in self.runs else f"{self.url}/{name}"
+
+
+def _runs(site: Any) -> dict[str, str]:
+    """One run of each kind; the queued one last, so that no claim takes it."""
+    from store.finish import Stream
+    from store.run import RunError
+
+    samples = service.samples_module
+    error = RunError(whose="program", code="raised", type="RuntimeError", message="it broke\nin two lines", line=7)
+    limit = RunError(whose="limit", code="wall-seconds", message="The program ran for 60 s.")
+    lost = RunError(whose="ours", code="worker-lost", message="The worker was gone.")
+    hostile = samples.tutorial(samples.Words(name=samples.HOSTILE, message=samples.HOSTILE, warning=samples.HOSTILE))
+    long = samples.tutorial(samples.Words(name="a_name_that_goes_on_" * 9 + "{}"))
+    out = Stream(tail=samples.HOSTILE + "<script>alert(1)</script>\x07", total_bytes=5000)
+    bad = {"status": "failed", "exit_code": 1}
+    return {
+        "good": site.finished(),
+        "failed": site.finished(error=error, **bad),
+        "exceeded": site.finished(status="exceeded", exit_code=None, signal=9, limit="wall_seconds", error=limit),
+        "lost": site.finished(status="lost", exit_code=None, error=lost),
+        "nan": site.finished(samples.tutorial(nan=True)),
+        "hostile": site.finished(hostile, error=RunError(whose="program", code="raised", message=samples.HOSTILE, type=samples.HOSTILE), stdout=out, stderr=out, body={"labels": {"a": "<b>x</b>"}}, **bad),
+        "long": site.finished(long),
+        "queued": site.submit(),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The server."""
+    from service.server import Server, listen
+
+    site = service.make_site(tmp_path_factory.mktemp("home"), None)
+    runs = _runs(site)
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=4)
+    server.start()
+    yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", runs)
+    server.stop()
+    site.context.close()
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Any]:
+    """Chromium, without a network of its own."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield started
+        started.close()
+
+
+class Walk:
+    """One tab, and everything that must not happen in it."""
+
+    def __init__(self, tab: Any, url: str) -> None:
+        self.tab = tab
+        self.faults: list[str] = []
+        tab.on("console", lambda message: self.faults.append(f"console: {message.text}"))
+        tab.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        tab.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        tab.on("requestfailed", lambda request: self.faults.append(f"failed: {request.url}"))
+        tab.on("request", lambda request: self._look(request.url, url))
+
+    def _look(self, asked: str, url: str) -> None:
+        if not asked.startswith((url, "data:")):
+            self.faults.append(f"off-origin: {asked}")
+
+
+@pytest.fixture(params=["light", "dark"])
+def walk(request: pytest.FixtureRequest, browser: Any, served: Served) -> Iterator[Walk]:
+    """A tab in either theme; nothing may have gone wrong in it."""
+    context = browser.new_context(color_scheme=request.param, viewport={"width": 1280, "height": 900})
+    found = Walk(context.new_page(), served.url)
+    yield found
+    context.close()
+    assert found.faults == []
