@@ -11,8 +11,8 @@ PACKAGES = ("backprobe", "store", "workers", "service", "migrations", "bench", "
 DRAWERS = {"utils", "util", "helpers", "helper", "common", "misc"}
 EMPTY_WORDS = {"manager", "helper", "helpers", "data", "info", "utils", "misc"}
 VERBS = ("process_", "handle_")
-GIVEN_BY_OTHERS = {"process_bind_param", "process_result_value"}
-"""Methods that a foreign base class names: SQLAlchemy's TypeDecorator."""
+GIVEN_BY_OTHERS = {"process_bind_param", "process_result_value", "handle_data"}
+"""Methods that a foreign base class names: SQLAlchemy's TypeDecorator, the standard library's HTMLParser."""
 
 
 def words(name: str) -> set[str]:
