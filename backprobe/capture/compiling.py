@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from importlib.util import decode_source
 from types import CodeType
+from typing import Any
 
 from backprobe.capture.guard import Guard
 from backprobe.capture.rewrite import Rewriter
@@ -20,7 +21,7 @@ def compiled(data: bytes, filename: str, path: str, sites: Sites, guard: Guard) 
     Raises:
         SyntaxError, ValueError: what plain compilation raises.
     """
-    tree = ast.parse(data, filename)
+    tree: Any = compile(data, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)  # not ast.parse: its frame would show
     text = decode_source(data)
     try:
         sites.add_source(filename, path, text)

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import traceback
@@ -15,11 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from backprobe.capture.private import function_modes, without_torch_function
+from backprobe.capture.private import function_modes, tracing_state, without_torch_function
 
 OURS: Final = str(Path(__file__).parent)
 _LOCK_SECONDS: Final = 2.0
 """Longest wait for another thread's body; a body takes microseconds, so more means a broken lock, which costs one fact."""
+
+_ROOM: Final = 200
+"""Frames that a body of ours may need where the program has none left; stopped half-way it would leave half a fact."""
 
 _now = time.perf_counter_ns
 
@@ -36,6 +40,8 @@ class Guard:
         self.errors = 0
         self.first: str | None = None
         self.own_ns = 0
+        self._shields = False
+        self._hidden: Any = None
         self._is_user_file = is_user_file
         self._lock = threading.Lock()
         self._owner = 0
@@ -43,14 +49,16 @@ class Guard:
     def run(self, body: Callable[..., Any], *args: Any) -> Any:
         """What `body(*args)` returns, or None where it failed or was entered again."""
         me = threading.get_ident()
+        if tracing_state() is not None:
+            return None  # any read of ours would become part of the user's trace, or warn
         if self._owner == me or not self._lock.acquire(timeout=_LOCK_SECONDS):
             return None
-        start = _now()
+        start, limit = _now(), sys.getrecursionlimit()
         try:
             self._owner = me
-            if function_modes():
-                with without_torch_function():
-                    return body(*args)
+            sys.setrecursionlimit(limit + _ROOM)
+            if self._shields or function_modes():
+                self._hide()
             return body(*args)
         except (RecursionError, MemoryError):
             return None  # the program is at its own limit: its next call meets it without us
@@ -60,15 +68,32 @@ class Guard:
             self.note(error)
             return None
         finally:
+            sys.setrecursionlimit(limit)
             self._owner = 0
+            if self._hidden is not None:
+                self._hidden.__exit__(None, None, None)
+                self._hidden = None
             self.own_ns += _now() - start
             self._lock.release()
+
+    def shield(self) -> None:
+        """A tensor of a subclass was met: from here on bodies run where its `__torch_function__` does not see them."""
+        self._shields = True
+        if self._hidden is None:
+            self._hide()
+
+    def _hide(self) -> None:
+        self._hidden = without_torch_function()
+        self._hidden.__enter__()
 
     def note(self, error: BaseException) -> None:
         """Count an error of ours."""
         self.errors += 1
         if self.first is None:
-            self.first = "".join(traceback.format_exception(error))[-4000:]
+            try:
+                self.first = "".join(traceback.format_exception(error))[-4000:]
+            except Exception:
+                self.first = type(error).__name__
 
     def _is_users(self, tb: TracebackType | None) -> bool:
         while tb is not None:
@@ -78,13 +103,19 @@ class Guard:
         return False
 
 
-def without_ours(tb: TracebackType | None) -> TracebackType | None:
-    """A traceback with the frames of this package left out."""
+def without_ours(tb: TracebackType | None, *, most: int | None = None) -> TracebackType | None:
+    """A traceback with the frames of this package left out.
+
+    Args:
+        most: The frames that the program would have had at most, where it ran into the recursion limit.
+    """
     kept: list[TracebackType] = []
     while tb is not None:
         if not tb.tb_frame.f_code.co_filename.startswith(OURS):
             kept.append(tb)
         tb = tb.tb_next
+    if most is not None:
+        del kept[most:]
     chain: TracebackType | None = None
     for entry in reversed(kept):
         chain = TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)

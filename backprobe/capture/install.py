@@ -13,6 +13,7 @@ from torch.optim.optimizer import (
 )
 
 from backprobe.capture import taps
+from backprobe.capture.private import own_hook_numbers
 from backprobe.capture.recorder import Recorder
 from backprobe.capture.swap import Swaps
 
@@ -60,10 +61,10 @@ class Instrument:
             )
             swaps.put(Optimizer.zero_grad, "__bp_nothing__()", "__bp_zero_grad_left__(self, set_to_none)")
             swaps.put(warnings._showwarnmsg, "__bp_warned__(msg)", "__bp_nothing__()")  # type: ignore[attr-defined]
-            self._hooks = [
-                register_optimizer_step_pre_hook(taps.step_begins),
-                register_optimizer_step_post_hook(taps.step_ended),
-            ]
+            with own_hook_numbers():
+                self._hooks.append(register_optimizer_step_pre_hook(taps.step_begins))
+            with own_hook_numbers():
+                self._hooks.append(register_optimizer_step_post_hook(taps.step_ended))
         except BaseException:
             self.take_out()
             raise

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 
 from backprobe.capture.compiling import compiled
+from backprobe.capture.dynamo import Watcher
 from backprobe.capture.environment import header
 from backprobe.capture.guard import without_ours
 from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, remember
@@ -138,14 +139,15 @@ def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
     def compiler(data: bytes, filename: str, path: str) -> CodeType:
         return compiled(data, filename, path, recorder.sites, recorder.guard)
 
-    main = _main_module(program)
+    main, limit = _main_module(program), sys.getrecursionlimit()
     recorder.main = main
-    with _as_program(program, main), Hook(program.finder(compiler)):
+    with _as_program(program, main), Hook(program.finder(compiler)), Watcher(recorder.guard):
         try:
             code = compiler(program.data(), program.filename, program.relative)
             exec(code, main.__dict__)  # noqa: S102: running the user's program is what this is for
         except BaseException as error:
-            error.__traceback__ = without_ours(error.__traceback__)
+            most = limit if isinstance(error, RecursionError) else None
+            error.__traceback__ = without_ours(error.__traceback__, most=most)
             _shown(error, program)
             return error
     return None
@@ -193,7 +195,7 @@ def _as_program(program: _Program, main: ModuleType) -> Iterator[None]:
     sys.path[0:1] = [program.path0] if not program.in_memory else []
     sys.modules["__main__"] = main
     # the program's own frames get the depth that they have under `python path`
-    sys.setrecursionlimit(limit + _depth() + _BETWEEN)
+    sys.setrecursionlimit(limit + _depth() + _TAP)
     try:
         yield
     finally:
@@ -203,8 +205,8 @@ def _as_program(program: _Program, main: ModuleType) -> Iterator[None]:
             sys.modules["__main__"] = old
 
 
-_BETWEEN = 0
-"""Frames that lie between `_as_program` and the program's first: the context managers' own are gone by then."""
+_TAP = 4
+"""Frames of a tap until it makes room for itself: without them a program at its limit would stop in a tap."""
 
 
 def _depth() -> int:

@@ -89,8 +89,8 @@ class Modules:
             grad_mode=torch.is_grad_enabled(),
             recompute=bool(timeline.calls),
         )
-        self._push(timeline, row)
         recorder.writer.add("module_calls", row)
+        self._push(timeline, row)
 
     def leave(self) -> None:
         """The innermost call ends."""
@@ -178,8 +178,8 @@ class Modules:
             buffers=self._held(module._buffers, "buffer", prefix, site),
         )
         calls = 0 if known is None else known.calls
-        self._known[id(module)] = KnownModule(number, weakref.ref(module), row, calls)
         self._recorder.writer.add("modules", row)
+        self._known[id(module)] = KnownModule(number, weakref.ref(module), row, calls)
 
     def _refresh(self, known: KnownModule, module: torch.nn.Module) -> None:
         """Write a module's row again if it holds other tensors now."""

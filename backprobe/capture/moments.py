@@ -45,9 +45,9 @@ class Moments:
             if self.last < 0:
                 return self.new("after-statement", None)
             return self.last
-        kind, site, k = self._pending
+        number = self._write(*self._pending)
         self._pending = None
-        return self._write(kind, site, k)
+        return number
 
     def new(self, kind: Kind, site: int | None, k: int = 0) -> int:
         """A moment of its own, at once."""
@@ -55,12 +55,12 @@ class Moments:
         return self._write(kind, site, k)
 
     def _write(self, kind: Kind, site: int | None, k: int) -> int:
-        self.last += 1
+        number = self.last + 1
         timeline = self._threads.here()
         self._writer.add(
             "moments",
             Moment(
-                moment=self.last,
+                moment=number,
                 kind=kind,
                 time_ns=self._writer.time_ns(),
                 k=k,
@@ -73,7 +73,8 @@ class Moments:
                 autocast=_autocast(),
             ),
         )
-        return self.last
+        self.last = number
+        return number
 
 
 def _autocast() -> str | None:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from backprobe.capture.moments import Moments
+from backprobe.capture.private import own_hook_numbers
 from backprobe.capture.reading import dtype_name
 from backprobe.capture.sequence import Threads
 from backprobe.capture.text import name
@@ -125,9 +126,11 @@ class Nodes:
             self.refuse()
             return None
         facts = NodeFacts(self._next, self._row(node), 0, {}, {})
+        self._writer.add("nodes", facts.row)  # first of all: no other row may name a node that has none
         self._next += 1
         sentinel = Sentinel(facts.number, self._on_arrival)
-        node.register_prehook(sentinel)
+        with own_hook_numbers():
+            node.register_prehook(sentinel)
         ref = _SentinelRef(sentinel, self.dead.append)
         ref.key, ref.number = id(node), facts.number
         self._live[ref.key] = ref

@@ -149,12 +149,12 @@ class Optimizers:
             learning_rates=tuple(_number(group.get("lr")) for group in optimizer.param_groups)[:4096],
             tensors=self._listed(optimizer),
         )
+        if known is not None and row == old:
+            return known
+        recorder.writer.add("optimizers", row)
         if known is None:
             known = self._known[id(optimizer)] = KnownOptimizer(number, weakref.ref(optimizer), row, {})
-        elif row == old:
-            return known
         known.row = row
-        recorder.writer.add("optimizers", row)
         return known
 
     def _listed(self, optimizer: Any) -> tuple[OptimizerTensor, ...]:

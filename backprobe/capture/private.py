@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 _C: Final[Any] = torch._C
 
@@ -24,6 +27,22 @@ function_modes: Final = _C._len_torch_function_stack
 profiler_is_on: Final = _C._autograd._profiler_enabled
 below_autograd: Final = _C._AutoDispatchBelowAutograd
 without_torch_function: Final = _C.DisableTorchFunction
+
+
+EXACT: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+"""The types whose attributes no user code answers."""
+
+_handles: Final = iter(range(2**40, 2**62))
+
+
+@contextmanager
+def own_hook_numbers() -> Iterator[None]:
+    """Hooks that are registered inside take numbers of their own: the program's next hook gets the one it would have."""
+    before, RemovableHandle.next_id = RemovableHandle.next_id, next(_handles)
+    try:
+        yield
+    finally:
+        RemovableHandle.next_id = before
 
 
 def version_of(tensor: torch.Tensor) -> int | None:

@@ -18,6 +18,7 @@ from backprobe.capture.nodes import Nodes, node_budget, stack_bytes
 from backprobe.capture.optimizers import Optimizers
 from backprobe.capture.options import Options, is_kept
 from backprobe.capture.saved import SavedTensors
+from backprobe.capture.private import EXACT
 from backprobe.capture.retention import at_end
 from backprobe.capture.sequence import Threads, Timeline
 from backprobe.capture.sites import SiteFacts, Sites, Target
@@ -171,6 +172,8 @@ class Recorder:
 
     def see(self, tensor: torch.Tensor, site: int | None = None, how: str = "") -> Known | None:
         """Meet a tensor and look at its state."""
+        if type(tensor) not in EXACT:
+            self.guard.shield()
         known = self.tensors.meet(tensor, site, how)
         if known is not None and known.is_new:
             self.states.look(known, tensor, Cause(site=site))

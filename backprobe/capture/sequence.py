@@ -89,9 +89,7 @@ class Threads:
         """This thread's timeline."""
         timeline: Timeline | None = getattr(self._local, "timeline", None)
         if timeline is None:
-            timeline = self._local.timeline = Timeline(len(self._all))
-            self._all.append(timeline)
-            current = threading.current_thread()
+            timeline, current = Timeline(len(self._all)), threading.current_thread()
             self._writer.add(
                 "threads",
                 Thread(
@@ -101,6 +99,8 @@ class Threads:
                     first_seq=timeline.last,
                 ),
             )
+            self._local.timeline = timeline
+            self._all.append(timeline)
         return timeline
 
     def owner(self, number: int) -> tuple[Owner, int]:

@@ -94,8 +94,8 @@ class Tensors:
         self._seen += 1
         ref = self.ids.of(tensor)
         known = Known(ref, self._row(tensor, ref, site, how), site=site)
-        self.live[ref.number] = known
         self._writer.add("tensors", known.row)
+        self.live[ref.number] = known
         return known
 
     def number(self, tensor: torch.Tensor) -> int:

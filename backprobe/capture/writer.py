@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -87,17 +88,22 @@ class Writer:
         """Send everything that was taken."""
         if not self._dirty or self._sink is None or self._pid != os.getpid():
             return
+        # an exception from a signal handler of the program in the middle of a frame would spoil the rest of the stream
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            self._flush()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    def _flush(self) -> None:
         self._flushed_at = time.monotonic()
-        frames: list[bytes] = []
-        for table, rows in self._tables.items():
-            if rows:
-                frames.extend(batch_frames(table, rows))
-                rows.clear()
-        data = b"".join(frames)
+        data = b"".join(frame for table, rows in self._tables.items() if rows for frame in batch_frames(table, rows))
         if self.sent_bytes + len(data) > self.caps.record_bytes and not self.closed:
             # what is in the buffer is dropped whole: rows already sent never refer to rows that were not
             self.close("record bytes", "the record is full; the rest of the run is not in it", self.caps.record_bytes)
             data = b""
+        for rows in self._tables.values():
+            rows.clear()
         self._dirty = False
         if self._truncations:
             data += b"".join(batch_frames("truncations", list(self._truncations.values())))

@@ -150,7 +150,7 @@ def holds(record: Record, claim: Claim) -> bool:
         if claim.kind == "does_not_warn":
             return not warned and state.reached_line(record, claim.line)
         # torch points some of its warnings at a line of its own; the site is the program's line either way
-        return any(claim.expected in row.message and row.line == claim.line or "torch/" in row.path for row in warned)
+        return any(claim.expected in row.message and (row.line == claim.line or "torch/" in row.path) for row in warned)
     if claim.attribute:
         return attribute(record, claim) == claim.expected
     if claim.variable in EXPRESSIONS:

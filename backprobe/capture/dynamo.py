@@ -1,0 +1,106 @@
+"""Lets `torch.compile` look through the taps: a compiled function has as many frames and graphs as without them.
+
+Registering imports `torch._dynamo`, which takes most of a second; so it waits until the program imports it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any, Final
+
+from backprobe.capture import taps
+from backprobe.capture.guard import Guard
+
+_DYNAMO: Final = "torch._dynamo"
+_registered: list[bool] = []
+
+
+class Watcher(MetaPathFinder):
+    """Registers the taps as soon as `torch._dynamo` was imported."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of `torch._dynamo`, whose loader registers the taps at its end; None for every other module."""
+        if fullname != _DYNAMO:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        loader: Any = spec.loader
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            register(self._guard)
+
+        loader.exec_module = exec_module
+        return spec
+
+    def __enter__(self) -> None:
+        if _DYNAMO in sys.modules:
+            register(self._guard)
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *_: object) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+
+def register(guard: Guard) -> None:
+    """Tell dynamo what each tap means inside a compiled function: nothing, or the value it was given."""
+    if _registered:
+        return
+    _registered.append(True)
+    try:
+        from torch._dynamo import substitute_in_graph
+
+        for original, substitute in _SUBSTITUTES:
+            substitute_in_graph(original, skip_signature_check=True)(substitute)
+    except Exception as error:
+        guard.note(error)
+
+
+def _after(site: int, *values: Any) -> None:
+    return None
+
+
+def _value(site: int, given: Any, *containers: Any) -> Any:
+    return given
+
+
+def _passing(site: int, given: Any) -> Any:
+    return given
+
+
+def _nothing() -> None:
+    return None
+
+
+def _module(module: Any) -> None:
+    return None
+
+
+def _returned(module: Any, given: Any) -> Any:
+    return given
+
+
+_SUBSTITUTES: Final[tuple[tuple[Any, Any], ...]] = (
+    (taps.after, _after),
+    (taps.enter, _after),
+    (taps.value, _value),
+    (taps.passing, _passing),
+    (taps.base, _passing),
+    (taps.grad, _passing),
+    (taps.loop, _nothing),
+    (taps.caught, _nothing),
+    (taps.module_enter, _module),
+    (taps.module_left, _nothing),
+    (taps.module_returned, _returned),
+    (taps.nothing, _nothing),
+)

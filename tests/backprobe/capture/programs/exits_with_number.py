@@ -1,0 +1,7 @@
+import sys
+
+import torch
+
+x = torch.ones(1)
+print("before")
+sys.exit(3)

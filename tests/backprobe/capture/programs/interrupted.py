@@ -1,0 +1,10 @@
+import torch
+
+x = torch.ones(1)
+
+
+def stop():
+    raise KeyboardInterrupt
+
+
+stop()

@@ -1,0 +1,20 @@
+for a in range(1):
+    for b in range(1):
+        for c in range(1):
+            for d in range(1):
+                for e in range(1):
+                    for f in range(1):
+                        for g in range(1):
+                            for h in range(1):
+                                for i in range(1):
+                                    for j in range(1):
+                                        for k in range(1):
+                                            for m in range(1):
+                                                for n in range(1):
+                                                    for o in range(1):
+                                                        for p in range(1):
+                                                            for q in range(1):
+                                                                for r in range(1):
+                                                                    for s in range(1):
+                                                                        for t in range(1):
+                                                                            print("deep", a, t)

@@ -1,0 +1,96 @@
+"""Runs programs, plain or captured, each in a fork of one process that has torch loaded.
+
+usage: server.py JOBS RESULTS
+JOBS is a JSON list of [mode, path, arguments]; RESULTS gets one JSON object per job, in order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from backprobe.capture import Options, run_path, warm
+from backprobe.record import FrameReader
+
+
+def plain(path: str, arguments: list[str]) -> int:
+    """What `python path` does, from inside a process: its exit code."""
+    main = ModuleType("__main__")
+    main.__dict__.update(
+        __file__=path, __builtins__=__builtins__, __annotations__={}, __cached__=None, __spec__=None, __package__=None
+    )
+    from importlib.machinery import SourceFileLoader
+
+    main.__loader__ = SourceFileLoader("__main__", path)
+    sys.modules["__main__"] = main
+    sys.argv = [path, *arguments]
+    sys.path[0] = str(Path(path).parent)
+    depth, frame = 0, sys._getframe()
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    sys.setrecursionlimit(sys.getrecursionlimit() + depth)
+    try:
+        exec(compile(Path(path).read_bytes(), path, "exec", dont_inherit=True), main.__dict__)
+    except SystemExit as error:
+        if error.code is None or isinstance(error.code, int):
+            return (error.code or 0) & 0xFF
+        sys.stderr.write(f"{error.code}\n")
+        return 1
+    except BaseException as error:
+        tb = error.__traceback__.tb_next if error.__traceback__ else None
+        error.__traceback__ = tb
+        sys.excepthook(type(error), error, tb)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def captured(path: str, arguments: list[str], note: str) -> int:
+    """The same under capture; the end of the record goes into the file `note`."""
+    reader = FrameReader(max_bytes=1 << 30, max_rows=10_000_000)
+    end = run_path(Path(path), arguments, Options(), reader.feed)
+    record = reader.record()
+    assert record is not None
+    Path(note).write_text(
+        json.dumps({"own_errors": end.own_errors, "own_error": end.own_error, "ending": end.ending, "rows": reader.rows})
+    )
+    return end.exit_code
+
+
+def job(mode: str, path: str, arguments: list[str]) -> dict[str, Any]:
+    """Run one program in a fork."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, err, note = (os.path.join(folder, name) for name in ("out", "err", "note"))
+        pid = os.fork()
+        if pid == 0:
+            for target, name in ((1, out), (2, err)):
+                os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), target)
+            code = 70
+            try:
+                code = plain(path, arguments) if mode == "plain" else captured(path, arguments, note)
+            except BaseException:
+                traceback.print_exc()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        _, status = os.waitpid(pid, 0)
+        found = json.loads(Path(note).read_text()) if os.path.exists(note) else {}
+        return {
+            "code": os.waitstatus_to_exitcode(status),
+            "out": Path(out).read_text(errors="backslashreplace"),
+            "err": Path(err).read_text(errors="backslashreplace"),
+            **found,
+        }
+
+
+if __name__ == "__main__":
+    jobs, results = sys.argv[1:3]
+    listed = json.loads(Path(jobs).read_text())
+    warm()
+    sys.path.insert(0, "")
+    Path(results).write_text(json.dumps([job(*one) for one in listed]))

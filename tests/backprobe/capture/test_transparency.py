@@ -1,0 +1,73 @@
+"""A program cannot tell that it is captured: the same output, traceback text, warnings, exit code, numbers to the bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+RECURSION = HERE / "programs" / "recursion.py"
+PROGRAMS = sorted((HERE / "programs").glob("*.py"))
+SHARED = Path(os.environ.get("BACKPROBE_SHARED", Path(__file__).parents[3].parent / "shared"))
+CORPUS = sorted((SHARED / "corpus" / "public").glob("cases/*/*.py")) + sorted(
+    (SHARED / "corpus" / "public").glob("clean/*.py")
+)
+SERVER_SECONDS = 280
+
+
+def run(tmp_path: Path, jobs: list[tuple[str, str, list[str]]]) -> list[dict[str, Any]]:
+    """Run jobs in forks of one warm process."""
+    listed, results = tmp_path / "jobs.json", tmp_path / "results.json"
+    listed.write_text(json.dumps(jobs))
+    subprocess.run(
+        [sys.executable, str(HERE / "server.py"), str(listed), str(results)], check=True, timeout=SERVER_SECONDS
+    )
+    return json.loads(results.read_text())
+
+
+def pairs(tmp_path: Path, paths: list[Path]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """Each program plain and captured."""
+    jobs = [(mode, str(path), ["one", "--two"]) for path in paths for mode in ("plain", "captured")]
+    results = run(tmp_path, jobs)
+    return {str(path): (results[2 * i], results[2 * i + 1]) for i, path in enumerate(paths)}
+
+
+def told(err: str) -> str:
+    """Standard error without the profiler's own log lines, which carry a process id."""
+    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith("USDT:"))
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    return pairs(tmp_path_factory.mktemp("programs"), PROGRAMS)
+
+
+@pytest.mark.parametrize("path", [path for path in PROGRAMS if path != RECURSION], ids=lambda path: path.stem)
+def test_a_captured_program_does_what_the_plain_one_does(path: Path, ran: Any) -> None:
+    plain, captured = ran[str(path)]
+    assert captured["out"] == plain["out"]
+    assert told(captured["err"]) == told(plain["err"])
+    assert captured["code"] == plain["code"]
+    assert captured.get("own_errors") == 0, captured.get("own_error")
+
+
+def test_an_endless_recursion_ends_as_it_does_plain_but_for_the_count_of_its_frames(ran: Any) -> None:
+    plain, captured = ran[str(RECURSION)]
+    assert (captured["code"], captured["out"], captured["own_errors"]) == (plain["code"], plain["out"], 0)
+    ours, theirs = captured["err"].splitlines(), plain["err"].splitlines()
+    assert ours[:12] == theirs[:12]
+    assert ours[-1].startswith("RecursionError: maximum recursion depth exceeded")
+    assert "backprobe/capture/guard" not in captured["err"]
+
+
+def test_every_program_of_the_corpus_ends_as_it_does_plain(tmp_path: Path) -> None:
+    assert len(CORPUS) == 129
+    for path, (plain, captured) in pairs(tmp_path, CORPUS).items():
+        assert captured.get("own_errors") == 0, (path, captured)
+        assert {key: captured[key] for key in plain} == plain, path
