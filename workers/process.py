@@ -42,6 +42,8 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
     Raises:
         CannotStart: the database is not migrated, or the broker cannot be reached.
     """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(0))  # until Celery's consumer takes them over
     database = open_database(store)
     with _supervisor(settings, queue) as supervisor:  # it boots while the rest connects
         app = make_app(store, lambda asked: execute_next(node, cast("runs.Queue", asked)))

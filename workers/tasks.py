@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+import traceback
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -71,20 +72,36 @@ def job_of(claim: runs.Claim) -> Job:
 
 
 def _end(node: Node, lease: Lease, result: Result) -> None:
-    """Write the end of an attempt, as long as it is ours to write."""
-    while True:
-        if lease.why == "fenced-out" or not lease.safe:
-            _log.warning("attempt %d of %s is no longer ours", lease.claim.attempt, lease.claim.public_id)
-            return
+    """Write the end of an attempt while it is ours to write; one that cannot be written is our failure: given back."""
+    write = _write
+    while lease.why != "fenced-out" and lease.safe:
         try:
-            _write(node, lease, result)
+            write(node, lease, result)
         except runs.FencedOut:
             lease.end("fenced-out")
-        except Exception as error:  # noqa: BLE001 - the database is away, or the commit is in doubt: ask again in time
+        except Exception as error:  # noqa: BLE001 - the fence around a task
             _log.warning("the end of %s was not written: %s", lease.claim.public_id, type(error).__name__)
-            time.sleep(AGAIN_SECONDS)
+            if _is_away(error):
+                time.sleep(AGAIN_SECONDS)  # or the commit is in doubt: ask again while the lease holds
+            elif write is _write:
+                _log.error("%s", "".join(traceback.format_tb(error.__traceback__)))  # not its text: a stranger's, maybe
+                write = _give_back
+            else:
+                return
         else:
             return
+    _log.warning("attempt %d of %s is no longer ours", lease.claim.attempt, lease.claim.public_id)
+
+
+def _is_away(error: Exception) -> bool:
+    """The database could not be asked; any driver's name for it."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, OSError) or bool(names & {"OperationalError", "InterfaceError", "TimeoutError"})
+
+
+def _give_back(node: Node, lease: Lease, result: Result) -> None:
+    reason = f"the end of the run ({result.outcome.status}) could not be stored; the worker's log says where"
+    runs.release(node.database, lease.claim, outcome="sandbox-broke", reason=reason)
 
 
 def _write(node: Node, lease: Lease, result: Result) -> None:

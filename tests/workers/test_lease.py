@@ -116,6 +116,18 @@ def test_a_cancel_asked_for_before_the_claim_wins(stack, node):
     assert stack.run(claim.public_id).status == "canceled"
 
 
+def test_an_end_that_cannot_be_stored_is_ours_and_gives_the_run_back(stack, node):
+    """An ending that the store refuses: it stands for an error of ours anywhere between outcome and commit."""
+    claim = claimed(stack)
+    result = pipeline.run(node.supervisor, tasks.job_of(claim))
+    unfit = replace(result, outcome=replace(result.outcome, status="no such status"))
+    lease = node.keeper.hold(claim)
+    tasks._end(node, lease, unfit)
+    node.keeper.drop(lease)
+    row = stack.run(claim.public_id)
+    assert (row.status, row.attempt) == ("queued", 1)
+
+
 def test_a_draining_worker_claims_nothing(stack, node):
     stack.submit("print(1)", wake=False)
     node.drain(30)

@@ -18,6 +18,11 @@ def family(process: psutil.Popen) -> list[psutil.Process]:
     return process.children(recursive=True)
 
 
+def offered(stack) -> workers.Offer:
+    with stack.database.read() as transaction:
+        return workers.offered(transaction, "cpu")
+
+
 def gone(processes: list[psutil.Process]) -> bool:
     return not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in processes)
 
@@ -116,6 +121,7 @@ def test_a_doubled_wakeup_runs_once_and_a_lost_one_is_sent_again(served):
 
 def test_a_burst_is_run_whole_by_two_workers(served):
     second = served.start("worker", "--concurrency", "2")
+    served.wait(lambda: offered(served).idle_slots >= 4, "both workers offer their slots")
     ids = [served.submit(f"print({n})") for n in range(20)]
     rows = [served.ended(public_id, 90) for public_id in ids]
     assert {(row.status, row.attempt) for row in rows} == {("succeeded", 1)}
@@ -190,11 +196,7 @@ def test_the_worker_says_what_it_offers_and_its_check_sees_it(stack):
     assert len(nobody.stderr.splitlines()) == 1
     stack.start("worker", "--concurrency", "3")
 
-    def offer():
-        with stack.database.read() as transaction:
-            return (found := workers.offered(transaction, "cpu")).levels and found
-
-    found = stack.wait(offer, "a worker offers something")
+    found = stack.wait(lambda: (found := offered(stack)).levels and found, "a worker offers something")
     assert (found.levels, found.devices, found.idle_slots) == (("none",), ("cpu",), 3)
     assert subprocess.run(check, env=environment, check=False).returncode == 0
 
