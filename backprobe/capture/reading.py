@@ -97,7 +97,7 @@ def array(tensor: torch.Tensor) -> Any:
 
 def elements(tensor: torch.Tensor, most: int) -> bytes | None:
     """The elements of a tensor of at most `most`, contiguous and little-endian; None if larger or not readable."""
-    if tensor.numel() > most:
+    if tensor.numel() > most or (tensor.numel() == 0 and math.prod(max(size, 1) for size in tensor.shape) > most):
         return None
     if tensor.device.type != "cpu":
         copy = _brought_over(tensor)

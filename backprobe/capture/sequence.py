@@ -61,7 +61,7 @@ class Timeline:
         now = next_number()
         if now == self.last:
             return False
-        call = self.calls[-1] if self.calls else None
+        call = self.calls[-1] if self.calls and self.calls[-1] >= 0 else None
         self.owners.append(Owner(site, call, self.modules[-1] if self.modules else None))
         self.lows.append(now)
         self.last = now

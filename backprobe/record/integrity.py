@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from backprobe.record.record import Record
+from backprobe.record.values import MOST_ELEMENTS, itemsize
 
 REFERENCES: Final[dict[str, dict[str, str]]] = {
     "sites": {"source": "sources"},
@@ -13,6 +14,8 @@ REFERENCES: Final[dict[str, dict[str, str]]] = {
     "moments": {"site": "sites", "module_call": "module_calls", "thread": "threads"},
     "tensors": {"site": "sites", "moment": "moments", "died": "moments", "view_of": "tensors"},
     "nodes": {
+        "born_call": "backward_calls",
+        "freed_by": "backward_calls",
         "thread": "threads",
         "site": "sites",
         "module_call": "module_calls",
@@ -30,16 +33,33 @@ REFERENCES: Final[dict[str, dict[str, str]]] = {
     "notes": {"tensor": "tensors", "moment": "moments"},
     "optimizers": {"site": "sites", "moment": "moments"},
     "optimizer_events": {"optimizer": "optimizers", "site": "sites", "moment": "moments"},
-    "backward_calls": {"site": "sites", "moment_before": "moments", "moment_after": "moments", "thread": "threads"},
+    "backward_calls": {"parent": "backward_calls", "site": "sites", "moment_before": "moments", "moment_after": "moments", "thread": "threads"},
     "node_passes": {"call": "backward_calls", "node": "nodes"},
     "leaf_grads": {"tensor": "tensors", "moment": "moments", "site": "sites", "call": "backward_calls"},
     "inplace_events": {"tensor": "tensors", "moment": "moments", "site": "sites", "optimizer": "optimizers"},
-    "retentions": {"root": "tensors", "moment": "moments", "site": "sites", "call": "backward_calls"},
+    "retentions": {
+        "root": "tensors",
+        "moment": "moments",
+        "site": "sites",
+        "call": "backward_calls",
+        "freed_by": "backward_calls",
+    },
     "raised": {"site": "sites", "moment": "moments", "call": "backward_calls"},
     "warned": {"site": "sites", "moment": "moments"},
     "truncations": {"moment": "moments"},
 }
 """Table -> field -> the table whose key it names."""
+
+LISTED: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
+    "bindings": {"parents": (None, "tensors")},
+    "optimizers": {"tensors": ("tensor", "tensors")},
+    "backward_calls": {"roots": ("tensor", "tensors"), "inputs": ("tensor", "tensors")},
+}
+"""Table -> field that holds many -> the part of each that names a row (None: it is the number), and its table.
+
+Not checked, since a stream that stops early may hold one without the other: `modules.parameters` and `.buffers`, whose
+tensors come later, `backward_calls.exception`, and `grad_id` and its like, which number gradients that have no row.
+"""
 
 _KEY: Final[dict[str, str]] = {
     "sources": "source",
@@ -80,16 +100,28 @@ def check(record: Record) -> None:
                 value = getattr(row, field)
                 if value is not None and value not in ids:
                     raise BadRecord("dangling-reference", f"{table}.{field} = {value}: no such row in {target}")
+    _check_listed(record, known)
     _check_values(record)
 
 
-def _check_values(record: Record) -> None:
-    from backprobe.record.values import itemsize
+def _check_listed(record: Record, known: dict[str, set[int]]) -> None:
+    for table, fields in LISTED.items():
+        for field, (part, target) in fields.items():
+            ids = known[target]
+            for row in getattr(record, table):
+                for entry in getattr(row, field) or ():
+                    value = entry if part is None else getattr(entry, part)
+                    if value is not None and value not in ids:
+                        raise BadRecord("dangling-reference", f"{table}.{field} = {value}: no such row in {target}")
 
+
+def _check_values(record: Record) -> None:
     for row in record.small_values:
         size = itemsize(row.dtype)
-        count = 1
+        count = outline = 1
         for dim in row.shape:
             count *= dim
-        if size is None or count > 64 or len(row.elements) != count * size:
+            outline *= max(dim, 1)  # of (2**40, 0) the nested list alone would fill the memory
+        bad_shape = outline > MOST_ELEMENTS or min(row.shape, default=0) < 0
+        if size is None or bad_shape or len(row.elements) != count * size:
             raise BadRecord("bad-elements", f"small_values: {len(row.elements)} bytes for {row.dtype} {row.shape}")

@@ -27,6 +27,9 @@ _NUMPY: Final[dict[str, str]] = {
     "bfloat16": "<u2",
 }
 
+MOST_ELEMENTS: Final = 64
+"""Elements of the largest tensor whose values are kept; a dimension of 0 counts as 1 here."""
+
 Number = bool | int | float | complex
 
 

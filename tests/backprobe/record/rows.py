@@ -1,0 +1,105 @@
+"""A record with a row in every table, built by hand."""
+
+from __future__ import annotations
+
+import struct
+
+from backprobe import record as r
+
+ENVIRONMENT = r.Environment(python="3.11", platform="linux", torch="2.13", variables={"TORCH_X": "1"})
+HEADER = r.Header(
+    schema_version=r.SCHEMA_VERSION, backprobe_version="0.1", tier="full", entry="run", started_at="now",
+    environment=ENVIRONMENT, fallbacks=("one",), deviations=("two",),
+)  # fmt: skip
+END = r.End(ending="raised", exit_code=1, exception=0, own_error="none")
+
+
+def full_record() -> r.Record:
+    """One row or two of everything; every reference is used."""
+    stats = r.Statistics(norm=1.0, sum=float("nan"), min=-1.0, max=float("inf"), counted=3)
+    return r.Record(
+        header=HEADER,
+        end=END,
+        sources=(r.Source(source=0, path="a.py", sha256="0" * 64, text="x = 1\u00e9\n"),),
+        sites=(
+            r.Site(site=0, source=0, line=1, col=1, end_line=1, end_col=6, kind="assign", targets=("x",)),
+            r.Site(site=1, source=0, line=2, col=1, end_line=2, end_col=6, kind="grad-read", loop_line=1),
+        ),
+        threads=(r.Thread(thread=0, name="Main", main=True),),
+        modules=(
+            r.Module(
+                module=0, cls="Linear", binding="net", site=0,
+                parameters=(r.ModuleParameter(name="weight", tensor=0, requires_grad=True),),
+            ),
+        ),
+        module_calls=(
+            r.ModuleCall(module_call=0, module=0, k=0, chain="net#0", site=0),
+            r.ModuleCall(module_call=1, module=0, k=1, chain="net#0.net#1", parent=0, lo=1, hi=2),
+        ),
+        moments=(
+            r.Moment(moment=0, kind="after-statement", time_ns=1, site=0, module_call=0),
+            r.Moment(moment=1, kind="end", time_ns=2, autocast="cpu bfloat16"),
+        ),
+        tensors=(
+            r.Tensor(
+                tensor=0, shape=(1,), dtype="float32", device="cpu", layout="strided", cls="Tensor", numel=1,
+                size_bytes=4, moment=0, site=0, died=1, storage=0,
+            ),
+            r.Tensor(
+                tensor=3, shape=None, dtype="float32", device="cpu", layout="strided", cls="Tensor", numel=1,
+                size_bytes=4, moment=0, view_of=0, role="gradient",
+            ),
+        ),
+        nodes=(
+            r.Node(
+                node=0, type="AccumulateGrad", thread=0, first_seen=0, variable=0, died=1, site=0, module_call=0,
+                outputs=(r.Output(shape=(1,), dtype="float32", device="cpu"),),
+            ),
+            r.Node(node=1, type="MulBackward0", thread=0, first_seen=1, seq=7),
+        ),
+        tensor_nodes=(r.TensorNode(tensor=0, node=1, output_nr=0, proof="seen"),),
+        edges=(r.Edge(node=1, slot=0, to_node=0), r.Edge(node=1, slot=1, to_node=None)),
+        saved=(r.Saved(node=1, n=0, name="self", tensor=0, size_bytes=4, shape=(1,), dtype="float32"),),
+        bindings=(r.Binding(binding=0, tensor=0, name="x", site=0, moment=0, replaces=3, parents=(3,)),),
+        snapshots=(
+            r.Snapshot(
+                tensor=0, moment=0, is_leaf=True, requires_grad=True, retains_grad=False, grad="present", grad_id=3,
+                value=stats, grad_stats=r.Statistics(),
+            ),
+        ),
+        small_values=(
+            r.SmallValue(
+                tensor=0, moment=0, of="arrived", dtype="float32", shape=(1,), elements=struct.pack("<f", 1.5)
+            ),
+        ),
+        grad_reads=(r.GradRead(tensor=0, site=1, moment=0, was_none=True, use="tested"),),
+        notes=(r.Note(tensor=0, moment=1, why="because"),),
+        optimizers=(
+            r.Optimizer(
+                optimizer=0, cls="SGD", moment=0, site=0, learning_rates=(0.1,),
+                tensors=(r.OptimizerTensor(tensor=0, group=0, stale=True),),
+            ),
+        ),
+        optimizer_events=(r.OptimizerEvent(n=0, optimizer=0, kind="step", moment=1, site=0),),
+        backward_calls=(
+            r.BackwardCall(
+                call=0, entry="Tensor.backward", thread=0, moment_before=0, moment_after=1, site=0,
+                roots=(r.Root(tensor=0, name="x", shape=(1,)),), inputs=(), returned=(True, False), outcome="raised",
+                exception=0,
+            ),
+        ),
+        node_passes=(r.NodePass(call=0, node=1, position=0, freed=True, grad_output=stats),),
+        leaf_grads=(r.LeafGrad(n=0, tensor=0, moment=1, kind="populate", call=0, site=0, grad_after=3),),
+        inplace_events=(
+            r.InplaceEvent(n=0, tensor=0, moment=1, version_before=0, version_after=1, done_by="optimizer", optimizer=0),
+        ),
+        retentions=(r.Retention(root=0, moment=1, state="held", call=0, site=0, holders=("x",)),),
+        raised=(
+            r.Raised(
+                n=0, type="RuntimeError", message="no", site=0, moment=1, call=0, facts={"op": "Mul"},
+                frames=(r.Frame(path="a.py", line=1, function="<module>", user=True),),
+            ),
+        ),
+        warned=(r.Warned(n=0, category="UserWarning", message="w", path="a.py", line=1, site=0, moment=0),),
+        truncations=(r.Truncation(n=0, what="tensors", why="cap", limit=1, seen=2, kept=1, moment=0),),
+    )  # fmt: skip
