@@ -383,24 +383,20 @@ def _runs() -> None:
         sa.Column("events", I4, nullable=False, comment="seq of its last run_event; 0: none."),
         sa.Column("kept_until", TIME, nullable=False, comment="Its record is kept till then."),
         sa.Column("pinned", BOOL, nullable=False, comment="Its record is never expired."),
-        sa.CheckConstraint("attempt <= max_attempts", name=op.f("ck_run_ck_run_attempts")),
+        sa.CheckConstraint("attempt <= max_attempts", name=op.f("ck_run_attempts")),
+        sa.CheckConstraint("(status in ('queued', 'running')) = (finished_at is null)", name=op.f("ck_run_finished")),
+        sa.CheckConstraint("(status = 'running') = (lease_until is not null)", name=op.f("ck_run_lease")),
         sa.CheckConstraint(
-            "(status in ('queued', 'running')) = (finished_at is null)", name=op.f("ck_run_ck_run_finished")
+            "min_isolation in ('none', 'process', 'namespace', 'gvisor')", name=op.f("ck_run_min_isolation")
         ),
-        sa.CheckConstraint("(status = 'running') = (lease_until is not null)", name=op.f("ck_run_ck_run_lease")),
-        sa.CheckConstraint(
-            "min_isolation in ('none', 'process', 'namespace', 'gvisor')", name=op.f("ck_run_ck_run_min_isolation")
-        ),
-        sa.CheckConstraint("origin in ('submitted', 'watched', 'uploaded')", name=op.f("ck_run_ck_run_origin")),
-        sa.CheckConstraint("priority between 0 and 9", name=op.f("ck_run_ck_run_priority")),
-        sa.CheckConstraint("queue in ('cpu', 'gpu')", name=op.f("ck_run_ck_run_queue")),
-        sa.CheckConstraint(
-            "record_state in ('none', 'partial', 'whole', 'expired')", name=op.f("ck_run_ck_run_record_state")
-        ),
-        sa.CheckConstraint("result_attempt <= attempt", name=op.f("ck_run_ck_run_result_attempt")),
+        sa.CheckConstraint("origin in ('submitted', 'watched', 'uploaded')", name=op.f("ck_run_origin")),
+        sa.CheckConstraint("priority between 0 and 9", name=op.f("ck_run_priority")),
+        sa.CheckConstraint("queue in ('cpu', 'gpu')", name=op.f("ck_run_queue")),
+        sa.CheckConstraint("record_state in ('none', 'partial', 'whole', 'expired')", name=op.f("ck_run_record_state")),
+        sa.CheckConstraint("result_attempt <= attempt", name=op.f("ck_run_result_attempt")),
         sa.CheckConstraint(
             "status in ('queued', 'running', 'succeeded', 'failed', 'exceeded', 'canceled', 'lost')",
-            name=op.f("ck_run_ck_run_status"),
+            name=op.f("ck_run_status"),
         ),
         sa.PrimaryKeyConstraint("id", name="pk_run"),
         sa.UniqueConstraint("public_id", name="uq_run_public_id"),
@@ -514,10 +510,8 @@ def _runs() -> None:
         sa.Column("created_at", TIME, nullable=False, comment="When it was stored."),
         sa.Column("gone_at", TIME, comment="When newer rules no longer said so; NULL: they still do."),
         sa.Column("gone_ruleset", TEXT, comment="Those rules; NULL as gone_at."),
-        sa.CheckConstraint(
-            "confidence in ('proven', 'likely', 'heuristic')", name=op.f("ck_finding_ck_finding_confidence")
-        ),
-        sa.CheckConstraint("level in ('error', 'warning', 'note')", name=op.f("ck_finding_ck_finding_level")),
+        sa.CheckConstraint("confidence in ('proven', 'likely', 'heuristic')", name=op.f("ck_finding_confidence")),
+        sa.CheckConstraint("level in ('error', 'warning', 'note')", name=op.f("ck_finding_level")),
         sa.PrimaryKeyConstraint("id", name="pk_finding"),
         sa.UniqueConstraint("public_id", name="uq_finding_public_id"),
         comment="A rule's verdict at a source line of one run.",
@@ -639,7 +633,7 @@ def _program() -> None:
         sa.Column("autocast", TEXT, comment="dtype per device; NULL: off."),
         sa.CheckConstraint(
             "kind in ('after-statement', 'before-backward', 'after-backward', 'optimizer-step', 'end')",
-            name=op.f("ck_moment_ck_moment_kind"),
+            name=op.f("ck_moment_kind"),
         ),
         sa.PrimaryKeyConstraint("part", "run_id", "attempt", "moment", name="pk_moment"),
         comment="A point in the run at which state was taken.",
@@ -753,7 +747,7 @@ def _tensors() -> None:
         sa.Column(
             "held_bytes", I8, nullable=False, comment="What the graph behind it held for backward when last looked at."
         ),
-        sa.CheckConstraint("grad in ('none', 'present', 'not-read')", name=op.f("ck_tensor_ck_tensor_grad")),
+        sa.CheckConstraint("grad in ('none', 'present', 'not-read')", name=op.f("ck_tensor_grad")),
         sa.PrimaryKeyConstraint("part", "run_id", "attempt", "tensor", name="pk_tensor"),
         comment="One tensor of a run, and its last state: what a person asks first.",
     )
@@ -803,7 +797,7 @@ def _tensors() -> None:
         sa.Column("dtype", TEXT, nullable=False, comment="Of the elements, without torch. in front."),
         sa.Column("shape", JSON, nullable=False, comment="Of the elements."),
         sa.Column("elements", BYTES, nullable=False, comment="At most 64, little-endian, row-major."),
-        sa.CheckConstraint("of in ('value', 'grad', 'arrived')", name=op.f("ck_small_value_ck_small_value_of")),
+        sa.CheckConstraint("of in ('value', 'grad', 'arrived')", name=op.f("ck_small_value_of")),
         sa.PrimaryKeyConstraint("part", "run_id", "attempt", "tensor", "moment", "of", name="pk_small_value"),
         comment="The elements of a tensor of at most 64, or of its gradient.",
         sqlite_with_rowid=False,
@@ -848,10 +842,10 @@ def _tensors() -> None:
         sa.Column("moment", I4, nullable=False, comment="When."),
         sa.Column("version_before", I4, nullable=False, comment="_version before."),
         sa.Column("version_after", I4, nullable=False, comment="_version after."),
-        sa.Column("done_by", TEXT, nullable=False, comment="statement, optimizer or unknown."),
+        sa.Column("done_by", TEXT, nullable=False, comment="statement, optimizer, backward or unknown."),
         sa.Column("optimizer", I4, comment="Which optimizer; NULL: none."),
         sa.CheckConstraint(
-            "done_by in ('statement', 'optimizer', 'unknown')", name=op.f("ck_inplace_event_ck_inplace_event_done_by")
+            "done_by in ('statement', 'optimizer', 'backward', 'unknown')", name=op.f("ck_inplace_event_done_by")
         ),
         sa.PrimaryKeyConstraint("part", "run_id", "attempt", "n", name="pk_inplace_event"),
         comment="A change in place: a tensor's _version rose.",
@@ -897,7 +891,7 @@ def _tensors() -> None:
         sa.Column("without_grad", I4, nullable=False, comment="Tensors that had none."),
         sa.Column("changed", I4, nullable=False, comment="Tensors whose version rose."),
         sa.Column("scale", F8, comment="Of a gradient scaler; NULL: none."),
-        sa.CheckConstraint("kind in ('step', 'zero_grad')", name=op.f("ck_optimizer_event_ck_optimizer_event_kind")),
+        sa.CheckConstraint("kind in ('step', 'zero_grad')", name=op.f("ck_optimizer_event_kind")),
         sa.PrimaryKeyConstraint("part", "run_id", "attempt", "n", name="pk_optimizer_event"),
         comment="A step or zero_grad of an optimizer.",
         sqlite_with_rowid=False,
@@ -1104,9 +1098,7 @@ def _graph() -> None:
         sa.Column("truncated", BOOL, nullable=False, comment="The walk was cut by a cap."),
         sa.Column("moment_before", I4, nullable=False, comment="Moment before-backward k."),
         sa.Column("moment_after", I4, comment="Moment after-backward k; NULL: the record ends inside it."),
-        sa.CheckConstraint(
-            "outcome in ('running', 'finished', 'raised')", name=op.f("ck_backward_call_ck_backward_call_outcome")
-        ),
+        sa.CheckConstraint("outcome in ('running', 'finished', 'raised')", name=op.f("ck_backward_call_outcome")),
         sa.PrimaryKeyConstraint("part", "run_id", "attempt", "call", name="pk_backward_call"),
         comment="One pass of the autograd engine.",
     )
@@ -1164,9 +1156,7 @@ def _graph() -> None:
         ),
         sa.Column("holder_search", TEXT, nullable=False, comment="done, not-asked or truncated."),
         sa.Column("why", TEXT, comment="What is odd about it; NULL: nothing."),
-        sa.CheckConstraint(
-            "state in ('held', 'freed', 'partly-freed', 'released')", name=op.f("ck_retention_ck_retention_state")
-        ),
+        sa.CheckConstraint("state in ('held', 'freed', 'partly-freed', 'released')", name=op.f("ck_retention_state")),
         sa.PrimaryKeyConstraint("part", "run_id", "attempt", "n", name="pk_retention"),
         comment="What a live root kept alive after a call or at the end.",
     )

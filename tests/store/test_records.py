@@ -1,0 +1,112 @@
+"""What is saved is what is loaded, whatever the record holds."""
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from backprobe import record as r
+from store import records
+from store.bulk import PIPELINED_ROWS
+from store.row_spec import IN_HEAD, SPECS
+from store.run import RunKey
+from store.sweep import delete_records
+
+KEY = RunKey(part=82, run_id=1, attempt=1)
+
+
+def saved_and_loaded(database, record, key=KEY):
+    with database.begin() as transaction:
+        records.save(transaction, key, record)
+        back = records.load(transaction, key)
+        delete_records(transaction, key.part, key.run_id)
+    return back
+
+
+def test_a_record_comes_back_as_it_went(database, a_record, same):
+    assert same(a_record, saved_and_loaded(database, a_record)) == []
+
+
+@settings(
+    max_examples=20,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking a whole record takes minutes; `same` names the table
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(data=st.data())
+def test_any_record_comes_back_as_it_went(database, any_record, same, data):
+    record = data.draw(any_record)
+    r.check(record)
+    assert same(record, saved_and_loaded(database, record)) == []
+
+
+def test_a_record_too_large_for_one_round_trip_comes_back_too(database, a_record, same):
+    sites = tuple(msgspec.structs.replace(a_record.sites[0], site=n) for n in range(PIPELINED_ROWS + 50))
+    odd = r.Statistics(norm=float("nan"), min=float("-inf"), nan=3, inf=1, counted=9)
+    passes = tuple(r.NodePass(call=0, node=0, output_nr=n, grad_output=odd) for n in range(PIPELINED_ROWS))
+    record = msgspec.structs.replace(a_record, sites=sites, node_passes=passes)
+    assert same(record, saved_and_loaded(database, record)) == []
+
+
+def test_a_record_that_stops_early_comes_back_without_its_end(database, a_record, same):
+    record = msgspec.structs.replace(a_record, end=None, snapshots=())
+    assert same(record, saved_and_loaded(database, record)) == []
+
+
+def test_what_capture_did_not_round_to_float32_is_rounded(database, a_record):
+    value = r.Statistics(norm=0.1, max=1e300)
+    snapshot = msgspec.structs.replace(a_record.snapshots[0], value=value)
+    back = saved_and_loaded(database, msgspec.structs.replace(a_record, snapshots=(snapshot,)))
+    assert back.snapshots[0].value.norm == 0.10000000149011612
+    assert back.snapshots[0].value.max == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("nodes", {"grad_order": 2**15}),
+        ("sites", {"line": 2**31 - 1, "col": 2**31}),
+        ("backward_calls", {"nodes_met": 2**40}),
+        ("snapshots", {"version": 2**33}),
+        ("inplace_events", {"version_after": 2**31}),
+    ],
+)
+def test_a_number_too_large_for_its_column_is_refused_before_anything_is_written(database, a_record, table, change):
+    rows = getattr(a_record, table)
+    bad = msgspec.structs.replace(a_record, **{table: (msgspec.structs.replace(rows[0], **change), *rows[1:])})
+    with pytest.raises(r.BadRecord) as refused, database.begin() as transaction:
+        records.save(transaction, KEY, bad)
+    assert refused.value.code == "out-of-range"
+    with database.read() as reading:
+        assert records.load(reading, KEY) is None
+
+
+def test_every_field_of_every_row_has_a_place():
+    for spec in SPECS:
+        rebuilt = {"grad_output"} if spec.row is r.NodePass else {"learning_rates"} if spec.row is r.Optimizer else set()
+        assert set(spec.row.__struct_fields__) - set(spec.fields()) - rebuilt == set(), spec.of
+    elsewhere = {of for of, _ in IN_HEAD.values()} | {"tensor_nodes", "snapshots"}
+    assert {spec.of for spec in SPECS} | elsewhere == set(r.TABLES)
+
+
+def test_another_attempts_rows_are_not_loaded(database, a_record):
+    with database.begin() as transaction:
+        records.save(transaction, KEY, a_record)
+        assert records.load(transaction, RunKey(part=82, run_id=1, attempt=2)) is None
+        assert records.load(transaction, RunKey(part=82, run_id=2, attempt=1)) is None
+
+
+def test_records_of_real_programs_come_back_as_they_went(database, same, require):
+    torch = pytest.importorskip("torch")
+    capture = pytest.importorskip("backprobe.capture")
+    if not hasattr(capture, "run_source"):
+        pytest.skip("capture engine without run_source")
+    source = (
+        "import torch\nx = torch.tensor([1.0, 2.0])\nW = torch.randn(2, 2, requires_grad=True)\nb = torch.zeros(2)\n"
+        "z = x @ W + b\nloss = z.pow(2).sum()\nloss.backward()\nwith torch.no_grad():\n    W -= 0.1 * W.grad\nW.grad = None\n"
+    )
+    del torch
+    record = capture.run_source(source)
+    assert record.tensors
+    assert record.snapshots
+    assert same(record, saved_and_loaded(database, record)) == []
