@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.arithmetic import dotted
 from backprobe.rules.syntax import Tree, region_in, statement, tree_of
 
 if TYPE_CHECKING:
@@ -16,10 +17,28 @@ _NAMED: Final = frozenset({"params", "parameters"})
 
 
 def optimizer_call(record: Record, site: Site) -> ast.Call | None:
-    """The call that builds the optimizer: the first one of the statement that is given arguments."""
-    node = statement(record, site)
-    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)] if node is not None else []
-    return next((call for call in calls if call.args or call.keywords), None)
+    """The call that builds the optimizer of a statement, or of the function in the same file that it calls."""
+    node, tree = statement(record, site), tree_of(record, site)
+    if node is None or tree is None:
+        return None
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and (part.args or part.keywords)]
+    if not any(_is_optimizer(record, site, call) for call in calls):
+        called = {_last_name(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
+        bodies = [part for part in ast.walk(tree.module) if isinstance(part, ast.FunctionDef) and part.name in called]
+        inside = [part for body in bodies for part in ast.walk(body) if isinstance(part, ast.Call)]
+        built = [call for call in inside if _is_optimizer(record, site, call)]
+        calls = built or calls
+    return calls[0] if calls else None
+
+
+def _is_optimizer(record: Record, site: Site, call: ast.Call) -> bool:
+    return (dotted(record, site, call.func) or "").startswith("torch.optim.")
+
+
+def _last_name(called: ast.expr) -> str | None:
+    if isinstance(called, ast.Attribute):
+        return called.attr
+    return called.id if isinstance(called, ast.Name) else None
 
 
 def parameters_argument(call: ast.Call) -> ast.expr | None:

@@ -17,7 +17,11 @@ _open: ContextVar[tuple[Record, dict[Callable[..., Any], Any]] | None] = Context
 
 @contextmanager
 def shared_tables(record: Record) -> Generator[None]:
-    """Inside, each table of `record` is computed once; afterwards nothing of it is kept."""
+    """Inside, each table of `record` is computed once; afterwards nothing of it is kept. May be nested."""
+    held = _open.get()
+    if held is not None and held[0] is record:
+        yield
+        return
     token = _open.set((record, {}))
     try:
         yield
@@ -26,13 +30,14 @@ def shared_tables(record: Record) -> Generator[None]:
 
 
 def table(question: Callable[[Record], T]) -> Callable[[Record], T]:
-    """Answer from the open judgement where there is one, else compute: the value is the same."""
+    """Answer from the tables that are open for this record; with none open, open them for this one answer."""
 
     @wraps(question)
     def answer(record: Record) -> T:
         held = _open.get()
         if held is None or held[0] is not record:
-            return question(record)
+            with shared_tables(record):
+                return question(record)
         answers = held[1]
         if question not in answers:
             answers[question] = question(record)

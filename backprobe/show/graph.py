@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from backprobe.rules.lookup import Lookup, lookup
 from backprobe.rules.reach import reaches
+from backprobe.rules.table import shared_tables
 from backprobe.show.amounts import shaped, sized
 from backprobe.show.tensors import name_of
 
@@ -95,6 +96,11 @@ def graph_of(record: Record, *, call: int | None = None, most: int = MOST_BOXES)
     Raises:
         KeyError: there is no such call.
     """
+    with shared_tables(record):
+        return _graph_of(record, call, most)
+
+
+def _graph_of(record: Record, call: int | None, most: int) -> Graph:
     index = lookup(record)
     walked = [row for row in record.backward_calls if index.passes_of_call[row.call]]
     if call is None and not walked:

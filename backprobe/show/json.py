@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.rules.finding import finding_json
+from backprobe.rules.table import shared_tables
 from backprobe.show.calls import call_rows
 from backprobe.show.tensors import TensorRow, tensor_rows
 from backprobe.show.text import summary
@@ -26,8 +27,13 @@ def render(record: Record, judgement: Judgement, *, script: str) -> str:
 
 def report(record: Record, judgement: Judgement, *, script: str) -> dict[str, Any]:
     """The same as plain values."""
+    with shared_tables(record):
+        return _finite(_report(record, judgement, script))
+
+
+def _report(record: Record, judgement: Judgement, script: str) -> dict[str, Any]:
     end = record.end
-    shown: dict[str, Any] = {
+    return {
         "schema": SCHEMA,
         "backprobe_version": record.header.backprobe_version,
         "torch": record.header.environment.torch,
@@ -45,7 +51,6 @@ def report(record: Record, judgement: Judgement, *, script: str) -> dict[str, An
         "backward_calls": [asdict(row) for row in call_rows(record)],
         "findings": [finding_json(finding, ruleset=judgement.ruleset) for finding in judgement.findings],
     }
-    return _finite(shown)
 
 
 def _tensor(row: TensorRow) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.table import shared_tables
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.calls import CallRow, call_rows
 from backprobe.show.finding_text import finding_lines
@@ -28,7 +29,11 @@ def render(record: Record, judgement: Judgement, *, color: bool = False, width: 
     Args:
         color: Write ANSI colours. width: columns of the terminal; tables cut their last column to it.
     """
-    ink = Ink(color)
+    with shared_tables(record):
+        return _rendered(record, judgement, Ink(color), width)
+
+
+def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int) -> str:
     blocks = [_tensors(record, ink, width), _calls(record, ink)]
     blocks += [finding_lines(record, finding, ink) for finding in judgement.findings if finding.suppressed is None]
     blocks.append(_incomplete(record, judgement, ink))

@@ -137,14 +137,15 @@ def _finding(
     record: Record, first: BackwardCall, second: BackwardCall, site: Site, shared: list[Node], level: Level
 ) -> Finding:
     index = lookup(record)
-    name = _root_name(second)
+    name = _shared_name(record, first, second)
+    counted = "1 node" if len(shared) == 1 else f"{len(shared)} nodes"
     trunk = min((node for node in shared if node.site is not None), key=lambda node: node.seq or 0, default=None)
     related: list[Related] = []
     if trunk is not None and trunk.site is not None:
         made = "the part of the graph that both calls walk begins here"
         related.append(Related(message=made, location=location(record, trunk.site)))
     if first.site is not None:
-        freed = f"this backward call freed {len(shared)} of its nodes"
+        freed = f"this backward call freed {counted} of it"
         related.append(Related(message=freed, location=location(record, first.site)))
     step = step_of(record, second.moment_before)
     line = "?" if first.site is None else str(index.sites[first.site].line)
@@ -153,12 +154,13 @@ def _finding(
         level=level,
         confidence=RULE.confidence,
         message=f"This backward call walks a graph that the one at line {line} has freed.\n"
-        f"{len(shared)} of the nodes behind {name} gave back what they saved for this.\n"
+        f"Both walk what {name} was computed from, where {counted} gave back what it needs.\n"
         f"{_advice(record, first, second)}",
         location=location(record, site.site),
         related=tuple(related),
         evidence={
             "binding": second.roots[0].name if second.roots else None,
+            "shared": name.strip("`"),
             "call": second.call,
             "freed_by_call": first.call,
             "freed_nodes": [node.type for node in shared[:8]],
@@ -169,9 +171,16 @@ def _finding(
     )
 
 
-def _root_name(call: BackwardCall) -> str:
-    name = call.roots[0].name if call.roots else None
-    return "its root" if name is None else f"`{name}`"
+def _shared_name(record: Record, first: BackwardCall, second: BackwardCall) -> str:
+    """What the program calls the last value that both roots were computed from."""
+    index = lookup(record)
+    both = reaches(record)[first.call].met & reaches(record)[second.call].met
+    named = [
+        (index.nodes[row.node].seq or 0, index.bindings_of[row.tensor][-1].name)
+        for row in record.tensor_nodes
+        if row.node in both and index.nodes[row.node].variable is None and index.bindings_of[row.tensor]
+    ]
+    return f"`{max(named)[1]}`" if named else "its root"
 
 
 def _is_same_turn(record: Record, first: BackwardCall, second: BackwardCall) -> bool:

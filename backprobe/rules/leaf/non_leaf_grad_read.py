@@ -161,7 +161,8 @@ def _asks_is_leaf(record: Record, site: Site) -> bool:
 def _finding(record: Record, read: GradRead, call: BackwardCall, made: Site) -> Finding:
     index = lookup(record)
     names = [row.name for row in index.bindings_of[read.tensor] if row.moment <= read.moment]
-    name = names[-1] if names else "this tensor"
+    read_as = site_of(record, read.site).reads
+    name = read_as[0] if read_as else names[-1] if names else "this tensor"
     node = statement(record, made)
     value = value_of(node)
     region = region_in(record, made.source, value) if value is not None else None
@@ -205,7 +206,8 @@ def _fixes(
             added = insertion(record, made, region.end_line, region.end_col, ".requires_grad_()")
             yield Fix(title="Require grad after the move", safety="unsafe", edits=(removed, added))
             return
-    bound = [name for name in names if name in made.targets]
+    # a name that its own statement reads is carried from turn to turn: keeping each turn's gradient mends nothing
+    bound = [name for name in names if name in made.targets and name not in made.reads]
     if bound and node is not None and value is not None:
         added = line_after(record, made, node, f"{bound[0]}.retain_grad()")
         if added is not None:

@@ -195,7 +195,7 @@ def _is_left_out(record: Record, life: GradLife) -> bool:
     history = lookup(record).snapshots_of[life.tensor]
     if life.writes or life.tensor in in_optimizers(record) or not history or not history[-1].requires_grad:
         return False
-    ended = record.end is not None and record.end.ending == "ended" and not record.truncated
+    ended = record.end is not None and record.end.exit_code == 0
     if len(life.steps) < (LEAST_STEPS if ended else LEAST_STEPS_CUT_SHORT):
         return False
     return _is_in_training(record, life.tensor) and not _is_written_by_hand(record, life.tensor)
@@ -257,9 +257,23 @@ def _steps_after(record: Record, tensor: int) -> Counter[int]:
     return counts
 
 
+def _whole(record: Record, missing: list[int]) -> str:
+    """The shortest key under which every parameter is missing; the first one's key where they share none."""
+    named = parameters(record)
+    key = shared_key(named[tensor] for tensor in missing) or named[missing[0]]
+    parts = key.split(".")
+    for length in range(1, len(parts)):
+        shorter = ".".join(parts[:length])
+        if all(
+            tensor in missing for tensor, name in named.items() if name == shorter or name.startswith(f"{shorter}.")
+        ):
+            return shorter
+    return key
+
+
 def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int]) -> Finding:
     keys = [parameters(record)[tensor] for tensor in missing]
-    prefix = shared_key(keys) or keys[0]
+    prefix = _whole(record, missing)
     arrivals = grad_lives(record)[missing[0]].arrivals
     many = f"The {len(keys)} parameters of `{prefix}` get" if len(keys) > 1 else f"`{keys[0]}` gets"
     held = optimizer.binding or optimizer.cls
@@ -292,13 +306,13 @@ def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int
             "steps_with_gradient": len(grad_lives(record)[missing[0]].steps),
             "assumed": "a module in training mode is meant to be trained",
         },
-        fixes=tuple(_fixes(record, site, missing)),
+        fixes=tuple(_fixes(record, optimizer, site, missing)),
         occurrences=Occurrences(first_step=step_of(record, first.moment), last_step=step_of(record, last.moment)),
     )
 
 
-def _fixes(record: Record, site: Site, missing: list[int]) -> Iterator[Fix]:
-    """Where the argument is `m.parameters()` and the rest is all that a module of the same scope has: list both."""
+def _fixes(record: Record, optimizer: Optimizer, site: Site, missing: list[int]) -> Iterator[Fix]:
+    """Where the argument is `m.parameters()` and the rest is all that modules of the same scope have: list them."""
     call = optimizer_call(record, site)
     argument = parameters_argument(call) if call is not None else None
     if not (isinstance(argument, ast.Call) and isinstance(argument.func, ast.Attribute) and not argument.args):
@@ -308,7 +322,18 @@ def _fixes(record: Record, site: Site, missing: list[int]) -> Iterator[Fix]:
     bound = {module.binding for module in record.modules if module.site is not None}
     if argument.func.attr != "parameters" or every != set(missing) or not roots <= bound or site.function != "<module>":
         return
-    given = text_in(record, site.source, region_in(record, site.source, argument))
+    region = region_in(record, site.source, argument)
+    given = text_in(record, site.source, region)
+    if _has_earlier_twin(record, optimizer) and len(roots) == 1:
+        edit = replacement(record, site, region, f"{min(roots)}.parameters()")
+        yield Fix(title=f"Give it the parameters of `{min(roots)}`", safety="unsafe", edits=(edit,))
+        return
     added = ", ".join(f"*{root}.parameters()" for root in sorted(roots))
-    edit = replacement(record, site, region_in(record, site.source, argument), f"[*{given}, {added}]")
+    edit = replacement(record, site, region, f"[*{given}, {added}]")
     yield Fix(title="Give the optimizer the others too", safety="unsafe", edits=(edit,))
+
+
+def _has_earlier_twin(record: Record, optimizer: Optimizer) -> bool:
+    held = {row.tensor for row in optimizer.tensors}
+    earlier = [other for other in record.optimizers if other.optimizer < optimizer.optimizer]
+    return any({row.tensor for row in other.tensors} == held for other in earlier)
