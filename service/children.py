@@ -30,6 +30,7 @@ DRAIN_SECONDS: Final = 35.0
 
 LONGEST_PAUSE: Final = 30.0
 _LOOK_SECONDS: Final = 0.25
+SILENT_LOOK_SECONDS: Final = 5.0
 _STEADY_SECONDS: Final = 60.0
 _PR_SET_PDEATHSIG: Final = 1
 _libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork
@@ -105,13 +106,13 @@ class Children:
         }
 
     def _run(self) -> None:
-        next_beat = time.monotonic() + 5
+        next_beat = time.monotonic() + SILENT_LOOK_SECONDS
         while not self._stop.is_set():
             for child in self._children:
                 self._keep(child)
             if time.monotonic() > next_beat:
                 self._end_silent()
-                next_beat = time.monotonic() + 5
+                next_beat = time.monotonic() + SILENT_LOOK_SECONDS
             self._stop.wait(_LOOK_SECONDS)
         self._end_all()
 

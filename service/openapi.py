@@ -108,7 +108,7 @@ def register(app: APIFlask) -> None:
     """Install the processor that completes APIFlask's document."""
 
     @app.spec_processor
-    def _complete(document: dict[str, Any]) -> dict[str, Any]:
+    def _complete(document: Any) -> Any:  # a dict, since SPEC_FORMAT is JSON
         rules = {_template(rule): rule for rule in app.url_map.iter_rules()}
         models: set[type[Any]] = {ProblemTold}
         for path, item in document["paths"].items():

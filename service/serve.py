@@ -22,9 +22,10 @@ from store.settings import StoreSettings
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from service.context import Context
     from service.server import Server
 
 SILENT_SECONDS: Final = 30.0
@@ -153,7 +154,7 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     _signals(stop, again)
     children = _children(wanted, store)
     children.start()  # before Flask is imported: the worker's torch takes the longest
-    server, close = start_web(settings, listening)
+    server, shared = start_web(settings, listening)
     say(f"Backprobe serves {url} (home {store.home}); Ctrl-C stops it.")
     if wanted.demo:
         from service import demo
@@ -161,13 +162,14 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
         threading.Thread(target=demo.show, args=(url, settings, stop), name="demo", daemon=True).start()
     stop.wait()
     say("Stopping: runs in hand may end, Ctrl-C again to kill them.")
+    shared.hub.close()  # whoever waits for a run's end is answered now
     _end(server, children, again)
-    close()
+    shared.close()
     return 0
 
 
-def start_web(settings: Settings, listening: socket.socket) -> tuple[Server, Callable[[], None]]:
-    """Start the web server; what comes back stops it, and closes what its application opened."""
+def start_web(settings: Settings, listening: socket.socket) -> tuple[Server, Context]:
+    """Start the web server; with it comes what its application opened, to be closed after it."""
     from service.app import create_app
     from service.context import EXTENSION
     from service.server import Server
@@ -175,7 +177,7 @@ def start_web(settings: Settings, listening: socket.socket) -> tuple[Server, Cal
     app = create_app(settings)
     server = Server(app, listening, settings.threads)
     server.start()
-    return server, app.extensions[EXTENSION].close
+    return server, app.extensions[EXTENSION]
 
 
 def _check_trust(wanted: Wanted) -> None:
@@ -221,11 +223,12 @@ def run_api(host: str, port: int, home: Path | None) -> int:
         return 2
     stop, again = threading.Event(), threading.Event()
     _signals(stop, again)
-    server, close = start_web(settings, listening)
+    server, shared = start_web(settings, listening)
     say(f"Backprobe's API is at {_url(host, listening.getsockname()[1])}; Ctrl-C stops it.")
     stop.wait()
+    shared.hub.close()
     server.stop(30.0)
-    close()
+    shared.close()
     return 0
 
 

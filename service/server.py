@@ -7,7 +7,7 @@ import secrets
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
@@ -29,7 +29,7 @@ class _ProblemTask(ErrorTask):
     """An error that waitress finds before the application sees the request."""
 
     def execute(self) -> None:
-        found = self.request.error
+        found: Any = self.request.error  # type: ignore[attr-defined]
         status = int(found.code)
         kind = KINDS[BY_STATUS.get(status, "malformed-request" if status < 500 else "internal-error")]
         request_id = f"req_{secrets.token_hex(8)}"
@@ -47,15 +47,14 @@ class _ProblemTask(ErrorTask):
             }
         ).encode()
         self.status = f"{status} {found.reason}"
-        self.response_headers.extend(
-            [
-                ("Content-Type", "application/problem+json"),
-                ("Content-Length", str(len(body))),
-                ("X-Request-Id", request_id),
-                ("X-Content-Type-Options", "nosniff"),
-                ("Connection", "close"),
-            ]
-        )
+        self.response_headers = [
+            *self.response_headers,
+            ("Content-Type", "application/problem+json"),
+            ("Content-Length", str(len(body))),
+            ("X-Request-Id", request_id),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Connection", "close"),
+        ]
         self.set_close_on_finish()
         self.content_length = len(body)
         self.write(body)
@@ -75,7 +74,8 @@ class Server:
     """
 
     def __init__(self, app: APIFlask, listening: socket.socket, threads: int) -> None:
-        self._server = create_server(
+        # Typeshed's waitress lacks what is used here; `trigger`, `active_channels` and the map are in every release.
+        self._server: Any = create_server(
             app,
             sockets=[listening],
             threads=threads,

@@ -64,9 +64,9 @@ def _limit(limit: Limit) -> tuple[Any, Any]:
             raise PydanticCustomError("out_of_range", message, told)
         return value
 
-    kind = Annotated[Int, AfterValidator(within)] | None
+    kind: Any = Annotated[Int, AfterValidator(within)]
     text = f"{limit.unit}; default {limit.default}."
-    return kind, Field(
+    return kind | None, Field(
         default=None, description=text, json_schema_extra={"minimum": limit.least, "maximum": limit.most}
     )
 

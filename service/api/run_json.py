@@ -10,6 +10,8 @@ from store import findings, queries, runs
 from store.ids import is_id
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from store.run import RunRow
     from store.session import Transaction
 
@@ -56,7 +58,7 @@ def run_json(run: RunRow, included: dict[str, Any] | None = None) -> dict[str, A
     }
 
 
-def included_json(transaction: Transaction, run: RunRow, names: list[str]) -> dict[str, Any] | None:
+def included_json(transaction: Transaction, run: RunRow, names: Sequence[str]) -> dict[str, Any] | None:
     """What `include=` asks for: the first page of each list, with the cursor of its second."""
     if not names:
         return None

@@ -21,6 +21,8 @@ from store.limits import Limits
 from store.run import LEVELS, Submission
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flask import Response
 
     from store.run import Queue
@@ -137,7 +139,7 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     return _told(run.id, query.include)
 
 
-def _told(public_id: str, include: list[str]) -> Response:
+def _told(public_id: str, include: Sequence[str]) -> Response:
     shared = context()
     seconds = asked_seconds()
     waited = seconds is not None and shared.waiters.wait(public_id, seconds)

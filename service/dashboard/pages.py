@@ -40,7 +40,7 @@ class RunPageQuery(Strict):
 
 @blueprint.record_once
 def _words(state: BlueprintSetupState) -> None:
-    words.register(state.app)
+    words.register(state.app.jinja_env)
     state.app.jinja_env.undefined = StrictUndefined
     state.app.jinja_env.trim_blocks = state.app.jinja_env.lstrip_blocks = True
     state.app.jinja_env.globals.update(version=__version__, anchor=_anchor)

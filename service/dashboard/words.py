@@ -10,7 +10,7 @@ from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.plain import cut, plain
 
 if TYPE_CHECKING:
-    from flask import Flask
+    from jinja2 import Environment
 
     from store.run import RunRow
 
@@ -198,9 +198,9 @@ def isolation(run: RunRow) -> str:
     return name(str(run.isolation.get("level", "unknown")))
 
 
-def register(app: Flask) -> None:
+def register(environment: Environment) -> None:
     """Give the words to the templates."""
-    app.jinja_env.filters.update(
+    environment.filters.update(
         name=name,
         block=block,
         prose=prose,
@@ -212,4 +212,4 @@ def register(app: Flask) -> None:
         shaped=shaped,
         counted=counted,
     )
-    app.jinja_env.globals.update(WHOSE=WHOSE, STATUSES=STATUSES, isolation=isolation)
+    environment.globals.update(WHOSE=WHOSE, STATUSES=STATUSES, isolation=isolation)

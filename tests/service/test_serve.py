@@ -1,0 +1,228 @@
+"""`backprobe serve` as a user starts it: up, used, refused, killed; nothing is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import psutil
+import pytest
+
+READY_SECONDS = 60
+
+
+class Serve:
+    """One `backprobe serve`."""
+
+    def __init__(self, home, *arguments, env=None):
+        self.home, self.said = home, ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "backprobe", "serve", "--home", str(home), "--port", "0", *arguments],
+            env={
+                **os.environ,
+                "BACKPROBE_HOME": "",
+                "BACKPROBE_LEASE_SECONDS": "5",
+                "PYTHONUNBUFFERED": "1",
+                **(env or {}),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.said += line
+
+    def until(self, condition, seconds=READY_SECONDS, what="it was ready"):
+        deadline = time.monotonic() + seconds
+        while not (found := condition()):
+            assert time.monotonic() < deadline, f"{what}: {self.said}"
+            assert self.process.poll() is None, self.said
+            time.sleep(0.05)
+        return found
+
+    def ready(self, *, worker=False):
+        self.until(lambda: "Backprobe serves " in self.said)
+        self.url = self.said.split("Backprobe serves ")[1].split()[0]
+        if worker:
+            self.until(lambda: self.get("/readyz")["workers"]["cpu"] > 0, what="a worker was alive")
+        return self
+
+    def get(self, path, body=None, **headers):
+        data = None if body is None else json.dumps(body).encode()
+        sent = {"Content-Type": "application/json", **headers}
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, data, sent), timeout=60) as answer:
+            return json.load(answer)
+
+    def family(self):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return psutil.Process(self.process.pid).children(recursive=True)
+        return []
+
+    def end(self, number=signal.SIGTERM, seconds=45):
+        """Send a signal; every process must be gone."""
+        family = self.family()
+        self.process.send_signal(number)
+        code = self.process.wait(seconds)
+        self._reader.join(10)
+        _gone, alive = psutil.wait_procs(family, timeout=15)
+        assert alive == [], alive
+        return code
+
+
+@pytest.fixture
+def serve(tmp_path):
+    started = []
+
+    def start(*arguments, home=None, env=None):
+        started.append(Serve(home or tmp_path / "home", *arguments, env=env))
+        return started[-1]
+
+    yield start
+    for one in started:
+        for process in [*one.family(), one.process] if one.process.poll() is None else []:
+            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+                process.kill()
+        one.process.wait(10)
+        one._reader.join(10)
+        one.process.stdout.close()
+
+
+def refused(one, *words):
+    assert one.process.wait(30) == 2
+    one._reader.join(10)
+    lines = [line for line in one.said.splitlines() if line.startswith("backprobe: ")]
+    assert len(lines) == 1, one.said
+    for word in words:
+        assert word in lines[0]
+    assert "Traceback" not in one.said
+
+
+def test_a_snippet_goes_in_and_its_finding_comes_out(serve, samples):
+    one = serve().ready(worker=True)
+    run = one.get("/v1/runs?include=findings,tensors", {"source": samples.TUTORIAL}, Prefer="wait=30")
+    assert run["status"] == "succeeded", run
+    assert [finding["rule"]["code"] for finding in run["included"]["findings"]["items"]] == ["BP101"]
+    assert {"x", "W", "b", "z", "loss"} <= {tensor["name"] for tensor in run["included"]["tensors"]["items"]}
+    assert one.end() == 0
+    assert (one.home.stat().st_mode & 0o777, (one.home / "secret").stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+def test_a_second_serve_names_the_first_one(serve):
+    first = serve("--no-worker").ready()
+    refused(serve("--no-worker"), first.url, "--home")
+    assert first.end(signal.SIGINT) == 0
+
+
+def test_after_a_kill_the_home_is_free_again_and_no_process_is_left(serve):
+    one = serve().ready(worker=True)
+    family = one.family()
+    assert len(family) >= 2
+    one.process.kill()
+    one.process.wait(10)
+    _gone, alive = psutil.wait_procs(family, timeout=15)
+    assert alive == []
+    assert serve("--no-worker").ready().end() == 0
+
+
+def named(one, word):
+    """Pids of the living children whose command has this word."""
+    found = set()
+    for child in one.family():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+            if word in child.cmdline():
+                found.add(child.pid)
+    return found
+
+
+def test_a_killed_child_is_started_again(serve):
+    one = serve().ready(worker=True)
+    (reaper,) = named(one, "reaper")
+    os.kill(reaper, signal.SIGKILL)
+    one.until(lambda: named(one, "reaper") - {reaper}, what="another reaper")
+    assert one.end() == 0
+
+
+def test_a_taken_port_is_told_in_one_line(serve, tmp_path):
+    first = serve("--no-worker").ready()
+    port = first.url.rsplit(":", 1)[1]
+    refused(serve("--no-worker", "--port", port, home=tmp_path / "other"), f"127.0.0.1:{port}", "--port")
+
+
+def test_a_home_that_cannot_be_written_is_told_in_one_line(serve, tmp_path):
+    (tmp_path / "file").write_text("")
+    refused(serve("--no-worker", home=tmp_path / "file" / "home"), "cannot be written", "--home")
+
+
+def test_a_newer_database_is_told_in_one_line_and_left_alone(serve, tmp_path):
+    assert serve("--no-worker").ready().end() == 0
+    with contextlib.closing(sqlite3.connect(tmp_path / "home" / "backprobe.db")) as database:
+        database.execute("UPDATE alembic_version SET version_num = 'from-the-future'")
+        database.commit()
+    refused(serve("--no-worker"), "from-the-future")
+
+
+def test_a_database_that_is_away_is_told_in_one_line(serve):
+    refused(
+        serve("--no-worker", env={"BACKPROBE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}), "Cannot migrate"
+    )
+
+
+def test_beyond_loopback_a_key_and_trust_are_needed(serve):
+    refused(serve("--host", "0.0.0.0"), "BACKPROBE_API_KEY")
+    refused(serve("--host", "0.0.0.0", env={"BACKPROBE_API_KEY": "k"}), "--trust-code", "isolation none")
+    one = serve("--host", "0.0.0.0", "--no-worker", env={"BACKPROBE_API_KEY": "k"}).ready()
+    with pytest.raises(urllib.error.HTTPError) as denied:
+        one.get("/v1/runs")
+    denied.value.close()
+    assert denied.value.code == 401
+    assert one.get("/v1/runs", Authorization="Bearer k")["items"] == []
+    assert one.end() == 0
+
+
+def test_no_key_reaches_a_child(serve):
+    one = serve(env={"BACKPROBE_API_KEY": "k"}).ready()
+    one.until(lambda: len(one.family()) >= 2, what="children")
+    for child in one.family():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            assert "BACKPROBE_API_KEY" not in child.environ()
+    assert one.end() == 0
+
+
+def test_stopping_answers_requests_that_wait(serve):
+    one = serve("--no-worker").ready()
+    run, heard = one.get("/v1/runs", {"source": "x = 1\n"}), []
+    waiter = threading.Thread(target=lambda: heard.append(one.get(run["links"]["self"], Prefer="wait=30")))
+    waiter.start()
+    server = psutil.Process(one.process.pid)
+    one.until(
+        lambda: [c for c in server.net_connections() if c.status == psutil.CONN_ESTABLISHED], what="the request came"
+    )
+    begun = time.monotonic()
+    assert one.end() == 0
+    assert time.monotonic() - begun < 8
+    waiter.join(10)
+    assert [told["status"] for told in heard] == ["queued"]
+
+
+def test_the_demo_prints_the_tutorials_tensors_and_its_page(serve):
+    one = serve("--demo").ready()
+    one.until(lambda: "/runs/run_" in one.said, 90, "the demo's page")
+    for word in ("y_pred", "retains_grad", "MseLossBackward0", "backward calls", "freed"):
+        assert word in one.said
+    assert one.process.poll() is None
+    assert one.end(signal.SIGINT) == 0

@@ -1,0 +1,74 @@
+"""The server's own answers, before the application sees a request; and bodies of every size over a real socket."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+
+import pytest
+
+
+@pytest.fixture
+def port(make):
+    from service.server import Server, listen
+
+    site = make()
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=2)
+    server.start()
+    yield listening.getsockname()[1]
+    server.stop()
+
+
+def raw(port, *pieces):
+    """Send bytes as they are; the status, headers and body that come back."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        return answer.status, answer.headers, json.loads(answer.read())
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "code"),
+    [
+        (b"NONSENSE\r\n\r\n", 400, "malformed-request"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 20_000 + b"\r\n\r\n", 431, "too-large"),
+        (b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999999\r\n\r\n", 413, "too-large"),
+        (b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", 400, "malformed-request"),
+        (b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, "malformed-request"),
+        (b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "malformed-request"),
+        (b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "internal-error"),
+    ],
+)  # fmt: skip
+def test_what_is_no_request_is_answered_in_the_one_shape(port, sent, status, code):
+    answered, headers, told = raw(port, sent)
+    assert (answered, told["code"], told["status"]) == (status, code, status)
+    assert headers["Content-Type"] == "application/problem+json"
+    assert headers["X-Request-Id"] == told["request_id"]
+    assert set(told) == {"type", "title", "status", "detail", "code", "hint", "instance", "request_id", "errors"}
+
+
+def test_ten_megabytes_are_read_to_their_end_and_refused(port):
+    body = b'{"source": "' + b"x" * 10_000_000 + b'"}'
+    head = f"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    status, _headers, told = raw(port, head.encode(), body)
+    assert (status, told["code"]) == (413, "too-large")
+
+
+def test_a_body_in_chunks_is_a_body(port):
+    body = b'{"source": "x = 1"}'
+    head = b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    status, _headers, told = raw(port, head, f"{len(body):x}\r\n".encode(), body, b"\r\n0\r\n\r\n")
+    assert (status, told["status"]) == (202, "queued")
+
+
+def test_the_next_request_is_unaffected(port):
+    raw(port, b"NONSENSE\r\n\r\n")
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    for _ in range(3):
+        connection.request("GET", "/healthz")
+        assert json.loads(connection.getresponse().read()) == {"status": "ok"}
+    connection.close()
