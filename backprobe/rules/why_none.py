@@ -142,8 +142,8 @@ def _asked_late(case: _Case) -> WhyNone | None:
 def _not_leaf(case: _Case) -> WhyNone | None:
     if case.last.is_leaf or case.last.retains_grad:
         return None
-    how = f" (made by {case.tensor.created_how})" if case.tensor.created_how else ""
-    return case.said("not-leaf", f"not a leaf{how}, and retain_grad() was not called", site=case.tensor.site)
+    how = f", {case.tensor.created_how} made it" if case.tensor.created_how else ""
+    return case.said("not-leaf", f"not a leaf{how}; retain_grad() was not called", site=case.tensor.site)
 
 
 def _retained_late(case: _Case) -> WhyNone | None:

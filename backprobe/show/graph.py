@@ -17,10 +17,9 @@ from backprobe.rules.reach import reaches
 from backprobe.rules.table import shared_tables
 from backprobe.show.amounts import shaped, sized
 from backprobe.show.tensors import name_of
+from backprobe.show.untracked import untracked_leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from backprobe.record import BackwardCall, Node, Record
 
 Kind = Literal["leaf", "leaf-no-grad", "non-leaf", "node"]
@@ -147,18 +146,16 @@ class _Drawing:
         self._record, self._index, self._kept = record, index, kept
         self._roots = {root.tensor for root in call.roots}
         self._made = {row.node: row.tensor for row in reversed(record.tensor_nodes)}
+        self._untracked = untracked_leaves(record, kept)
 
     def add(self, node: Node) -> None:
         """The box of one node, its edges, and the untracked leaves that go into it."""
         box = self._leaf(node.variable) if node.variable is not None else self._node(node)
         self.boxes[box.id] = box
-        missing = 0
         for edge in self._index.edges_of[node.node]:
-            if edge.to_node is None:
-                missing += 1
-            elif edge.to_node in self._kept:
+            if edge.to_node is not None and edge.to_node in self._kept:
                 self.edges.append(Arrow(start=box.id, end=self._id(edge.to_node)))
-        for tensor in self._untracked(node) if missing else ():
+        for tensor in self._untracked.get(node.node, ()):
             leaf = self._leaf(tensor)
             self.boxes.setdefault(leaf.id, leaf)
             self.edges.append(Arrow(start=box.id, end=leaf.id, wanted=False))
@@ -166,18 +163,6 @@ class _Drawing:
     def _id(self, node: int) -> str:
         variable = self._index.nodes[node].variable
         return f"n{node}" if variable is None else f"t{variable}"
-
-    def _untracked(self, node: Node) -> Iterator[int]:
-        """Tensors that need no gradient and go into a node: those it saved, and those its named result came from."""
-        tensor = self._made.get(node.node)
-        bound = self._index.bindings_of[tensor] if tensor is not None else []
-        parents = [parent for row in bound[:1] for parent in row.parents]
-        saved = [row.tensor for row in self._index.saved_of[node.node] if row.tensor is not None]
-        for candidate in dict.fromkeys([*saved, *parents]):
-            history = self._index.snapshots_of[candidate]
-            named = name_of(self._index, candidate) is not None
-            if candidate != tensor and named and history and history[-1].is_leaf and not history[-1].requires_grad:
-                yield candidate
 
     def _leaf(self, tensor: int) -> Box:
         row, history = self._index.tensors[tensor], self._index.snapshots_of[tensor]

@@ -120,8 +120,13 @@ def _line(box: Box) -> str:
 
 def _width(box: Box) -> float:
     """Wide enough for both lines of text, as far as that can be told without a font."""
-    first = len(_label(box)) * 7.9 + len(_line(box)) * 5.4 + 12
-    return max(112.0, 46 + max(first, len(_detail(box)) * 6.1))
+    first = len(_label(box)) * (8.5 if _is_named(box) else 7.8) + len(_line(box)) * 5.4 + 14
+    return max(112.0, 48 + max(first, len(_detail(box)) * 6.4))
+
+
+def _is_named(box: Box) -> bool:
+    """The label is a name of the program's, not a type of node."""
+    return box.kind != "node"
 
 
 def _edges(graph: Graph, placed: Placed) -> Iterator[str]:
@@ -148,7 +153,7 @@ def _curve(points: list[tuple[float, float]]) -> str:
 def _box(box: Box, centre: tuple[float, float], width: float) -> str:
     x, y = centre[0] - width / 2, centre[1] - _HEIGHT / 2
     first, second = ("on", "on") if box.state == "held" else ("fg", "muted")
-    weight = 600 if box.tensor is not None else 400
+    weight = 600 if _is_named(box) else 400
     words = (
         _words(38, 19, 13, first, _label(box), f'font-weight="{weight}"'),
         _words(38, 35, 11, second, _detail(box)),
@@ -193,7 +198,8 @@ def _sign(box: Box) -> str:
         return f'<circle cx="10" cy="10" r="7" {ink}/>'
     if box.kind == "leaf-no-grad":
         return f'<circle cx="10" cy="10" r="7" {ink} stroke-dasharray="2 2"/>'
-    corner = f'<path d="M12 0h8v8z" {_ink(fill="on" if box.state == "held" else "held")}/>' if box.retains_grad else ""
+    blue, edge = ("on", "held") if box.state == "held" else ("held", "bg")
+    corner = f'<path d="M10 -1h11v11z" {_ink(fill=blue, stroke=edge, width=1.5)}/>' if box.retains_grad else ""
     return f'<rect x="3" y="3" width="14" height="14" {ink}/>{corner}'
 
 

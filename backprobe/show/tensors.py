@@ -20,7 +20,7 @@ class TensorRow:
     """The last state of one named tensor.
 
     Attributes:
-        name: Its last binding, else its `state_dict` key.
+        name: Its `state_dict` key, else its last binding.
         path, line: Where it was first seen; None where no statement of the user's did that.
         times: How many tensors this row stands for: the passes of a loop bind one name at one line again and again.
         grad_fn: Name of its node; None if it has none; "?" where it was not read.
@@ -59,11 +59,14 @@ def tensor_rows(record: Record) -> list[TensorRow]:
 
 
 def name_of(index: Lookup, tensor: int) -> str | None:
-    """What the program calls it: its last binding, else its `state_dict` key; None for a tensor without a name."""
-    bindings = index.bindings_of[tensor]
-    if bindings:
-        return bindings[-1].name
-    return index.tensors[tensor].fqn
+    """What the program calls it: its `state_dict` key, else its last binding; None for a tensor without a name.
+
+    A parameter that a loop calls `p` for a moment keeps its key.
+    """
+    bindings, key = index.bindings_of[tensor], index.tensors[tensor].fqn
+    if key is not None:
+        return key
+    return bindings[-1].name if bindings else None
 
 
 def _row(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_TENSORS: Final = 60
 MAX_CALLS: Final = 20
-_HEAD: Final = ("name", "line", "shape", "requires_grad", "is_leaf", "retains_grad", "grad_fn", "gradient")
+_HEAD: Final = ("name", "line", "shape", "requires_grad", "is_leaf", "retains_grad", "grad_fn")
 
 
 def render(record: Record, judgement: Judgement, *, color: bool = False, width: int = 100) -> str:
@@ -59,17 +59,22 @@ def _tensors(record: Record, ink: Ink, width: int) -> list[str]:
     if not rows:
         return [ink("strong", "tensors"), "  none with a name was seen"]
     several = len({row.path for row in rows if row.path is not None}) > 1
-    cells = [_HEAD, *(_cells(row, several=several) for row in rows[:MAX_TENSORS])]
-    wide = [max(columns(line[column]) for line in cells) for column in range(len(_HEAD) - 1)]
-    room = max(20, width - sum(wide) - 2 * len(wide) - 2)
-    lines = [ink("strong", "tensors")]
-    for at, line in enumerate(cells):
-        text = "  " + "  ".join([*(padded(cell, size) for cell, size in zip(line, wide, strict=False)), ""])
-        last = cut(line[-1], room)
-        lines.append(ink("quiet", (text + last).rstrip()) if at == 0 else (text + last).rstrip())
+    cells = [_cells(row, several=several) for row in rows[:MAX_TENSORS]]
+    wide = [max(columns(line[at]) for line in [_HEAD, *cells]) for at in range(len(_HEAD))]
+    lines = [ink("strong", "tensors"), ink("quiet", f"  {_line(_HEAD, wide)}  gradient")]
+    for row, line in zip(rows, cells, strict=False):
+        text, gradient = "  " + _line(line, wide), gradient_text(row)
+        if columns(text) + 2 + columns(gradient) <= width:
+            lines.append(f"{text}  {gradient}")
+        else:
+            lines += [text.rstrip(), f"      gradient {ink('quiet', gradient)}"]
     if len(rows) > MAX_TENSORS:
         lines.append(f"  ... and {counted(len(rows) - MAX_TENSORS, 'more name')}: `--format json` has them all")
     return lines
+
+
+def _line(cells: Sequence[str], wide: Sequence[int]) -> str:
+    return "  ".join(padded(cell, size) for cell, size in zip(cells, wide, strict=True))
 
 
 def _cells(row: TensorRow, *, several: bool) -> tuple[str, ...]:
@@ -78,7 +83,7 @@ def _cells(row: TensorRow, *, several: bool) -> tuple[str, ...]:
     if several and row.path is not None:
         line = f"{cut(plain(row.path), 24)}:{line}"
     flags = (str(row.requires_grad), str(row.is_leaf), str(row.retains_grad))
-    return (name, line, shaped(row.shape), *flags, plain(row.grad_fn or "None"), gradient_text(row))
+    return (name, line, shaped(row.shape), *flags, plain(row.grad_fn or "None"))
 
 
 def gradient_text(row: TensorRow) -> str:
@@ -86,7 +91,7 @@ def gradient_text(row: TensorRow) -> str:
     if row.gradient is not None:
         return plain(row.gradient)
     said = f"None: {plain(row.why.text)}" if row.why is not None else "None"
-    return said + (f" (what arrived: {plain(row.arrived)})" if row.arrived is not None else "")
+    return said + (f"; arrived: {plain(row.arrived)}" if row.arrived is not None else "")
 
 
 def _calls(record: Record, ink: Ink) -> list[str]:

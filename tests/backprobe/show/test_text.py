@@ -1,0 +1,122 @@
+"""What people read in the terminal."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from records import TEXT, finding, judgement, two_leaves
+
+from backprobe.record import End, Record, Truncation, check
+from backprobe.rules import Location, NotRun, Region, judge
+from backprobe.show import concise, text
+
+GOLD = Path(__file__).parent / "gold"
+
+
+def test_the_hand_built_record_is_whole() -> None:
+    check(two_leaves())
+
+
+def test_a_report_reads_as_its_gold_file() -> None:
+    """To renew it: write `text.render(two_leaves(), judgement(finding()))` and a newline to gold/report.txt, and read it."""
+    assert text.render(two_leaves(), judgement(finding())) + "\n" == (GOLD / "report.txt").read_text()
+
+
+def test_colour_only_adds_escape_sequences() -> None:
+    plain = text.render(two_leaves(), judgement(finding()))
+    coloured = text.render(two_leaves(), judgement(finding()), color=True)
+    assert "\x1b" not in plain
+    assert coloured != plain
+    import re
+
+    assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
+
+
+def test_the_last_line_says_what_was_judged() -> None:
+    assert text.render(two_leaves(), judge(two_leaves())).endswith("\n5 rules, 3 tensors, 1 backward call, 0 findings")
+
+
+def test_a_rule_that_was_not_run_is_named_and_not_counted_as_judged() -> None:
+    missing = NotRun(code="BP401", name="inplace-on-saved", why="needs `saved`")
+    shown = text.render(two_leaves(), judgement(not_run=(missing,)))
+    assert "not run: BP401 inplace-on-saved needs `saved`" in shown
+    assert "4 of 5 rules" in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"end": None}, "the record stops before the program's end"),
+        ({"truncations": (Truncation(n=0, what="tensors", why="too many", limit=7),)}, "tensors: too many (limit 7)"),
+        ({"end": End(ending="ended", exit_code=0, own_errors=1, own_error="boom")}, "1 error of Backprobe's own: boom"),
+    ],
+)
+def test_what_is_missing_from_a_record_is_said(change, said) -> None:
+    shown = text.render(two_leaves(**change), judgement())
+    assert f"incomplete: {said}" in shown
+
+
+def test_an_incomplete_record_never_reads_as_all_good() -> None:
+    shown = text.render(two_leaves(end=None), judgement())
+    assert shown.split("\n")[-1] == "5 rules, 3 tensors, 1 backward call, 0 findings, record incomplete"
+
+
+def test_a_stranger_cannot_drive_the_terminal() -> None:
+    evil = "\x1b]0;owned\x07\u202e\x9b2J"
+    source = TEXT.replace("w = torch", f"w = '{evil}' or torch")
+    record = two_leaves(names=(evil, "x", "loss"), text=source)
+    place = Location(path=f"tr{evil}ain.py", region=Region(start_line=2, start_col=1, end_line=2, end_col=9), text=evil)
+    shown = text.render(record, judgement(finding(message=evil, location=place, fixes=(), related=())))
+    shown += concise.render(record, judgement(finding(message=evil, location=place)))
+    assert not any(character in shown for character in "\x1b\x07\u202e\x9b")
+    assert "\\x1b]0;owned\\x07\\u202e\\x9b2J" in shown
+
+
+def test_carets_stand_under_wide_characters() -> None:
+    line = "\u5f20\u91cf = torch.ones(2, requires_grad=True)"
+    record = two_leaves(text=TEXT.replace("w = torch.ones(2, requires_grad=True)", line))
+    place = Location(path="train.py", region=Region(start_line=2, start_col=6, end_line=2, end_col=11), text=line)
+    shown = text.render(record, judgement(finding(location=place, fixes=(), related=()))).split("\n")
+    at = next(number for number, row in enumerate(shown) if row.endswith(line))
+    # two wide characters take four columns, then " = ": "torch" begins at column 7 of the line
+    assert shown[at + 1] == "  | " + " " * 7 + "^" * 5
+
+
+def test_a_region_of_several_lines_is_underlined_on_each() -> None:
+    place = Location(path="train.py", region=Region(start_line=3, start_col=5, end_line=4, end_col=7), text="x = torch.ones(2)")
+    shown = text.render(two_leaves(), judgement(finding(location=place, fixes=(), related=()))).split("\n")
+    at = next(number for number, row in enumerate(shown) if row == "3 | x = torch.ones(2)")
+    assert shown[at + 1 : at + 4] == ["  |     ^^^^^^^^^^^^^", "4 | loss = (w * x).sum()", "  | ^^^^^^"]
+
+
+def test_suppressed_findings_are_hidden_and_counted() -> None:
+    from backprobe.rules.finding import Suppression
+
+    hidden = finding(suppressed=Suppression(kind="inSource", reason="known"))
+    shown = text.render(two_leaves(), judgement(hidden))
+    assert "BP101" not in shown
+    assert shown.endswith("0 findings (1 suppressed)")
+
+
+def test_concise_is_one_line_per_finding() -> None:
+    lines = concise.render(two_leaves(), judgement(finding())).split("\n")
+    assert lines == [
+        "train.py:2:5: non-leaf-grad-read BP101 warning: first line",
+        "5 rules, 3 tensors, 1 backward call, 1 finding",
+    ]
+
+
+def test_equal_names_of_a_loop_stand_together() -> None:
+    record = two_leaves()
+    rows = [msgspec.structs.replace(record.bindings[0], binding=3, tensor=3)]
+    again = msgspec.structs.replace(record.tensors[0], tensor=3)
+    state = msgspec.structs.replace(record.snapshots[0], tensor=3)
+    more: Record = msgspec.structs.replace(
+        record,
+        bindings=(*record.bindings, *rows),
+        tensors=(*record.tensors, again),
+        snapshots=(*record.snapshots, state),
+    )
+    shown = text.render(more, judgement())
+    assert "w \u00d72" in shown
+    assert "4 tensors" in shown
