@@ -26,6 +26,8 @@ from kombu.transport import filesystem
 from kombu.utils.encoding import bytes_to_str, str_to_bytes
 from kombu.utils.json import dumps, loads
 
+SPELL_SECONDS: Final = 0.25
+
 LEFT_SECONDS: Final = 600.0
 """A dot-file that is older was left by a killed process."""
 
@@ -89,6 +91,10 @@ class Transport(filesystem.Transport):
     Channel = Channel
     driver_type = "atomicfs"
     driver_name = "atomicfs"
+
+    def drain_events(self, connection: Any, timeout: float | None = None) -> None:
+        """Wait for a message, in short spells: Celery looks only between two whether it is to shut down."""
+        super().drain_events(connection, None if timeout is None else min(timeout, SPELL_SECONDS))
 
 
 def _is_of(name: str, queue: str) -> bool:
