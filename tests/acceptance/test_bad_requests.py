@@ -62,7 +62,7 @@ REQUESTS: dict[str, tuple[dict[str, Any], int, str, str]] = {
         {"files": [{"path": "a.py", "text": GOOD}, {"path": "a.py", "text": GOOD}], "entry": "a.py"},
         422,
         "invalid-request",
-        "#/files",
+        "#/files/1/path",
     ),
     "sixty-five files": (
         {"files": [{"path": f"m{n}.py", "text": "x = 1\n"} for n in range(65)], "entry": "m0.py"},
