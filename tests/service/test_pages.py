@@ -101,11 +101,11 @@ def test_a_run_page_tells_everything(site):
     told = words(page)
     for expected in (
         "succeeded", "isolation none", "non-leaf-grad-read", "BP101", "proven", "is not a leaf", "1 warning",
-        "loss.backward()", "not a leaf, and retain_grad() was not called", "[[1, 1], [1, 1], [1, 1]]",
-        "What arrived: [[1, 1]]", "it does not require grad", "AddBackward0", "Tensor.backward", "False default",
+        "loss.backward()", "not a leaf (made by AddBackward0), and retain_grad() was not called", "[[1, 1], [1, 1], [1, 1]]",
+        "what arrived: [[1, 1]]", "it does not require grad", "AddBackward0", "Tensor.backward", "False default",
         "12 B", "leaf, requires no grad", "backward call 1", "None", "RuntimeError", "UserWarning",
     ):  # fmt: skip
-        assert expected in told.replace("(made by AddBackward0), ", ", ").replace(" ,", ","), expected
+        assert expected in told, expected
     assert "bp-graph" in " ".join(attributes.get("class") or "" for attributes in page.all("svg"))
 
 
@@ -242,7 +242,6 @@ def test_a_strangers_text_never_becomes_markup(site, samples):
         assert not any(
             name.startswith("on") or name == "style" for _tag, attributes in page.elements for name in attributes
         )
-        assert "49" not in re.sub(r"[0-9a-f]{8,}", "", page.text.split("{{7*7}}")[0][:0])
         for invisible in ("\u202e", "\x1b", "\x07", "\x00"):
             assert invisible not in raw
         assert "\\u202e" in page.text
