@@ -14,7 +14,7 @@ from backprobe.capture.entries import Entry, entry_name, handed_in
 from backprobe.capture.nodes import NodeFacts
 from backprobe.capture.options import is_kept
 from backprobe.capture.passes import Pass
-from backprobe.capture.private import functorch_is_active
+from backprobe.capture.private import functorch_is_active, node_of
 from backprobe.capture.retention import after_call, held_bytes
 from backprobe.capture.saved import leaf_of
 from backprobe.capture.states import Cause
@@ -238,11 +238,11 @@ class Calls:
         for output in outputs:
             if not isinstance(output, torch.Tensor):
                 roots.append(output.node)
-            elif output.requires_grad and not output.is_leaf:
-                if not recorder.nodes.has_room:
-                    recorder.nodes.refuse()
-                    return Walk((), frozenset(), True)
-                roots.append(output.grad_fn)
+            elif recorder.nodes.has_room:
+                roots.append(node_of(output))
+            else:
+                recorder.nodes.refuse()
+                return Walk((), frozenset(), True)
         return walk(roots, recorder.nodes, recorder.writer)
 
     def _describe(self, facts: NodeFacts, node: Any) -> None:

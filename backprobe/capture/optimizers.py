@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from backprobe.capture.options import is_kept
+from backprobe.capture.private import flags_of
 from backprobe.capture.states import Cause
 from backprobe.capture.tensors import Known
 from backprobe.capture.text import class_name, name
@@ -107,7 +108,7 @@ class Optimizers:
         changed: int = 0,
         set_to_none: bool | None = None,
     ) -> None:
-        having = sum(1 for _, tensor in found if tensor.is_leaf and tensor.grad is not None)
+        having = sum(1 for tracked, _ in found if tracked.grad is not None)
         self._recorder.writer.add(
             "optimizer_events",
             OptimizerEvent(
@@ -167,7 +168,8 @@ class Optimizers:
                 if known is None or len(rows) >= _MOST_TENSORS:
                     continue
                 counts[known.number] = counts.get(known.number, 0) + 1
-                rows.append((known.number, index, tensor.is_leaf))
+                flags = flags_of(tensor)
+                rows.append((known.number, index, flags is not None and flags[0]))
         held = recorder.modules.held_numbers() if recorder.modules.any else None
         return tuple(
             OptimizerTensor(

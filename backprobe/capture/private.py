@@ -19,9 +19,6 @@ functorch_is_active: Final = _C._are_functorch_transforms_active
 tracing_state: Final = _C._get_tracing_state
 """Not None under `torch.jit.trace`."""
 
-data_address: Final = _C._data_address
-"""The address of a tensor's first element, which unlike `data_ptr()` does not make a copy-on-write tensor real."""
-
 dispatch_modes: Final = _C._len_torch_dispatch_stack
 function_modes: Final = _C._len_torch_function_stack
 profiler_is_on: Final = _C._autograd._profiler_enabled
@@ -45,9 +42,37 @@ def own_hook_numbers() -> Iterator[None]:
         RemovableHandle.next_id = before
 
 
+def data_address(tensor: torch.Tensor) -> int:
+    """The address of a tensor's first element; 0 if it has no memory.
+
+    Unlike `data_ptr()` this does not make a copy-on-write tensor real. `_data_address` is that of the storage's first.
+    """
+    start = _C._data_address(tensor)
+    return start + tensor.storage_offset() * tensor.element_size() if start else 0
+
+
 def version_of(tensor: torch.Tensor) -> int | None:
     """`_version`; None for an inference tensor, which has none."""
     return None if tensor.is_inference() else tensor._version
+
+
+def flags_of(tensor: torch.Tensor) -> tuple[bool, bool, bool] | None:
+    """`is_leaf`, `requires_grad`, `retains_grad`; None where torch refuses to answer.
+
+    It does for one of several views of a base (`unbind`, `split`) once the base was changed in place.
+    """
+    try:
+        return tensor.is_leaf, tensor.requires_grad, tensor.retains_grad
+    except RuntimeError:
+        return None
+
+
+def node_of(tensor: torch.Tensor) -> Any:
+    """`grad_fn`; None for a leaf, and where torch refuses to answer."""
+    try:
+        return tensor.grad_fn
+    except RuntimeError:
+        return None
 
 
 def storage_address(tensor: torch.Tensor) -> int | None:

@@ -183,7 +183,7 @@ class Recorder:
         """Compare every live tensor with its last state."""
         for known in list(self.tensors.live.values()):
             tensor = known.ref()
-            if tensor is not None and not (leaves_only and not tensor.is_leaf):
+            if tensor is not None and (not leaves_only or not known.state or known.state[0]):
                 self.states.look(known, tensor, cause)
 
     @property

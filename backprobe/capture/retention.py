@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from backprobe.capture.nodes import NodeFacts
+from backprobe.capture.private import node_of
 from backprobe.capture.text import name
 from backprobe.capture.walk import Walk, walk
 from backprobe.record import BackwardCall, Retention
@@ -13,6 +14,9 @@ from backprobe.record import BackwardCall, Retention
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
     from backprobe.capture.tensors import Known
+
+_ROOTS = 256
+"""Live roots that are walked one by one at the end."""
 
 State = Literal["held", "freed", "partly-freed", "released"]
 
@@ -38,20 +42,17 @@ def at_end(recorder: Recorder, moment: int) -> None:
 
     A tensor inside the graph of another one is not a root of its own.
     """
-    candidates: list[tuple[Known, int]] = []
-    entered: set[int] = set()
+    made: list[tuple[Known, Any]] = []
     for known in list(recorder.tensors.live.values()):
         tensor = known.ref()
-        if tensor is None or known.node is None or known.node not in recorder.nodes.facts:
-            continue
-        met = walk([tensor.grad_fn], recorder.nodes, recorder.writer)
-        entered |= met.entered
-        candidates.append((known, known.node))
-    for known, node in candidates:
-        tensor = known.ref()
-        if node not in entered and tensor is not None:
-            met = walk([tensor.grad_fn], recorder.nodes, recorder.writer)
-            _write(recorder, known, met.nodes, moment, None, known.site)
+        if tensor is not None and known.node is not None and known.node in recorder.nodes.facts:
+            made.append((known, node_of(tensor)))
+    entered = walk([node for _, node in made], recorder.nodes, recorder.writer).entered
+    roots = [(known, node) for known, node in made if known.node not in entered]
+    for known, node in roots[:_ROOTS]:
+        _write(recorder, known, walk([node], recorder.nodes, recorder.writer).nodes, moment, None, known.site)
+    for _ in roots[_ROOTS:]:
+        recorder.writer.cut("retentions at the end", "more graphs are alive than are told one by one", _ROOTS, moment)
 
 
 def _write(

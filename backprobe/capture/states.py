@@ -15,7 +15,7 @@ from backprobe.capture.moments import Moments
 from backprobe.capture.nodes import Nodes, type_name
 from backprobe.capture.options import Options
 from backprobe.capture.reading import dtype_name, elements, of_elements, statistics
-from backprobe.capture.private import next_sequence_number, version_of
+from backprobe.capture.private import flags_of, next_sequence_number, version_of
 from backprobe.capture.tensors import Known, Tensors
 from backprobe.capture.writer import Writer
 from backprobe.record import InplaceEvent, LeafGrad, SmallValue, Snapshot, Statistics, TensorNode
@@ -51,7 +51,13 @@ class States:
 
     def look(self, known: Known, tensor: torch.Tensor, cause: Cause) -> None:
         """Read a tensor's state and write down what changed since the last look."""
-        is_leaf, requires_grad, retains = tensor.is_leaf, tensor.requires_grad, tensor.retains_grad
+        flags = flags_of(tensor)
+        if flags is None:
+            if known.readable:
+                known.readable = False
+                self._tensors.note(known, "its state cannot be read: it is one of several views of a base that changed")
+            return
+        is_leaf, requires_grad, retains = flags
         version: int | None = version_of(tensor)
         raw = elements(tensor, self._options.caps.elements) if self._options.measures else None
         value_changed = known.is_new or version != known.version or raw != known.raw

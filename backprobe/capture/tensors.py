@@ -11,7 +11,7 @@ import torch
 from backprobe.capture.identity import Identities, TensorRef
 from backprobe.capture.moments import Moments
 from backprobe.capture.options import Options
-from backprobe.capture.private import is_functorch_wrapped, storage_address, tracing_state
+from backprobe.capture.private import flags_of, is_functorch_wrapped, storage_address, tracing_state
 from backprobe.capture.reading import dtype_name, special
 from backprobe.capture.text import class_name, cut
 from backprobe.capture.writer import Writer
@@ -28,6 +28,7 @@ class Known:
         versions: Each `_version`: the sequence number of the last look before it, of the look that found it, and it.
         grad: Its gradient's reference at the last look; None: `.grad` was None or not read.
         node: Number of the node that made it; None for a leaf, or if it was not read.
+        readable: torch still answers for its flags.
         site: Where it was first seen. name: the last name it was bound to.
     """
 
@@ -47,6 +48,7 @@ class Known:
     site: int | None = None
     versions: list[tuple[int, int, int]] = field(default_factory=list)
     looked_at: int = 0
+    readable: bool = True
 
     @property
     def number(self) -> int:
@@ -143,7 +145,7 @@ class Tensors:
             base = None if root is None or root is tensor else self.meet(root, site)
         strided = tensor.layout is torch.strided and not tensor.is_nested
         address = storage_address(tensor)
-        made = tensor.requires_grad and not tensor.is_leaf
+        is_leaf, requires_grad, _ = flags_of(tensor) or (False, False, False)
         return Tensor(
             tensor=ref.number,
             shape=_shape(tensor),
@@ -160,9 +162,9 @@ class Tensors:
             storage_bytes=None if address is None else tensor.untyped_storage().nbytes(),
             view_of=None if base is None else base.number,
             special=why,
-            created_by="op" if made else "user" if tensor.requires_grad else "unknown",
+            created_by="unknown" if not requires_grad else "user" if is_leaf else "op",
             created_how=how,
-            proof="seen" if tensor.requires_grad else "source" if how else "unknown",
+            proof="seen" if requires_grad else "source" if how else "unknown",
             site=site,
         )
 
