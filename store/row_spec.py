@@ -154,7 +154,13 @@ SPECS: Final[tuple[RowSpec, ...]] = (
     RowSpec(of="saved", row=r.Saved, table=tables.saved),
     RowSpec(of="bindings", row=r.Binding, table=tables.binding),
     RowSpec(of="small_values", row=r.SmallValue, table=tables.small_value),
-    RowSpec(of="optimizers", row=r.Optimizer, table=tables.optimizer, renamed={"class": "cls"}, derived={"groups": _groups}),
+    RowSpec(
+        of="optimizers",
+        row=r.Optimizer,
+        table=tables.optimizer,
+        renamed={"class": "cls"},
+        derived={"groups": _groups},
+    ),
     RowSpec(of="optimizer_events", row=r.OptimizerEvent, table=tables.optimizer_event, derived={"scale": _none}),
     RowSpec(of="backward_calls", row=r.BackwardCall, table=tables.backward_call),
     RowSpec(

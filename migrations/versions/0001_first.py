@@ -1,3 +1,4 @@
+# ruff: noqa: E501, S608 - comments of columns are sentences on one line; the SQL is made of our own words
 """Everything: tenants and programs, runs and the queue, the record's tables, findings; a default tenant and project.
 
 Frozen. It imports nothing of ours, so that it makes the same tables for ever.

@@ -40,7 +40,7 @@ class Time(sa.types.TypeDecorator[str]):
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
         """The type on this database."""
         if dialect.name == "postgresql":
-            return dialect.type_descriptor(TIMESTAMP(timezone=True, precision=3))
+            return TIMESTAMP(timezone=True, precision=3)  # `type_descriptor` would forget the precision
         return dialect.type_descriptor(sa.String())
 
     def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> Any:

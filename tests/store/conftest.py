@@ -4,6 +4,7 @@
 2. No test sleeps: a lease of less than nothing has run out, and rows are moved in time by hand.
 """
 
+import math
 import os
 import shutil
 import uuid
@@ -146,15 +147,19 @@ def most_of(table: str, field: str) -> int:
     for spec in SPECS:
         if spec.of == table and field in spec.fields():
             kind = spec.table.c[spec.fields()[field]].type
-            return SMALL if isinstance(kind, sa.SmallInteger) else 2**63 - 1 if isinstance(kind, sa.BigInteger) else MEDIUM
+            return (
+                SMALL if isinstance(kind, sa.SmallInteger) else 2**63 - 1 if isinstance(kind, sa.BigInteger) else MEDIUM
+            )
     return MEDIUM if table in ("snapshots", "tensor_nodes") else 2**63 - 1
 
 
 def real32(value):
-    return 0.0 if value == 0 else float("nan") if value != value else value  # one zero, one NaN
+    return 0.0 if value == 0 else math.nan if math.isnan(value) else value  # one zero, one NaN
 
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(["", "x", "\0", "\x1a0", "a\0\x1ab"])
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+    ["", "x", "\0", "\x1a0", "a\0\x1ab"]
+)
 FLOATS = st.floats(width=32).map(real32)
 
 
@@ -194,7 +199,7 @@ def struct(cls, most=lambda _: 2**63 - 1, **given):
         field.name: given.get(field.name, of_type(msgspec.inspect.type_info(field.type), most(field.name)))
         for field in msgspec.structs.fields(cls)
     }
-    return st.builds(lambda **values: cls(**values), **fields)
+    return st.builds(cls, **fields)
 
 
 @st.composite
@@ -219,9 +224,15 @@ def records(draw):
                 options += [st.none()] if may_be_none(row, field) else []
                 given[field] = st.one_of(options) if options else st.just(0)
             else:
-                given |= {name: st.just(n) for name in key if name not in references and name not in ("slot", "of", "why")}
+                given |= {
+                    name: st.just(n) for name in key if name not in references and name not in ("slot", "of", "why")
+                }
                 if table == "small_values":
-                    given |= {"dtype": st.just("int8"), "shape": st.just((3,)), "elements": st.binary(min_size=3, max_size=3)}
+                    given |= {
+                        "dtype": st.just("int8"),
+                        "shape": st.just((3,)),
+                        "elements": st.binary(min_size=3, max_size=3),
+                    }
                 if "thread" in references:
                     given["thread"] = st.just(0)
                 one = draw(struct(row, lambda field, table=table: most_of(table, field), **given))
@@ -244,7 +255,7 @@ def any_record():
 
 def canonical(value):
     """A value in which equal NaNs are equal and the order of a dict does not count."""
-    if isinstance(value, float) and value != value:
+    if isinstance(value, float) and math.isnan(value):
         return "NaN"
     if isinstance(value, dict):
         return sorted((key, canonical(item)) for key, item in value.items())
@@ -287,7 +298,16 @@ def a_record() -> r.Record:
     """x (leaf, needs no grad), w (leaf), y (non-leaf); one backward call that frees the graph and fills w.grad."""
     lines = ((2, ("x",)), (3, ("w",)), (4, ("y",)), (5, ()))
     sites = [
-        r.Site(site=n, source=0, line=line, col=1, end_line=line, end_col=9, kind="assign" if names else "call", targets=names)
+        r.Site(
+            site=n,
+            source=0,
+            line=line,
+            col=1,
+            end_line=line,
+            end_col=9,
+            kind="assign" if names else "call",
+            targets=names,
+        )
         for n, (line, names) in enumerate(lines)
     ]
     moments = [r.Moment(moment=n, kind="after-statement", time_ns=n, site=n) for n in range(3)]
@@ -371,7 +391,11 @@ def finding(line=4, level="warning", name="non-leaf-grad-read", **fields):
 
 @pytest.fixture(scope="session")
 def a_judgement() -> Judgement:
-    found = (finding(line=5, level="error", name="freed-graph"), finding(line=4), finding(line=2, level="note", name="other"))
+    found = (
+        finding(line=5, level="error", name="freed-graph"),
+        finding(line=4),
+        finding(line=2, level="note", name="other"),
+    )
     lacking = (NotRun(code="BP900", name="not-run", why="no statistics"),)
     return Judgement(findings=found, rules_judged=4, not_run=lacking, ruleset="rs_test")
 
