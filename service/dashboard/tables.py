@@ -22,13 +22,15 @@ class Row:
     """One tensor. Texts are made visible, not escaped.
 
     Attributes:
-        also: Other names that it had. known: its flags were captured.
+        is_named: The program gave it a name; else `name` is its number. also: other names that it had.
+        known: its flags were captured.
         gradient: Elements or norm of `.grad`; "": it is None, and `why` says why.
         arrived: The gradient that reached it in the last backward call, where `.grad` did not keep it.
     """
 
     tensor: int
     name: str
+    is_named: bool
     also: str
     path: str | None
     line: int | None
@@ -60,7 +62,8 @@ def _row(tensor: TensorRow, recorded: RecordedRow | None) -> Row:
     others = [other for other in tensor.bindings if other != tensor.name]
     return Row(
         tensor=tensor.tensor,
-        name=name(tensor.name or tensor.fqn or f"(tensor {tensor.tensor}, unnamed)"),
+        name=name(tensor.name or tensor.fqn) or f"tensor {tensor.tensor}",
+        is_named=bool(tensor.name or tensor.fqn),
         also=cut(name(", ".join(others)), 120),
         path=tensor.path,
         line=tensor.line,
