@@ -32,6 +32,15 @@ POOL: Final = 20
 """Connections kept per process, and at most 20 more under load: every web thread may hold one."""
 
 
+class WriterStuck(Exception):
+    """A write transaction of this process has not ended for so long: a bug of ours, such as one inside another."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(
+            f"another write transaction of this process has not ended for {seconds} s; was one opened inside it?"
+        )
+
+
 class Database:
     """One database, with its pool of connections. Cheap to make: it connects when first used.
 
@@ -61,13 +70,22 @@ class Database:
 
     @contextmanager
     def begin(self) -> Generator[Transaction]:
-        """A write transaction; leaving it commits, an exception rolls it back."""
+        """A write transaction; leaving it commits, an exception rolls it back. Never open one inside another.
+
+        Raises:
+            WriterStuck: on SQLite, another of this process has not ended for 30 s.
+        """
         if not self.sqlite:
             with self._engine.begin() as transaction:
                 yield transaction
             return
-        with self._writing, self._engine.begin() as transaction:
-            yield transaction
+        if not self._writing.acquire(timeout=BUSY_SECONDS):
+            raise WriterStuck(BUSY_SECONDS)
+        try:
+            with self._engine.begin() as transaction:
+                yield transaction
+        finally:
+            self._writing.release()
 
     @contextmanager
     def read(self) -> Generator[Transaction]:
