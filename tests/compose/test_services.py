@@ -205,7 +205,8 @@ def finished(stack: Stack, source: str):
 def test_a_snippet_goes_through_all_services_to_its_findings(stack):
     run = finished(stack, SNIPPET)
     assert run["status"] == "succeeded", run
-    _, findings = ask(stack, "GET", f"/v1/runs/{run['id']}/findings")
+    status, findings = ask(stack, "GET", f"/v1/runs/{run['id']}/findings")
+    assert status == 200, (findings, stack.said("api"))
     assert [finding["rule"]["code"] for finding in findings["items"]] == ["BP101"]
 
 
