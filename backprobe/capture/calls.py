@@ -188,7 +188,13 @@ class Calls:
         return next((opened for opened in reversed(self._open) if opened.row.call == calls[-1]), None)
 
     def _row(
-        self, call: int, moment: int, site: int | None, outputs: Sequence[Any], args: Sequence[Any], options: dict[str, Any]
+        self,
+        call: int,
+        moment: int,
+        site: int | None,
+        outputs: Sequence[Any],
+        args: Sequence[Any],
+        options: dict[str, Any],
     ) -> tuple[BackwardCall, tuple[int, ...]]:
         recorder = self._recorder
         timeline = recorder.timeline()

@@ -21,7 +21,9 @@ def compiled(data: bytes, filename: str, path: str, sites: Sites, guard: Guard) 
     Raises:
         SyntaxError, ValueError: what plain compilation raises.
     """
-    tree: Any = compile(data, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)  # not ast.parse: its frame would show
+    tree: Any = compile(
+        data, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True
+    )  # not ast.parse: its frame would show
     text = decode_source(data)
     try:
         sites.add_source(filename, path, text)
@@ -33,7 +35,9 @@ def compiled(data: bytes, filename: str, path: str, sites: Sites, guard: Guard) 
         return plain
     except RecursionError:
         plain = compile(data, filename, "exec", dont_inherit=True)
-        sites.add_source(filename, path, text, rewritten=False, why="its expressions are nested too deeply to be tapped")
+        sites.add_source(
+            filename, path, text, rewritten=False, why="its expressions are nested too deeply to be tapped"
+        )
         return plain
     except Exception as error:
         guard.note(error)

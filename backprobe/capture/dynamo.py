@@ -25,7 +25,9 @@ class Watcher(MetaPathFinder):
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """The spec of `torch._dynamo`, whose loader registers the taps at its end; None for every other module."""
         if fullname != _DYNAMO:
             return None

@@ -58,9 +58,7 @@ def environment(argv: Sequence[str]) -> Environment:
         stack_bytes=stack_bytes(),
         node_budget=node_budget(stack_bytes()),
         variables={
-            cut(key, 512): cut(value)
-            for key, value in os.environ.items()
-            if key.startswith(_PREFIXES) or key in _NAMES
+            cut(key, 512): cut(value) for key, value in os.environ.items() if key.startswith(_PREFIXES) or key in _NAMES
         },
     )
 

@@ -49,7 +49,9 @@ class ExpressionTaps(ast.NodeTransformer):
     def visit_Yield(self, node: ast.Yield) -> ast.Yield:
         """`yield value`: the operations of `value` belong to this line, not to the consumer's."""
         if node.value is not None and not simple(node.value):
-            node.value = call("__bp_pass__", [self._part_site(node, "statement", ()), self.visit(node.value)], node.value)
+            node.value = call(
+                "__bp_pass__", [self._part_site(node, "statement", ()), self.visit(node.value)], node.value
+            )
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:

@@ -60,9 +60,7 @@ class Failures:
     def _number_of(self, error: BaseException) -> int | None:
         return next((row.n for key, row in self._open if key == id(error)), None)
 
-    def _write(
-        self, error: BaseException, call: int | None, tb: TracebackType | None, frame: FrameType | None
-    ) -> int:
+    def _write(self, error: BaseException, call: int | None, tb: TracebackType | None, frame: FrameType | None) -> int:
         recorder = self._recorder
         known = next((row for key, row in self._open if key == id(error)), None)
         number = self._next if known is None else known.n
@@ -141,5 +139,3 @@ def _message(error: BaseException) -> str:
         return cut(str(error))
     except Exception:
         return "<its __str__ raised>"
-
-

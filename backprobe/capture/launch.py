@@ -105,7 +105,9 @@ def run_files(
     return _run(program, options or Options(), sink or _nowhere)
 
 
-def run_source(source: str, name: str = "snippet.py", argv: Sequence[str] = (), options: Options | None = None) -> Record:
+def run_source(
+    source: str, name: str = "snippet.py", argv: Sequence[str] = (), options: Options | None = None
+) -> Record:
     """Run one text in this process, in a namespace of its own, and hand out its record."""
     reader = FrameReader(max_bytes=1 << 30, max_rows=10_000_000)
     run_files({name: source}, name, argv, options, reader.feed)
@@ -245,5 +247,3 @@ def _seed(seed: int | None) -> None:
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % 2**32)
-
-

@@ -210,5 +210,3 @@ def _outputs(node: Any) -> tuple[Output, ...]:
 
 def _nothing(*_: Any) -> None:
     return None
-
-

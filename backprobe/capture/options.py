@@ -83,5 +83,3 @@ def is_kept(times: int, in_full: int) -> bool:
         decade *= 10
     leading, rest = divmod(times, decade)
     return rest == 0 and leading in PARTS_OF_A_DECADE
-
-

@@ -63,9 +63,7 @@ class Pass:
         if raised:
             done = done[:-1]
         freed = {
-            facts.number: facts
-            for facts in done
-            if not row.retain_graph and facts.saves and facts.row.freed_by is None
+            facts.number: facts for facts in done if not row.retain_graph and facts.saves and facts.row.freed_by is None
         }
         for facts in freed.values():
             recorder.nodes.update(facts, freed_by=row.call)

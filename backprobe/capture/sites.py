@@ -70,7 +70,9 @@ class Sites:
         number = self._sources.setdefault(filename, len(self._sources))
         raw = text.encode("utf-8", "surrogatepass")
         if len(raw) > self._writer.caps.source_bytes:
-            why = why or f"its text of {len(raw)} bytes is longer than the {self._writer.caps.source_bytes} that are kept"
+            why = (
+                why or f"its text of {len(raw)} bytes is longer than the {self._writer.caps.source_bytes} that are kept"
+            )
             kept = ""
         else:
             kept = raw.decode("utf-8", "backslashreplace")

@@ -179,6 +179,3 @@ class RecordBuilder:
         """The record of what came so far."""
         tables = {table: tuple(kept[key] for key in sorted(kept)) for table, kept in self._tables.items()}  # type: ignore[type-var]
         return Record(header=self.header, end=self.end, **tables)  # type: ignore[arg-type]
-
-
-

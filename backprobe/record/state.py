@@ -41,9 +41,7 @@ def moment_at(record: Record, line: int, source: int = 0) -> Moment | None:
 
 def binding_at(record: Record, name: str, moment: int, function: str = "<module>") -> Binding | None:
     """The last binding of a name in a function, up to a moment."""
-    found = [
-        row for row in record.bindings if row.name == name and row.function == function and row.moment <= moment
-    ]
+    found = [row for row in record.bindings if row.name == name and row.function == function and row.moment <= moment]
     return max(found, key=lambda row: (row.moment, row.binding)) if found else None
 
 

@@ -57,7 +57,9 @@ def captured(path: str, arguments: list[str], note: str) -> int:
     record = reader.record()
     assert record is not None
     Path(note).write_text(
-        json.dumps({"own_errors": end.own_errors, "own_error": end.own_error, "ending": end.ending, "rows": reader.rows})
+        json.dumps(
+            {"own_errors": end.own_errors, "own_error": end.own_error, "ending": end.ending, "rows": reader.rows}
+        )
     )
     return end.exit_code
 

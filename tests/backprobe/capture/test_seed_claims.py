@@ -103,9 +103,7 @@ EXPRESSIONS: dict[str, Any] = {
     "leaves[0] is variable_tensor_cpu": lambda r, line: (
         accumulating(r, "loss", line)[0] == tensor(r, "variable_tensor_cpu", line).tensor
     ),
-    "n.retains_grad == before": lambda r, line: (
-        retains(r, "n", line) == retains(r, "n", line - 1)
-    ),
+    "n.retains_grad == before": lambda r, line: retains(r, "n", line) == retains(r, "n", line - 1),
     "d.requires_grad == any((x.requires_grad for x in (a, b, c)))": lambda r, line: (
         any_required(r, "d", line) == any_required(r, "abc", line)
     ),

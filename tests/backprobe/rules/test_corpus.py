@@ -42,7 +42,9 @@ def test_each_case_of_our_kinds_is_found_on_a_strict_line(corpus, captured) -> N
             and one.location.region.start_line in expected["lines"]
             and LEVELS[one.level] <= LEVELS[expected["severity"]]
         ]
-        if len(hits) != 1 or not any(word in hits[0].message or word in str(hits[0].evidence) for word in expected["names"]):
+        if len(hits) != 1 or not any(
+            word in hits[0].message or word in str(hits[0].evidence) for word in expected["names"]
+        ):
             missed[name] = (expected["lines"], at_warning(findings))
     assert missed == {}
 

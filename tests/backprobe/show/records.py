@@ -32,13 +32,27 @@ TEXT = "import torch\nw = torch.ones(2, requires_grad=True)\nx = torch.ones(2)\n
 def header(tier: str = "full") -> Header:
     environment = Environment(python="3.11", platform="linux", torch="2.13.0")
     return Header(
-        schema_version=1, backprobe_version="0.1.0", tier=tier, entry="run", started_at="2026-01-01T00:00:00Z", environment=environment
+        schema_version=1,
+        backprobe_version="0.1.0",
+        tier=tier,
+        entry="run",
+        started_at="2026-01-01T00:00:00Z",
+        environment=environment,
     )
 
 
 def site(number: int, line: int, text: str = TEXT, **more: Any) -> Site:
     length = len(text.split("\n")[line - 1])
-    fields = {"site": number, "source": 0, "line": line, "col": 1, "end_line": line, "end_col": length + 1, "kind": "assign", **more}
+    fields = {
+        "site": number,
+        "source": 0,
+        "line": line,
+        "col": 1,
+        "end_line": line,
+        "end_col": length + 1,
+        "kind": "assign",
+        **more,
+    }
     return Site(**fields)
 
 
@@ -51,7 +65,15 @@ def tensor(number: int, line_site: int, moment: int, shape: tuple[int, ...] = (2
 
 
 def snapshot(number: int, moment: int, *, leaf: bool, requires: bool, grad: str = "none", **more: Any) -> Snapshot:
-    fields = {"tensor": number, "moment": moment, "is_leaf": leaf, "requires_grad": requires, "retains_grad": False, "grad": grad, **more}
+    fields = {
+        "tensor": number,
+        "moment": moment,
+        "is_leaf": leaf,
+        "requires_grad": requires,
+        "retains_grad": False,
+        "grad": grad,
+        **more,
+    }
     return Snapshot(**fields)
 
 
@@ -104,8 +126,12 @@ def two_leaves(names: tuple[str, str, str] = ("w", "x", "loss"), text: str = TEX
 
 
 def finding(**more) -> Finding:
-    place = Location(path="train.py", region=Region(start_line=2, start_col=5, end_line=2, end_col=37), text=TEXT.split("\n")[1])
-    read = Location(path="train.py", region=Region(start_line=5, start_col=1, end_line=5, end_col=16), text="loss.backward()")
+    place = Location(
+        path="train.py", region=Region(start_line=2, start_col=5, end_line=2, end_col=37), text=TEXT.split("\n")[1]
+    )
+    read = Location(
+        path="train.py", region=Region(start_line=5, start_col=1, end_line=5, end_col=16), text="loss.backward()"
+    )
     fields = {
         "rule": RuleName(code="BP101", name="non-leaf-grad-read", url="/rules/BP101"),
         "level": "warning",
@@ -118,7 +144,11 @@ def finding(**more) -> Finding:
             Fix(
                 title="Ask for a float",
                 safety="safe",
-                edits=(Edit(path="train.py", region=Region(start_line=2, start_col=16, end_line=2, end_col=17), text="3.0"),),
+                edits=(
+                    Edit(
+                        path="train.py", region=Region(start_line=2, start_col=16, end_line=2, end_col=17), text="3.0"
+                    ),
+                ),
             ),
         ),
         "occurrences": Occurrences(count=4, first_step=0, last_step=3),

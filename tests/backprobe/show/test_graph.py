@@ -90,7 +90,9 @@ def test_every_edge_points_down_and_no_boxes_touch() -> None:
     for _ in range(30):
         count = generator.randint(2, 60)
         boxes = {f"b{number}": generator.uniform(40, 260) for number in range(count)}
-        edges = [(f"b{a}", f"b{b}") for a in range(count) for b in range(a + 1, count) if generator.random() < 2 / count]
+        edges = [
+            (f"b{a}", f"b{b}") for a in range(count) for b in range(a + 1, count) if generator.random() < 2 / count
+        ]
         placed = place(boxes, edges, box_height=40, gap=10, row_gap=30)
         rows: dict[float, list[tuple[float, float]]] = {}
         for box, (x, y) in placed.centres.items():

@@ -16,7 +16,11 @@ def test_the_report_names_tensors_calls_and_findings() -> None:
         ("x", 3, True, None),
         ("loss", 4, False, None),
     ]
-    assert report["tensors"][1]["why_none"] == {"verdict": "requires-grad-false", "line": 3, "text": "it does not require grad"}
+    assert report["tensors"][1]["why_none"] == {
+        "verdict": "requires-grad-false",
+        "line": 3,
+        "text": "it does not require grad",
+    }
     assert report["backward_calls"][0]["nodes_freed"] == 1
     (found,) = report["findings"]
     assert found["schema"] == "backprobe.finding/1"
@@ -35,5 +39,9 @@ def test_no_number_that_json_cannot_say_is_written() -> None:
     import msgspec
 
     odd = msgspec.structs.replace(last, grad_stats=Statistics(norm=float("nan")))
-    shown = machine.render(two_leaves(small_values=(), snapshots=(record.snapshots[0], odd, *record.snapshots[2:])), judgement(), script="x")
+    shown = machine.render(
+        two_leaves(small_values=(), snapshots=(record.snapshots[0], odd, *record.snapshots[2:])),
+        judgement(),
+        script="x",
+    )
     assert json.loads(shown)["tensors"][0]["gradient"] == "norm nan"

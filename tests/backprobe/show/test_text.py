@@ -83,7 +83,9 @@ def test_carets_stand_under_wide_characters() -> None:
 
 
 def test_a_region_of_several_lines_is_underlined_on_each() -> None:
-    place = Location(path="train.py", region=Region(start_line=3, start_col=5, end_line=4, end_col=7), text="x = torch.ones(2)")
+    place = Location(
+        path="train.py", region=Region(start_line=3, start_col=5, end_line=4, end_col=7), text="x = torch.ones(2)"
+    )
     shown = text.render(two_leaves(), judgement(finding(location=place, fixes=(), related=()))).split("\n")
     at = next(number for number, row in enumerate(shown) if row == "3 | x = torch.ones(2)")
     assert shown[at + 1 : at + 4] == ["  |     ^^^^^^^^^^^^^", "4 | loss = (w * x).sum()", "  | ^^^^^^"]
