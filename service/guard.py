@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import re
 import secrets
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 
 from flask import g, request
 
+from service.address import is_loopback
 from service.errors import Problem
 
 if TYPE_CHECKING:
@@ -36,16 +36,6 @@ _POLICY_PAGE: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "worker-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-
-
-def is_loopback(host: str) -> bool:
-    """The name or address, without a port, is this machine's own."""
-    if host.lower() in {"localhost", "localhost."}:
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _check_host() -> None:

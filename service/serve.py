@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from service.address import is_loopback, listen
 from service.children import DRAIN_SECONDS, Children
 from service.home import CannotServe, ServeLock, make_writable, refuse_networked
 from service.settings import Settings, children_environment
@@ -61,9 +62,6 @@ def listen_checked(host: str, port: int, api_key: str | None) -> socket.socket:
     Raises:
         CannotServe: beyond loopback without a key; or the port is taken.
     """
-    from service.guard import is_loopback
-    from service.server import listen
-
     if not is_loopback(host) and not api_key:
         raise CannotServe(
             f"{host} can be reached from other machines: set BACKPROBE_API_KEY, or serve on 127.0.0.1 only."
@@ -181,8 +179,6 @@ def start_web(settings: Settings, listening: socket.socket) -> tuple[Server, Con
 
 
 def _check_trust(wanted: Wanted) -> None:
-    from service.guard import is_loopback
-
     if wanted.trust_code or not wanted.workers:
         return
     if not is_loopback(wanted.host):

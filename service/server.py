@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import socket
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +17,8 @@ from service.app import MOST_BODY_BYTES
 from service.problems import BY_STATUS, KINDS
 
 if TYPE_CHECKING:
+    import socket
+
     from apiflask import APIFlask
 
 MOST_HEADER_BYTES: Final = 16 << 10
@@ -69,7 +70,7 @@ class Server:
 
     Args:
         app: The WSGI application.
-        listening: Bound; from `listen`.
+        listening: Bound; from `service.address.listen`.
         threads: That answer requests.
     """
 
@@ -109,20 +110,3 @@ class Server:
         dispatcher = self._server.task_dispatcher
         unsent = any(channel.total_outbufs_len for channel in list(self._server.active_channels.values()))
         return bool(dispatcher.queue) or dispatcher.active_count > 0 or unsent
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A bound socket; port 0 takes any free one.
-
-    Raises:
-        OSError: the port is taken, or the address is not this machine's.
-    """
-    family, _kind, _protocol, _name, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-    except OSError:
-        listening.close()
-        raise
-    return listening

@@ -69,7 +69,8 @@ def _runs(site: Any) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The server."""
-    from service.server import Server, listen
+    from service.address import listen
+    from service.server import Server
 
     site = service.make_site(tmp_path_factory.mktemp("home"), None)
     runs = _runs(site)

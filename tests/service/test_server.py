@@ -11,7 +11,8 @@ import pytest
 
 @pytest.fixture
 def port(make):
-    from service.server import Server, listen
+    from service.address import listen
+    from service.server import Server
 
     site = make()
     listening = listen("127.0.0.1", 0)
