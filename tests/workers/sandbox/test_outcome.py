@@ -60,6 +60,8 @@ TABLE = [
     (Facts(signal=signal.SIGSEGV), ended(), "failed", "signal", "program", None),
     (Facts(signal=signal.SIGKILL, cpu_seconds=1.0), None, "failed", "signal", "program", None),
     (Facts(signal=signal.SIGKILL, cpu_seconds=9.9), None, "exceeded", "cpu", "limit", "cpu_seconds"),
+    (Facts(signal=signal.SIGKILL, cpu_seconds=9.2), None, "exceeded", "cpu", "limit", "cpu_seconds"),  # loaded machine
+    (Facts(signal=signal.SIGKILL, cpu_seconds=8.3), None, "failed", "signal", "program", None),
     (Facts(signal=signal.SIGXCPU, cpu_seconds=10.2), None, "exceeded", "cpu", "limit", "cpu_seconds"),
     (Facts(signal=signal.SIGSEGV, cpu_seconds=10.2), None, "failed", "signal", "program", None),
     (Facts(signal=signal.SIGKILL, stop="wall", cpu_seconds=10.2), None, "exceeded", "wall", "limit", "wall_seconds"),
