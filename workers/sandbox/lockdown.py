@@ -85,9 +85,13 @@ def own_folder(around: Surroundings) -> None:
 
 
 def limits(around: Surroundings) -> None:
-    """Resource limits: soft = hard, so that the program cannot raise them and SIGKILL is what arrives."""
+    """Resource limits: soft = hard, so that the program cannot raise them.
+
+    But for CPU time: at the soft limit the kernel says why it kills, by SIGXCPU; a program that ignores that, or is
+    deaf to it as pid 1 of a namespace, is killed by SIGKILL a second later.
+    """
     order = around.order
-    _limit(resource.RLIMIT_CPU, order.cpu_seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (order.cpu_seconds, order.cpu_seconds + 1))
     _limit(resource.RLIMIT_FSIZE, order.file_bytes)
     _limit(resource.RLIMIT_NOFILE, OPEN_FILES)
     _limit(resource.RLIMIT_CORE, 0)

@@ -63,6 +63,7 @@ TABLE = [
     (Facts(signal=signal.SIGKILL, cpu_seconds=9.2), None, "exceeded", "cpu", "limit", "cpu_seconds"),  # loaded machine
     (Facts(signal=signal.SIGKILL, cpu_seconds=8.3), None, "failed", "signal", "program", None),
     (Facts(signal=signal.SIGXCPU, cpu_seconds=10.2), None, "exceeded", "cpu", "limit", "cpu_seconds"),
+    (Facts(signal=signal.SIGXCPU, cpu_seconds=0.1), None, "failed", "signal", "program", None),  # it sent that itself
     (Facts(signal=signal.SIGSEGV, cpu_seconds=10.2), None, "failed", "signal", "program", None),
     (Facts(signal=signal.SIGKILL, stop="wall", cpu_seconds=10.2), None, "exceeded", "wall", "limit", "wall_seconds"),
     (Facts(exit_code=0, stop="wall"), ended(), "exceeded", "wall", "limit", "wall_seconds"),
