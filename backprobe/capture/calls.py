@@ -109,7 +109,7 @@ class Calls:
         recorder.look_at_all(Cause(site=site), leaves_only=not recorder.is_small)
         moment = recorder.moments.new("before-backward", site, call)
         row, roots = self._row(call, moment, site, outputs, args, options)
-        met = self._walk(outputs, sampled)
+        met = self._walk(outputs, sampled=sampled)
         if row.create_graph:
             recorder.nodes.order_of_call[call] = max((facts.row.grad_order for facts in met.nodes), default=0)
         row = msgspec.structs.replace(
@@ -234,7 +234,7 @@ class Calls:
             found.append(Root(tensor=known.number, name=label, shape=known.row.shape, gradient_given=handed))
         return tuple(found)
 
-    def _walk(self, outputs: Sequence[Any], sampled: bool) -> Walk:
+    def _walk(self, outputs: Sequence[Any], *, sampled: bool) -> Walk:
         recorder = self._recorder
         if not sampled:
             if recorder.options.walks:

@@ -68,15 +68,15 @@ def register(guard: Guard) -> None:
         guard.note(error)
 
 
-def _after(site: int, *values: Any) -> None:
+def _after(_site: int, *_values: Any) -> None:
     return None
 
 
-def _value(site: int, given: Any, *containers: Any) -> Any:
+def _value(_site: int, given: Any, *_containers: Any) -> Any:
     return given
 
 
-def _passing(site: int, given: Any) -> Any:
+def _passing(_site: int, given: Any) -> Any:
     return given
 
 
@@ -84,11 +84,11 @@ def _nothing() -> None:
     return None
 
 
-def _module(module: Any) -> None:
+def _module(_module: Any) -> None:
     return None
 
 
-def _returned(module: Any, given: Any) -> Any:
+def _returned(_module: Any, given: Any) -> Any:
     return given
 
 

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 _INPLACE: Final = re.compile(
-    r"modified by an inplace operation: \[(?P<type>\S+) \[(?P<shape>[\d, ]*)\]\](?:, which is output (?P<output>\d+) of "
-    r"(?P<op>\w+),)? is at version (?P<version>\d+); expected version (?P<expected_version>\d+) instead"
+    r"modified by an inplace operation: \[(?P<type>\S+) \[(?P<shape>[\d, ]*)\]\]"
+    r"(?:, which is output (?P<output>\d+) of (?P<op>\w+),)?"
+    r" is at version (?P<version>\d+); expected version (?P<expected_version>\d+) instead"
 )
 _LIBRARIES: Final = ("/site-packages/", "/dist-packages/")
 

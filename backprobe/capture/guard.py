@@ -20,7 +20,7 @@ from backprobe.capture.private import function_modes, tracing_state, without_tor
 
 OURS: Final = str(Path(__file__).parent)
 _LOCK_SECONDS: Final = 2.0
-"""Longest wait for another thread's body; a body takes microseconds, so more means a broken lock, which costs one fact."""
+"""Longest wait for another thread's body; a body takes microseconds, so more means a broken lock: one fact is lost."""
 
 _ROOM: Final = 200
 """Frames that a body of ours may need where the program has none left; stopped half-way it would leave half a fact."""

@@ -29,8 +29,11 @@ class FolderFinder(MetaPathFinder):
         self._folder = folder.resolve()
         self._compiler = compiler
         self._foreign = _foreign(self._folder)
+        self.found: list[str] = []
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """The spec of a module of the project; None leaves it to the other finders."""
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
@@ -40,6 +43,7 @@ class FolderFinder(MetaPathFinder):
             return None
         relative = origin.resolve().relative_to(self._folder).as_posix()
         spec.loader = _FileLoader(fullname, spec.origin, relative, self._compiler)
+        self.found.append(fullname)
         return spec
 
     def _is_projects(self, origin: Path) -> bool:
@@ -76,15 +80,20 @@ class MemoryFinder(MetaPathFinder):
         self._files = {str(PurePosixPath(path)): text for path, text in files.items()}
         self._root = root
         self._compiler = compiler
+        self.found: list[str] = []
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """The spec of a module, package or namespace package among the files."""
         place = self._root.joinpath(*fullname.split("."))
         package, module = str(place / "__init__.py"), f"{place}.py"
         for found, is_package in ((package, True), (module, False)):
             if found in self._files:
+                self.found.append(fullname)
                 return self._spec(fullname, found, is_package=is_package)
         if any(PurePosixPath(other).is_relative_to(place) for other in self._files):
+            self.found.append(fullname)
             spec = ModuleSpec(fullname, None, is_package=True)
             spec.submodule_search_locations = [str(place)]
             return spec
@@ -128,17 +137,13 @@ class Hook:
 
     def __init__(self, finder: Any) -> None:
         self._finder = finder
-        self._before: set[str] = set()
 
     def __enter__(self) -> None:
-        self._before = set(sys.modules)
         places = [i for i, f in enumerate(sys.meta_path) if f is importlib.machinery.PathFinder]
         sys.meta_path.insert(places[0] if places else len(sys.meta_path), self._finder)
 
     def __exit__(self, *_: object) -> None:
         if self._finder in sys.meta_path:
             sys.meta_path.remove(self._finder)
-        for name in set(sys.modules) - self._before:
-            loader = getattr(getattr(sys.modules[name], "__spec__", None), "loader", None)
-            if isinstance(loader, (_FileLoader, _MemoryLoader)):
-                del sys.modules[name]
+        for name in self._finder.found:
+            sys.modules.pop(name, None)

@@ -59,7 +59,7 @@ def run_path(path: Path, argv: Sequence[str] = (), options: Options | None = Non
         OSError: the script cannot be read.
         RuntimeError: another run is being captured in this process.
     """
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100: as Python does it, symbolic links are not resolved
+    absolute = Path(os.path.abspath(path))
     data = absolute.read_bytes()
     folder = absolute.resolve().parent
     program = _Program(
@@ -146,7 +146,7 @@ def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
     with _as_program(program, main), Hook(program.finder(compiler)), Watcher(recorder.guard):
         try:
             code = compiler(program.data(), program.filename, program.relative)
-            exec(code, main.__dict__)  # noqa: S102: running the user's program is what this is for
+            exec(code, main.__dict__)
         except BaseException as error:
             most = limit if isinstance(error, RecursionError) else None
             error.__traceback__ = without_ours(error.__traceback__, most=most)

@@ -210,7 +210,7 @@ def _is_better(binding: str, row: Module) -> bool:
     """A name outside any object says more than `self.part`; the first one stays."""
     if binding.startswith(_SELF):
         return row.binding is None and row.fqn is None
-    return row.binding is None and row.fqn is None or (row.binding or "").startswith(_SELF)
+    return (row.binding is None and row.fqn is None) or (row.binding or "").startswith(_SELF)
 
 
 def _file_of(cls: type) -> str:

@@ -79,8 +79,9 @@ class Moments:
 
 def _autocast() -> str | None:
     """The dtype per device under autocast; None if it is off."""
-    on: list[str] = []
-    for device in ("cpu", "cuda"):
-        if torch.is_autocast_enabled(device):
-            on.append(f"{device} {str(torch.get_autocast_dtype(device)).removeprefix('torch.')}")
+    on = [
+        f"{device} {str(torch.get_autocast_dtype(device)).removeprefix('torch.')}"
+        for device in ("cpu", "cuda")
+        if torch.is_autocast_enabled(device)
+    ]
     return ", ".join(on) or None

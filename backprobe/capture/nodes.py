@@ -62,6 +62,7 @@ class Sentinel:
         self.arrived = arrived
 
     def __call__(self, gradients: Any) -> None:
+        """Tell which gradients reach the node, before it runs."""
         self.arrived(self.number, gradients)
 
 

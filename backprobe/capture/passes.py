@@ -69,12 +69,12 @@ class Pass:
             recorder.nodes.update(facts, freed_by=row.call)
         positions = {number: position for position, number in enumerate(self.ran)}
         for facts in {**{f.number: f for f in met.nodes}, **self.ran}.values():
-            self._rows(recorder, facts, row.call, positions.get(facts.number), facts.number in freed)
+            self._rows(recorder, facts, row.call, positions.get(facts.number), freed=facts.number in freed)
         for tensor, dtype, shape, raw in self._small:
             self._states.small_raw(tensor, moment, "arrived", dtype, shape, raw)
         return list(freed)
 
-    def _rows(self, recorder: Recorder, facts: NodeFacts, call: int, position: int | None, freed: bool) -> None:
+    def _rows(self, recorder: Recorder, facts: NodeFacts, call: int, position: int | None, *, freed: bool) -> None:
         outputs = max(1, len(facts.row.outputs)) if position is not None else 1
         for output_nr in range(outputs):
             key = (facts.number, output_nr)

@@ -34,7 +34,7 @@ _handles: Final = iter(range(2**40, 2**62))
 
 @contextmanager
 def own_hook_numbers() -> Iterator[None]:
-    """Hooks that are registered inside take numbers of their own: the program's next hook gets the one it would have."""
+    """Hooks registered inside take numbers of their own: the program's next hook gets the one it would have."""
     before, RemovableHandle.next_id = RemovableHandle.next_id, next(_handles)
     try:
         yield

@@ -1,7 +1,7 @@
-"""Reads the elements and the statistics of a tensor without running a torch operation.
+"""Reads the elements of a tensor without running a torch operation.
 
 On the CPU the memory is read in place: no dispatcher, no grad mode, no sequence number, nothing a profiler or a mode of
-the user could see. On another device the reduction runs there, and is skipped while anybody watches operations.
+the user could see. From another device a small tensor is copied, unless somebody watches operations.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from backprobe.capture.options import Caps
 from backprobe.capture.private import (
     below_autograd,
     data_address,
@@ -22,7 +21,6 @@ from backprobe.capture.private import (
     profiler_is_on,
     tracing_state,
 )
-from backprobe.record import Statistics
 
 _NUMPY: Final[dict[torch.dtype, str]] = {
     torch.float64: "<f8",
@@ -41,13 +39,10 @@ _NUMPY: Final[dict[torch.dtype, str]] = {
     torch.complex64: "<c8",
     torch.complex128: "<c16",
 }
-_BLOCK: Final = 1 << 16
-"""Elements that are converted to float64 at once: 512 KiB, which stays in a second-level cache."""
-
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """torch's name without "torch."."""
+    """The name of a dtype without "torch."."""
     return str(dtype)[6:]
 
 
@@ -119,124 +114,14 @@ def elements(tensor: torch.Tensor, most: int) -> bytes | None:
     return view.tobytes()
 
 
-def statistics(tensor: torch.Tensor, caps: Caps) -> Statistics | None:
-    """A tensor reduced to numbers; None where that is not defined."""
-    if tensor.device.type != "cpu":
-        return _on_device(tensor)
-    view = array(tensor)
-    if view is None or view.size == 0:
-        return None
-    kind = "exact"
-    if view.size > caps.statistic_elements:
-        view, kind = view.reshape(-1)[: caps.block_elements] if view.flags.c_contiguous else view[:1], "sampled"
-    reduced = _reduce(view, tensor.dtype)
-    if tensor.is_neg() and reduced.sum is not None:
-        low, high = reduced.min or 0.0, reduced.max or 0.0
-        return Statistics(
-            norm=reduced.norm, sum=-reduced.sum, min=-high, max=-low, nan=reduced.nan, inf=reduced.inf,
-            zeros=reduced.zeros, counted=reduced.counted, kind=kind,
-        )  # fmt: skip
-    return reduced if kind == "exact" else Statistics(**{f: getattr(reduced, f) for f in _FIELDS}, kind=kind)
-
-
-_FIELDS: Final = ("norm", "sum", "min", "max", "nan", "inf", "zeros", "counted")
-
-
-def of_elements(raw: bytes, dtype: torch.dtype) -> Statistics | None:
-    """The statistics of at most a few dozen elements from their bytes: a tenth of what numpy needs to start."""
-    code = _PYTHON.get(dtype)
-    if code is None or not raw:
-        return None
-    view: Any = memoryview(raw)
-    numbers: list[Any] = view.cast(code).tolist()
-    finite = [number for number in numbers if -math.inf < number < math.inf]
-    nans = sum(1 for number in numbers if number != number)
-    total = float(sum(numbers))
-    ordered = [number for number in numbers if number == number] or [math.nan]
-    inexact = dtype.is_floating_point
-    norm = math.nan if nans else math.inf if len(finite) < len(numbers) else math.hypot(*finite)
-    return Statistics(
-        norm=norm if inexact else None,
-        sum=total,
-        min=float(min(ordered)),
-        max=float(max(ordered)),
-        nan=nans,
-        inf=len(numbers) - nans - len(finite),
-        zeros=sum(1 for number in numbers if number == 0),
-        counted=len(numbers),
-    )
-
-
-_PYTHON: Final[dict[torch.dtype, str]] = {
-    torch.float64: "d",
-    torch.float32: "f",
-    torch.int64: "q",
-    torch.int32: "i",
-    torch.int16: "h",
-    torch.int8: "b",
-    torch.uint8: "B",
-    torch.bool: "?",
-}
-
-
-def _reduce(view: Any, dtype: torch.dtype) -> Statistics:
-    """All statistics in blocks of float64, so that no square overflows and no count is lost."""
-    flat = view.reshape(-1)
-    squares = total = 0.0
-    low, high = math.inf, -math.inf
-    nans = infs = zeros = 0
-    complex_ = flat.dtype.kind == "c"
-    with np.errstate(all="ignore"):
-        for start in range(0, flat.size, _BLOCK):
-            block = flat[start : start + _BLOCK]
-            if dtype is torch.bfloat16:
-                block = (block.astype(np.uint32) << 16).view(np.float32)
-            wide = np.abs(block.astype(np.complex128)) if complex_ else block.astype(np.float64)
-            squares += float((wide * wide).sum())  # not `wide @ wide`: BLAS would start threads
-            zeros += int(wide.size - np.count_nonzero(wide))
-            partial = float(wide.sum())
-            total += partial
-            if not math.isfinite(partial):
-                nans += int(np.isnan(wide).sum())
-                infs += int(np.isinf(wide).sum())
-            low, high = min(low, float(np.fmin.reduce(wide))), max(high, float(np.fmax.reduce(wide)))
-    inexact = dtype.is_floating_point or dtype.is_complex
-    if nans == flat.size:
-        low = high = math.nan
-    return Statistics(
-        norm=math.sqrt(squares) if inexact and not math.isnan(squares) else (math.nan if inexact else None),
-        sum=None if complex_ else total,
-        min=None if complex_ else low,
-        max=None if complex_ else high,
-        nan=nans,
-        inf=infs,
-        zeros=zeros,
-        counted=int(flat.size),
-    )
-
-
-def _watched() -> bool:
+def is_watched() -> bool:
     """Somebody would see an operation of ours."""
     return bool(dispatch_modes() or profiler_is_on() or tracing_state() is not None)
 
 
 def _brought_over(tensor: torch.Tensor) -> torch.Tensor | None:
     """A small tensor of another device on the CPU; None while operations are watched."""
-    if _watched() or special(tensor) is not None:
+    if is_watched() or special(tensor) is not None:
         return None
     with below_autograd():
         return tensor.cpu()
-
-
-def _on_device(tensor: torch.Tensor) -> Statistics | None:
-    """Statistics of a tensor of another device: reduced there, one transfer."""
-    if _watched() or special(tensor) is not None or not tensor.is_floating_point() or tensor.numel() == 0:
-        return None
-    with below_autograd():
-        wide = tensor if tensor.dtype is torch.float64 else tensor.float()
-        low, high = torch.aminmax(wide)
-        parts = (torch.linalg.vector_norm(wide), wide.sum(), low, high, wide.isnan().sum(), wide.isinf().sum(), (wide == 0).sum())
-        norm, total, least, most, nans, infs, zeros = torch.stack([part.double() for part in parts]).tolist()
-    return Statistics(
-        norm=norm, sum=total, min=least, max=most, nan=int(nans), inf=int(infs), zeros=int(zeros), counted=tensor.numel()
-    )

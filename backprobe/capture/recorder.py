@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from backprobe.capture.binder import Binder
 from backprobe.capture.calls import Calls
 from backprobe.capture.failures import Failures
 from backprobe.capture.guard import Guard
@@ -17,21 +18,17 @@ from backprobe.capture.names import Names
 from backprobe.capture.nodes import Nodes, node_budget, stack_bytes
 from backprobe.capture.optimizers import Optimizers
 from backprobe.capture.options import Options, is_kept
-from backprobe.capture.saved import SavedTensors
 from backprobe.capture.private import EXACT
 from backprobe.capture.retention import at_end
+from backprobe.capture.saved import SavedTensors
 from backprobe.capture.sequence import Threads, Timeline
-from backprobe.capture.sites import SiteFacts, Sites, Target
+from backprobe.capture.sites import SiteFacts, Sites
 from backprobe.capture.states import Cause, States
 from backprobe.capture.taps import PLAIN
 from backprobe.capture.tensors import Known, Tensors
 from backprobe.capture.warned import Warnings
 from backprobe.capture.writer import Sink, Writer
 from backprobe.record import GradRead
-
-
-_DEPTH = 2
-"""Levels of nested tuples, lists and dicts that are looked into."""
 
 
 class Recorder:
@@ -55,6 +52,7 @@ class Recorder:
         self.calls = Calls(self)
         self.warnings = Warnings(self)
         self.main: Any = None
+        self.binder = Binder(self)
         self._tops = 0
 
     # ---- what taps call
@@ -69,7 +67,7 @@ class Recorder:
         self.moments.statement(site)
         self.bury()
         if values:
-            self._take(facts, facts.targets, values)
+            self.binder.take(facts, values)
         self._look_again(facts)
         if facts.top and is_kept(facts.times, self.options.caps.site_times):
             self.moments.now()
@@ -94,7 +92,7 @@ class Recorder:
             return
         parents = self.names.read_by(facts)
         for target in facts.targets or (None,):
-            self._bind(facts, target, given, parents)
+            self.binder.bind(facts, target, given, parents)
         if facts.kind == "return":
             self.moments.close_statement()
 
@@ -112,7 +110,7 @@ class Recorder:
         for name, argument in zip(facts.targets, arguments, strict=True):
             kind = type(argument)
             if issubclass(kind, torch.Tensor) or kind in (tuple, list, dict):
-                self._bind(facts, name, argument, ())
+                self.binder.bind(facts, name, argument, ())
         self.moments.close_statement()
 
     def caught(self) -> None:
@@ -212,33 +210,6 @@ class Recorder:
         """This thread's timeline."""
         return self.threads.here()
 
-    # ---- binding
-
-    def _take(self, facts: SiteFacts, targets: Sequence[Target], values: Sequence[Any]) -> None:
-        parents = self.names.read_by(facts)
-        for target, value in zip(targets, values, strict=True):
-            if type(value) in PLAIN:
-                self.names.unbind(facts, target)
-            else:
-                self._bind(facts, target, value, parents)
-
-    def _bind(self, facts: SiteFacts, target: Target, value: Any, parents: Sequence[int], depth: int = 0) -> None:
-        """Give a value, or the elements of a short tuple, list or dict, the names that a target says."""
-        kind = type(value)  # not isinstance: a proxy's `__class__` may run code of the user
-        if issubclass(kind, torch.Tensor):
-            known = self.see(value, facts.site, facts.how)
-            if known is not None and isinstance(target, str):
-                self.names.bind(facts, target, known, parents)
-        elif issubclass(kind, torch.nn.Module):
-            self.modules.bind(value, target if isinstance(target, str) else None, facts.site)
-        elif issubclass(kind, torch.optim.Optimizer):
-            self.optimizers.bind(value, target if isinstance(target, str) else None, facts.site)
-        elif kind in (tuple, list, dict) or issubclass(kind, tuple):
-            if depth < _DEPTH and len(value) <= self.options.caps.tuple_elements:
-                for part, element in _parts(target, value):
-                    if type(element) not in PLAIN:
-                        self._bind(facts, part, element, parents, depth + 1)
-
     def _look_again(self, facts: SiteFacts) -> None:
         """Compare with their last state all tensors if they are few, else those that the statement names."""
         times = self.options.caps.site_times if facts.top else self.options.caps.function_times
@@ -264,30 +235,3 @@ class Recorder:
             self.writer.flush()
         else:
             self.writer.flush_if_due()
-
-
-def _parts(target: Target, value: Any) -> list[tuple[Target, Any]]:
-    """The elements of a tuple, list or dict, each with its own target."""
-    if type(value) is dict:
-        base = target if isinstance(target, str) else ""
-        named = [(f"{base}[{key!r}]" if base else None, e) for key, e in value.items() if type(key) in (str, int)]
-        return list(named)
-    count = tuple.__len__(value) if isinstance(value, tuple) else len(value)
-    elements = tuple.__iter__(value) if isinstance(value, tuple) else iter(value)
-    return [(_element(target, index, count), element) for index, element in enumerate(elements)]
-
-
-def _element(target: Target, index: int, count: int) -> Target:
-    """The target of one element of a tuple."""
-    if isinstance(target, str):
-        return f"{target}[{index}]"
-    if not isinstance(target, tuple) or (target and target[0] == "*"):
-        return None
-    star = next((i for i, part in enumerate(target) if isinstance(part, tuple) and part and part[0] == "*"), None)
-    if star is None or index < star:
-        return target[index] if index < len(target) else None
-    behind = len(target) - star - 1
-    if index >= count - behind:
-        return target[index - count]
-    inner = target[star][1]
-    return f"{inner}[{index - star}]" if isinstance(inner, str) else None

@@ -1,4 +1,4 @@
-"""The rewriter: puts taps into the statements of a user's file. What the file computes, raises and warns stays the same.
+"""The rewriter: puts taps into the statements of a user's file; what it computes, raises and warns stays the same.
 
 1. Positions are copied from the original to every added node, so tracebacks, carets and warnings point where they did.
 2. A statement is followed by a tap that is handed the plain names it bound; a value that goes into an attribute or
@@ -12,32 +12,28 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from backprobe.capture.expressions import ExpressionTaps, call, place, simple
 from backprobe.capture.reads import call_of, chain, reads
-from backprobe.capture.sites import Sites, Target
+from backprobe.capture.sites import Scope, Sites, Target
+from backprobe.capture.targets import (
+    captured,
+    containers,
+    is_docstring,
+    is_future,
+    loaded,
+    parameters,
+    plain_names,
+    target_of,
+)
 from backprobe.record.program import SiteKind
 
 _SILENT: Final = (ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where a statement stands.
-
-    Attributes:
-        function: Qualified name of the enclosing function or class body.
-        prefix: What the qualified name of a definition in here begins with.
-        loop_line: First line of the innermost loop around it in this function.
-        top: At a module's top level.
-    """
-
-    function: str = "<module>"
-    prefix: str = ""
-    loop_line: int | None = None
-    top: bool = True
+def _in_loop(scope: Scope, line: int) -> Scope:
+    return Scope(function=scope.function, prefix=scope.prefix, loop_line=line, top=scope.top)
 
 
 class Rewriter:
@@ -54,7 +50,7 @@ class Rewriter:
         """The tree with its taps; the docstring and `from __future__` lines stay first."""
         first = 0
         for first, statement in enumerate([*tree.body, None]):  # noqa: B007
-            if not (_is_docstring(statement) or _is_future(statement)):
+            if not (is_docstring(statement) or is_future(statement)):
                 break
         tree.body = tree.body[:first] + self._block(tree.body[first:], Scope())
         return tree
@@ -68,18 +64,21 @@ class Rewriter:
         return out
 
     def _site(
-        self, node: ast.AST, kind: SiteKind, scope: Scope, targets: tuple[Target, ...] = (), read: Any = (), how: str = ""
+        self,
+        node: ast.AST,
+        kind: SiteKind,
+        scope: Scope,
+        targets: tuple[Target, ...] = (),
+        read: Any = (),
+        how: str = "",
     ) -> int:
-        return self._sites.add(
-            self._filename, node, kind, function=scope.function, loop_line=scope.loop_line,
-            targets=targets, reads=reads(read), how=how, top=scope.top,
-        )  # fmt: skip
+        return self._sites.add(self._filename, node, kind, scope, targets=targets, reads=reads(read), how=how)
 
     def _grad_site(self, node: ast.Attribute) -> int:
         """The site of a `.grad` load; it carries the statement's target where the load is all that is assigned."""
         statement, targets = self._statement, ()
         if isinstance(statement, ast.Assign) and statement.value is node:
-            targets = tuple(_target(target) for target in statement.targets)
+            targets = tuple(target_of(target) for target in statement.targets)
         how = "tested" if isinstance(statement, (ast.If, ast.While, ast.Assert)) else "used"
         return self._site(node, "grad-read", self._scope, targets, [node.value], how)
 
@@ -114,7 +113,9 @@ class Rewriter:
         """Statements without a rule of their own: their expressions are tapped; a moment follows."""
         site = self._site(node, "statement", scope, (), [node])
         node = self._in(node)
-        if isinstance(node, (*_SILENT, ast.Raise)) or (isinstance(node, (ast.Import, ast.ImportFrom)) and not scope.top):
+        if isinstance(node, (*_SILENT, ast.Raise)) or (
+            isinstance(node, (ast.Import, ast.ImportFrom)) and not scope.top
+        ):
             return [node]
         return [node, self._after(site, node)]
 
@@ -133,13 +134,13 @@ class Rewriter:
 
     def _store(self, node: Any, targets: Sequence[ast.expr], scope: Scope) -> list[ast.stmt]:
         how, read = call_of(node.value), [node.value, *targets]
-        plain, names, stored = _names(targets), tuple(_target(t) for t in targets), node.value
+        plain, names, stored = plain_names(targets), tuple(target_of(t) for t in targets), node.value
         if plain is not None:
             site = self._site(node, "assign", scope, tuple(name.id for name in plain), read, how)
             node.value = self._in(stored)
             return [node, self._after(site, node, plain)]
         site = self._site(node, "assign", scope, names, read, how)
-        node.value = call("__bp_value__", [site, self._in(stored), *_containers(targets)], stored)
+        node.value = call("__bp_value__", [site, self._in(stored), *containers(targets)], stored)
         for target in targets:
             self._in(target)
         return [node, self._after(site, node)]
@@ -148,7 +149,7 @@ class Rewriter:
         plain = [node.target] if isinstance(node.target, ast.Name) else []
         text = chain(node.target)
         targets = (node.target.id,) if isinstance(node.target, ast.Name) else ()
-        site = self._site(node, "inplace", scope, targets, [node.value, *_loaded(node.target)], text or "")
+        site = self._site(node, "inplace", scope, targets, [node.value, *loaded(node.target)], text or "")
         node.value = self._in(node.value)
         return [node, self._after(site, node, plain)]
 
@@ -179,13 +180,10 @@ class Rewriter:
         return [self._before_loop(node), *self._block_end(node, scope)]
 
     def _For(self, node: Any, scope: Scope) -> list[ast.stmt]:
-        inner, plain = _in_loop(scope, node.lineno), _names([node.target])
+        inner, plain = _in_loop(scope, node.lineno), plain_names([node.target])
         node.iter = self._passing(node.iter, self._head(node.iter, scope))
         targets = tuple(name.id for name in plain or ())
-        site = self._sites.add(
-            self._filename, node.target, "for", function=inner.function, loop_line=inner.loop_line,
-            targets=targets, reads=reads([node.iter]), top=inner.top,
-        )  # fmt: skip
+        site = self._sites.add(self._filename, node.target, "for", inner, targets=targets, reads=reads([node.iter]))
         opening = self._after(site, node.target, plain or ())
         node.body, node.orelse = [opening, *self._block(node.body, inner)], self._block(node.orelse, scope)
         return [self._before_loop(node), *self._block_end(node, scope)]
@@ -196,7 +194,7 @@ class Rewriter:
         named: list[ast.Name] = []
         for item in node.items:
             item.context_expr = self._passing(item.context_expr, self._head(item.context_expr, scope))
-            named += _names([item.optional_vars]) or [] if item.optional_vars is not None else []
+            named += plain_names([item.optional_vars]) or [] if item.optional_vars is not None else []
         opening: list[ast.stmt] = []
         if named:
             read = [item.context_expr for item in node.items]
@@ -221,7 +219,7 @@ class Rewriter:
         subject = node.subject
         node.subject = self._passing(subject, self._head(subject, scope))
         for case in node.cases:
-            bound = _captured(case.pattern)
+            bound = captured(case.pattern)
             case.guard = self._in(case.guard)
             body = self._block(case.body, scope)
             if bound:
@@ -248,9 +246,9 @@ class Rewriter:
     def _FunctionDef(self, node: Any, scope: Scope) -> list[ast.stmt]:
         qualified = f"{scope.prefix}{node.name}"
         inner = Scope(function=qualified, prefix=f"{qualified}.<locals>.", top=False)
-        first = 1 if _is_docstring(node.body[0]) else 0
+        first = 1 if is_docstring(node.body[0]) else 0
         head, anchor = node.body[:first], node.body[min(first, len(node.body) - 1)]
-        params = _parameters(node.args)
+        params = parameters(node.args)
         site = self._site(anchor, "enter", inner, tuple(params))
         loads = [place(ast.Name(param, ast.Load()), anchor) for param in params]
         entry = place(ast.Expr(call("__bp_enter__", [site, *loads], anchor)), anchor)
@@ -262,7 +260,7 @@ class Rewriter:
     def _ClassDef(self, node: ast.ClassDef, scope: Scope) -> list[ast.stmt]:
         qualified = f"{scope.prefix}{node.name}"
         inner = Scope(function=qualified, prefix=f"{qualified}.", top=False)
-        first = 1 if _is_docstring(node.body[0]) else 0
+        first = 1 if is_docstring(node.body[0]) else 0
         node.body = node.body[:first] + self._block(node.body[first:], inner)
         return self._definition(node, scope)
 
@@ -273,71 +271,3 @@ class Rewriter:
         head = ast.copy_location(ast.Pass(), node)
         head.end_lineno, head.end_col_offset = node.end_lineno, node.end_col_offset
         return [node, self._after(self._site(head, "statement", scope), end)]
-
-
-def _is_docstring(node: ast.stmt | None) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-
-
-def _is_future(node: ast.stmt | None) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
-
-
-def _in_loop(scope: Scope, line: int) -> Scope:
-    return Scope(function=scope.function, prefix=scope.prefix, loop_line=line, top=scope.top)
-
-
-def _target(node: ast.expr) -> Target:
-    """How an assignment target takes a value apart."""
-    if isinstance(node, (ast.Tuple, ast.List)):
-        return tuple(_target(element) for element in node.elts)
-    if isinstance(node, ast.Starred):
-        return ("*", _target(node.value))
-    if isinstance(node, ast.Subscript) and not isinstance(node.value, ast.Name):
-        return None
-    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
-        return ast.unparse(node)
-    return None
-
-
-def _names(targets: Sequence[ast.expr]) -> list[ast.Name] | None:
-    """The plain names that targets are made of; None if anything else is among them."""
-    found: list[ast.Name] = []
-    for target in targets:
-        if isinstance(target, ast.Name):
-            found.append(target)
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            inner = _names(target.elts)
-            if inner is None:
-                return None
-            found += inner
-        elif isinstance(target, ast.Starred) and isinstance(target.value, ast.Name):
-            found.append(target.value)
-        else:
-            return None
-    return found
-
-
-def _containers(targets: Sequence[ast.expr]) -> list[ast.expr]:
-    """Loads of the names that subscripts are stored into: a store into a tensor binds no name."""
-    found = [target.value for target in targets if isinstance(target, ast.Subscript)]
-    return [place(ast.Name(node.id, ast.Load()), node) for node in found if isinstance(node, ast.Name)]
-
-
-def _loaded(target: ast.expr) -> list[ast.expr]:
-    """What an augmented assignment reads of its target."""
-    copy: Any = ast.parse(ast.unparse(target), mode="eval").body
-    return [copy]
-
-
-def _parameters(args: ast.arguments) -> list[str]:
-    named = [arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
-    return named + [arg.arg for arg in (args.vararg, args.kwarg) if arg is not None]
-
-
-def _captured(pattern: ast.pattern) -> list[ast.Name]:
-    found: list[ast.Name] = []
-    for node in ast.walk(pattern):
-        if isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name is not None:
-            found.append(ast.copy_location(ast.Name(node.name, ast.Load()), node))
-    return found

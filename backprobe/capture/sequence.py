@@ -24,7 +24,8 @@ class Owner:
     """Who issued a sequence number.
 
     Attributes:
-        site: The statement; None where unknown. call: The backward call that was open. module_call: The innermost open one.
+        site: The statement; None where unknown. call: The backward call that was open.
+        module_call: The innermost open one.
     """
 
     site: int | None = None
@@ -44,7 +45,7 @@ class Timeline:
         calls: Backward calls open in this thread, outermost first. modules: module calls likewise.
     """
 
-    __slots__ = ("calls", "grad_bases", "lows", "modules", "last", "owners", "thread", "entries")
+    __slots__ = ("calls", "entries", "grad_bases", "last", "lows", "modules", "owners", "thread")
 
     def __init__(self, thread: int) -> None:
         self.thread = thread

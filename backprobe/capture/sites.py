@@ -1,4 +1,4 @@
-"""The sites of the user's files: what the rewriter knows of each statement, and the way back from a line to its site."""
+"""The sites of the user's files: what the rewriter knows of each statement, and the way back from a line."""
 
 from __future__ import annotations
 
@@ -15,6 +15,23 @@ from backprobe.record.program import SiteKind
 
 Target = Any
 """How a statement binds its value: a name; a tuple of targets, one per element; ("*", target); None where unnamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a statement stands.
+
+    Attributes:
+        function: Qualified name of the enclosing function or class body.
+        prefix: What the qualified name of a definition in here begins with.
+        loop_line: First line of the innermost loop around it in this function.
+        top: At a module's top level.
+    """
+
+    function: str = "<module>"
+    prefix: str = ""
+    loop_line: int | None = None
+    top: bool = True
 
 
 @dataclass(slots=True)
@@ -97,17 +114,15 @@ class Sites:
         filename: str,
         node: ast.AST,
         kind: SiteKind,
+        scope: Scope,
         *,
-        function: str,
-        loop_line: int | None,
         targets: tuple[Target, ...] = (),
         reads: Sequence[str] = (),
         how: str = "",
-        top: bool = False,
     ) -> int:
         """Register one site; its number."""
         number = len(self.facts)
-        facts = SiteFacts(number, kind, function, targets, tuple(reads), how, top)
+        facts = SiteFacts(number, kind, scope.function, targets, tuple(reads), how, scope.top)
         self.facts.append(facts)
         line, end = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
         columns = self._columns[filename]
@@ -121,8 +136,8 @@ class Sites:
                 end_line=end,
                 end_col=columns.of(end, node.end_col_offset or 0),  # type: ignore[attr-defined]
                 kind=kind,
-                function=name(function),
-                loop_line=loop_line,
+                function=name(scope.function),
+                loop_line=scope.loop_line,
                 targets=tuple(name(text) for target in targets for text in flat_names(target))[:4096],
                 reads=tuple(name(text) for text in reads)[:4096],
             ),

@@ -1,4 +1,4 @@
-"""The state of a tensor, compared with its last one: a snapshot, an in-place event or a gradient event where it changed.
+"""The state of a tensor, compared with its last one: a snapshot or an event where it changed.
 
 1. `.grad` is read of leaves and of tensors that retain it, never of another: torch would warn.
 2. `grad_fn` is read only while the node budget has room.
@@ -14,8 +14,9 @@ import torch
 from backprobe.capture.moments import Moments
 from backprobe.capture.nodes import Nodes, type_name
 from backprobe.capture.options import Options
-from backprobe.capture.reading import dtype_name, elements, of_elements, statistics
 from backprobe.capture.private import flags_of, next_sequence_number, version_of
+from backprobe.capture.reading import dtype_name, elements
+from backprobe.capture.statistics import of_elements, statistics
 from backprobe.capture.tensors import Known, Tensors
 from backprobe.capture.writer import Writer
 from backprobe.record import InplaceEvent, LeafGrad, SmallValue, Snapshot, Statistics, TensorNode
@@ -68,16 +69,18 @@ class States:
         if known.is_new or version != known.version:
             known.versions.append((number if known.is_new else known.looked_at, number, version or 0))
         known.looked_at = number
-        self._node(known, tensor, requires_grad and not is_leaf, version != known.version)
+        self._node(known, tensor, made=requires_grad and not is_leaf, changed=version != known.version)
         gradient = tensor.grad if is_leaf or retains else None
         grad_kind = "not-read" if not (is_leaf or retains) else "none" if gradient is None else "present"
-        grad_changed, grad_raw = self._gradient(known, gradient, is_leaf and requires_grad, cause)
+        grad_changed, grad_raw = self._gradient(known, gradient, cause, is_leaf=is_leaf and requires_grad)
         state = (is_leaf, requires_grad, retains, grad_kind, known.grad_fn, known.grad_fn_read, version)
         known.version, known.raw = version, raw
         if state == known.state and not (value_changed or grad_changed):
             return
         known.is_new, known.state = False, state
-        self._snapshot(known, tensor, gradient, value_changed, grad_changed, grad_raw)
+        self._snapshot(
+            known, tensor, gradient, value_changed=value_changed, grad_changed=grad_changed, grad_raw=grad_raw
+        )
 
     def untouched(self, known: Known, cause: Cause) -> None:
         """A leaf whose `.grad` a backward call left as it was."""
@@ -111,6 +114,7 @@ class States:
         known: Known,
         tensor: torch.Tensor,
         gradient: torch.Tensor | None,
+        *,
         value_changed: bool,
         grad_changed: bool,
         grad_raw: bytes | None,
@@ -139,7 +143,9 @@ class States:
             return  # what happens to it is told as its owner's gradient
         before, after = known.version or 0, version or 0
         if before == after:
-            self._tensors.note(known, "its elements changed without a new _version: autograd cannot see a write through .data")
+            self._tensors.note(
+                known, "its elements changed without a new _version: autograd cannot see a write through .data"
+            )
         by = "optimizer" if cause.step is not None else "backward" if cause.call is not None else "statement"
         self._writer.add(
             "inplace_events",
@@ -150,7 +156,7 @@ class States:
         )  # fmt: skip
         self._inplace_events += 1
 
-    def _node(self, known: Known, tensor: torch.Tensor, made: bool, changed: bool) -> None:
+    def _node(self, known: Known, tensor: torch.Tensor, *, made: bool, changed: bool) -> None:
         """Keep up which node made a tensor."""
         if not made:
             known.node, known.grad_fn, known.grad_fn_read = None, None, True
@@ -180,7 +186,7 @@ class States:
             self._tensors.update(known, created_by="op", proof="seen", created_how=facts.row.type)
 
     def _gradient(
-        self, known: Known, gradient: torch.Tensor | None, is_leaf: bool, cause: Cause
+        self, known: Known, gradient: torch.Tensor | None, cause: Cause, *, is_leaf: bool
     ) -> tuple[bool, bytes | None]:
         """Compare `.grad` with the last look: whether it changed, and its elements if it is small."""
         if gradient is None:

@@ -1,7 +1,7 @@
 """Puts an enter and a leave call into a function of torch by giving it another code object, and takes them out again.
 
-The function stays the same object, adds no frame, and its tracebacks keep file, line and columns: the source is compiled
-again under its own file name with every added node at a position of the original.
+The function stays the same object, adds no frame, and its tracebacks keep file, line and columns: the source is
+compiled again under its own file name with every added node at a position of the original.
 """
 
 from __future__ import annotations
@@ -89,6 +89,10 @@ _FUTURES = 0x1FE0000
 """The bits of `co_flags` that `from __future__` sets (CPython, Include/cpython/code.h)."""
 
 
+_made: dict[tuple[CodeType, str, str, str | None], CodeType] = {}
+"""Code that was compiled before: reading and compiling torch's sources takes 30 ms, which a warm process does once."""
+
+
 class Swaps:
     """The swaps of one run, undone together."""
 
@@ -97,10 +101,12 @@ class Swaps:
         self._old: list[tuple[FunctionType, CodeType]] = []
 
     def put(self, function: Any, enter: str, leave: str, returned: str | None = None) -> None:
-        """Swap one function's code; where that cannot be done it is said in `fallbacks` and the function is not seen."""
+        """Swap one function's code; where that cannot be done `fallbacks` says so and the function is not seen."""
         target: Any = inspect.unwrap(function)
+        key = (target.__code__, enter, leave, returned)
         try:
-            code = swapped_code(target, enter, leave, returned)
+            code = _made.get(key) or swapped_code(target, enter, leave, returned)
+            _made[key] = code
         except CannotSwap as reason:
             self.fallbacks.append(f"not observed: {reason}")
             return

@@ -149,14 +149,14 @@ def zero_grad_left(optimizer: Any, set_to_none: Any) -> None:
 
 
 def step_begins(optimizer: Any, *_: Any) -> None:
-    """torch's global hook before `Optimizer.step`."""
+    """The global hook before `Optimizer.step`."""
     recorder = Active.recorder
     if recorder is not None:
         recorder.guard.run(recorder.optimizers.before_step, optimizer)
 
 
 def step_ended(optimizer: Any, *_: Any) -> None:
-    """torch's global hook after `Optimizer.step`."""
+    """The global hook after `Optimizer.step`."""
     recorder = Active.recorder
     if recorder is not None:
         recorder.guard.run(recorder.optimizers.after_step, optimizer)

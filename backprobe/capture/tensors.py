@@ -18,7 +18,6 @@ from backprobe.capture.writer import Writer
 from backprobe.record import Note, Tensor
 
 
-
 @dataclass(slots=True)
 class Known:
     """A tensor as long as it lives: its row and its last state.
@@ -179,5 +178,3 @@ def _shape(tensor: torch.Tensor) -> tuple[int, ...] | None:
         return tuple(int(size) for size in tensor.shape)
     except RuntimeError:
         return None  # a strided nested tensor has no shape
-
-

@@ -1,7 +1,7 @@
 """Loads torch and runs once what it loads lazily, in one thread, so that a forked child starts warm.
 
-The process that calls this must stay single-threaded: a fork copies only the calling thread, and a lock that another one
-held would stay locked in the child for ever.
+The process that calls this must stay single-threaded: a fork copies only the calling thread, and a lock that another
+one held would stay locked in the child for ever.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import msgspec
 
+from backprobe.record.fields import Row
 from backprobe.record.integrity import BadRecord, check
 from backprobe.record.record import SCHEMA_VERSION, TABLES, End, Header, Record, RecordBuilder
-from backprobe.record.fields import Row
 
 MAGIC: Final = b"BPREC\x01\n"
 MAX_FRAME: Final = 1 << 20

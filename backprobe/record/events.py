@@ -192,7 +192,7 @@ class Raised(Row, frozen=True, kw_only=True):
     moment: Id | None = None
     call: Id | None = None
     caught: bool = False
-    facts: dict[Name, Text] = {}
+    facts: dict[Name, Text] = msgspec.field(default_factory=dict[Name, Text])
 
 
 class Warned(Row, frozen=True, kw_only=True):

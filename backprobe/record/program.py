@@ -86,4 +86,4 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     tap: Literal["python", "c"] = "python"
     stack_bytes: Count = 0
     node_budget: Count = 0
-    variables: dict[Name, Text] = {}
+    variables: dict[Name, Text] = msgspec.field(default_factory=dict[Name, Text])

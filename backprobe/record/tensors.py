@@ -65,7 +65,7 @@ class Binding(Row, frozen=True, kw_only=True):
         name: As written in the source: `x`, `self.h`, `losses[-1]`, one element of a tuple target.
         version: `_version` then; None in inference mode.
         replaces: The tensor this name held before in this function, if it was another one.
-        parents: What it was computed from, tracked or not: operands seen, else the tensors last bound to the names read.
+        parents: What it was computed from: operands seen, else the tensors last bound to the names read.
     """
 
     binding: Id

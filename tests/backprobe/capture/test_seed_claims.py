@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import pytest
+import torch
 
 from backprobe.capture import run_source
 from backprobe.record import Record, state
@@ -18,9 +19,13 @@ CLAIMS = claims()
 @functools.cache
 def recorded(snippet: str, suppressed: frozenset[int]) -> Record:
     """The record of a snippet, with those statements' exceptions let pass."""
-    with warnings.catch_warnings(record=True):
-        warnings.simplefilter("default")
-        return run_source(text(snippet, set(suppressed)))
+    torch.set_warn_always(True)  # some of torch's warnings come once per process, and this is one
+    try:
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("default")
+            return run_source(text(snippet, set(suppressed)))
+    finally:
+        torch.set_warn_always(False)
 
 
 def record_for(claim: Claim) -> Record:
@@ -33,7 +38,8 @@ def record_for(claim: Claim) -> Record:
 
 def snapshot(record: Record, claim: Claim) -> Any:
     found = state.state_at(record, claim.variable, claim.line)
-    assert found is not None and found.snapshot is not None, f"{claim.variable} is not in the record"
+    assert found is not None, f"{claim.variable} is not in the record"
+    assert found.snapshot is not None, f"{claim.variable} is not in the record"
     return found.snapshot
 
 
@@ -53,7 +59,8 @@ def attribute(record: Record, claim: Claim) -> Any:
             return state.value_at(record, claim.variable, claim.line)
         case "dim()":
             found = state.tensor_at(record, claim.variable, claim.line)
-            assert found is not None and found.shape is not None
+            assert found is not None
+            assert found.shape is not None
             return len(found.shape)
     raise AssertionError(f"no way to ask for {claim.attribute}")
 
@@ -126,7 +133,8 @@ EXPRESSIONS: dict[str, Any] = {
 
 def retains(record: Record, name: str, line: int) -> bool:
     found = state.state_at(record, name, line)
-    assert found is not None and found.snapshot is not None
+    assert found is not None
+    assert found.snapshot is not None
     return found.snapshot.retains_grad
 
 
@@ -159,7 +167,8 @@ def holds(record: Record, claim: Claim) -> bool:
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.id}-{claim.snippet}-{claim.line}")
 def test_a_claim_of_a_seed_is_in_the_record_as_torch_has_it(claim: Claim) -> None:
     record = record_for(claim)
-    assert record.end is not None and record.end.own_errors == 0, record.end and record.end.own_error
+    assert record.end is not None
+    assert record.end.own_errors == 0, record.end and record.end.own_error
     assert holds(record, claim) == claim.is_true
 
 
