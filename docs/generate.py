@@ -1,4 +1,4 @@
-"""The generated part of the documents: `docs/reference/*`, from the code itself.
+"""The generated part of the documents: `docs/reference/*` and the README's example, from the code itself.
 
 usage: python -m docs.generate [--check]
 
@@ -11,7 +11,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-REFERENCE = Path(__file__).parent / "reference"
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference"
+README = ROOT / "README.md"
+EXAMPLE, EXAMPLE_END = "<!-- example: written by `make docs` -->", "<!-- end of example -->"
+SCRIPT = """\
+import torch
+
+x = torch.ones(3, requires_grad=True)
+h = x * 2
+loss = h.sum()
+loss.backward()
+print(h.grad)
+"""
 NOTICE = "<!-- Written by `make docs`; do not edit. -->"
 
 
@@ -65,7 +77,30 @@ def openapi() -> str:
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-FILES: dict[str, Callable[[], str]] = {"rules.md": rules, "database.md": database, "openapi.json": openapi}
+def readme() -> str:
+    """The README with what `backprobe run` really prints for the script in it."""
+    import subprocess
+    import tempfile
+
+    text = README.read_text()
+    before, _, rest = text.partition(EXAMPLE)
+    _, _, after = rest.partition(EXAMPLE_END)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "script.py").write_text(SCRIPT)
+        command = [sys.executable, "-W", "ignore", "-m", "backprobe", "run", "script.py"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 1:
+        raise RuntimeError(f"`backprobe run` of the README's example ended with {done.returncode}:\n{done.stderr}")
+    shown = f"```python\n{SCRIPT}```\n\n```\n$ backprobe run script.py\n{done.stdout}{done.stderr.rstrip()}\n```\n"
+    return f"{before}{EXAMPLE}\n{shown}{EXAMPLE_END}{after}"
+
+
+FILES: dict[Path, Callable[[], str]] = {
+    REFERENCE / "rules.md": rules,
+    REFERENCE / "database.md": database,
+    REFERENCE / "openapi.json": openapi,
+    README: readme,
+}
 
 
 def main() -> int:
@@ -75,16 +110,16 @@ def main() -> int:
     asked = parser.parse_args()
     REFERENCE.mkdir(exist_ok=True)
     stale = []
-    for name, written_by in FILES.items():
-        path, text = REFERENCE / name, written_by()
+    for path, written_by in FILES.items():
+        text, name = written_by(), str(path.relative_to(ROOT))
         if path.is_file() and path.read_text() == text:
             continue
         stale.append(name)
         if not asked.check:
             path.write_text(text)
-            print(f"written: docs/reference/{name}")
+            print(f"written: {name}")
     if asked.check and stale:
-        print(f"out of date: {', '.join(f'docs/reference/{name}' for name in stale)}; `make docs` writes them")
+        print(f"out of date: {', '.join(stale)}; `make docs` writes them")
         return 1
     return 0
 
