@@ -34,7 +34,9 @@ class Claim:
 
 
 def claims() -> list[Claim]:
-    """Every claim about a snippet that runs on a CPU."""
+    """Every claim about a snippet that runs on a CPU; none without the shared corpus, which a test asks for by name."""
+    if not CORPUS.is_dir():
+        return []
     table = json.loads((CORPUS / "seed_claims.json").read_text())
     cpu = {snippet["file"] for snippet in table["snippets"] if snippet["device"] == "cpu"}
     return [
