@@ -122,7 +122,7 @@ def collapsed(findings: Iterable[Finding]) -> list[Finding]:
     kept: dict[tuple[object, ...], Finding] = {}
     for finding in findings:
         place = finding.location
-        key = (finding.rule.name, place.path, place.region, finding.evidence.get("binding"))
+        key = (finding.rule.name, finding.level, place.path, place.region, finding.evidence.get("binding"))
         first = kept.get(key)
         if first is None:
             kept[key] = finding

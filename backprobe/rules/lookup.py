@@ -77,6 +77,12 @@ def lookup(record: Record) -> Lookup:
     )
 
 
+@table
+def bindings_named(record: Record) -> Mapping[str, list[Binding]]:
+    """The bindings of each name, in order."""
+    return _grouped(record.bindings, lambda row: row.name)
+
+
 def _grouped(rows: Iterable[R], key: Callable[[R], K]) -> Mapping[K, list[R]]:
     groups: defaultdict[K, list[R]] = defaultdict(list)
     for row in rows:

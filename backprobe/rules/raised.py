@@ -26,6 +26,11 @@ def raised_as(record: Record, family: Family) -> list[Raised]:
     return [row for row in record.raised if any(text in row.message for text in _TEXTS[family])]
 
 
-def level_of(raised: Raised) -> Level:
-    """An uncaught exception is an error; a caught one is the program's decision, so it is a note."""
-    return "note" if raised.caught else "error"
+def level_of(record: Record, raised: Raised) -> Level:
+    """An exception that ended the program is an error; one that it caught is its decision, so it is a note.
+
+    One that passed a `finally`, or was raised again, has two rows: the program ended with what the first one says.
+    """
+    last = next((row for row in record.raised if record.end is not None and row.n == record.end.exception), None)
+    ended = last is not None and (last.type, last.message) == (raised.type, raised.message)
+    return "note" if raised.caught and not ended else "error"

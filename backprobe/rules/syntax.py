@@ -86,6 +86,14 @@ def _around(record: Record, site: Site, last: ast.stmt) -> ast.stmt | None:
     return None
 
 
+def is_same_statement(record: Record, one: int | None, other: int | None) -> bool:
+    """Two sites belong to one statement: a statement may have several, one that opens its function among them."""
+    if one is None or other is None:
+        return False
+    node = statement(record, site_of(record, one))
+    return one == other or (node is not None and node is statement(record, site_of(record, other)))
+
+
 def tree_of(record: Record, site: Site) -> Tree | None:
     """The tree of a site's file; None where there is none."""
     return trees(record).get(site.source)

@@ -106,6 +106,7 @@ Source:
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -114,13 +115,13 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.arithmetic import dotted, goes_in
 from backprobe.rules.expressions import with_keyword
 from backprobe.rules.finding import Finding, Fix, Occurrences, Region, Related, rule_name
-from backprobe.rules.lookup import lookup
+from backprobe.rules.lookup import bindings_named, lookup
 from backprobe.rules.places import location
 from backprobe.rules.raised import level_of, raised_as
 from backprobe.rules.reach import between, reaches
 from backprobe.rules.rule import Level, Rule
 from backprobe.rules.steps import state_at, step_of
-from backprobe.rules.syntax import region_in, site_of, statement
+from backprobe.rules.syntax import is_same_statement, region_in, site_of, statement
 from backprobe.rules.trained import trained
 
 if TYPE_CHECKING:
@@ -174,14 +175,14 @@ def _constants(record: Record, call: BackwardCall) -> dict[int, str]:
     """The untracked tensors that hold what the call returned, and what was made of them by arithmetic: with names."""
     known: dict[int, str] = {}
     after = call.moment_after if call.moment_after is not None else call.moment_before
-    again = [other.moment_before for other in record.backward_calls if other.site == call.site]
-    until = min((moment for moment in again if moment > after), default=len(record.moments) + after)
+    again = (other.moment_before for other in record.backward_calls if other.call > call.call)
+    until = next(again, record.moments[-1].moment + 1)
     for binding in record.bindings:
         state = state_at(record, binding.tensor, binding.moment)
         if binding.moment < after or state is None or state.requires_grad or binding.tensor in known:
             continue
         tensor = lookup(record).tensors[binding.tensor]
-        returned = tensor.site == call.site and after <= tensor.moment < until
+        returned = after <= tensor.moment < until and is_same_statement(record, tensor.site, call.site)
         if returned or _takes_in(record, binding, known):
             known[binding.tensor] = binding.name
     return known
@@ -189,18 +190,26 @@ def _constants(record: Record, call: BackwardCall) -> dict[int, str]:
 
 def _takes_in(record: Record, binding: Binding, known: dict[int, str]) -> bool:
     """A binding's value was made by arithmetic from one of the known tensors, with tracking on."""
-    if not any(parent in known for parent in binding.parents):
+    site = site_of(record, binding.site)
+    names = _names_of(record, known, binding.function, binding.moment, frozenset(site.reads))
+    if not names or not lookup(record).moments[binding.moment].grad_mode:
         return False
-    if not lookup(record).moments[binding.moment].grad_mode:
-        return False
-    names = _names_of(record, known, binding.moment)
-    return goes_in(record, site_of(record, binding.site), lambda part: _text(part) in names)
+    return goes_in(record, site, lambda part: _text(part) in names)
 
 
-def _names_of(record: Record, known: dict[int, str], moment: int) -> frozenset[str]:
-    """What the known tensors are called by then, and the names of the lists that they are elements of."""
-    rows = [row for tensor in known for row in lookup(record).bindings_of[tensor] if row.moment <= moment]
-    return frozenset(text for row in rows for text in (row.name, row.name.split("[")[0]))
+def _names_of(
+    record: Record, known: dict[int, str], function: str, moment: int, read: frozenset[str]
+) -> frozenset[str]:
+    """Those of the names read in this function that hold a known tensor then, or a list with one in it."""
+    found: set[str] = set()
+    called = {row.name for tensor in known for row in lookup(record).bindings_of[tensor]}
+    for name in {name for name in called if name in read or name.split("[")[0] in read}:
+        rows = bindings_named(record)[name]
+        at = bisect_left(rows, moment, key=lambda row: row.moment)
+        before = next((row for row in reversed(rows[:at]) if row.function == function), None)
+        if before is not None and before.tensor in known:
+            found |= {name, name.split("[")[0]}
+    return frozenset(found)
 
 
 def _text(part: ast.expr) -> str | None:
@@ -215,10 +224,10 @@ def _differentiated_again(record: Record, call: BackwardCall, constants: dict[in
         later = lookup(record).calls.get(raised.call) if raised.call is not None else None
         if later is None or later.call <= call.call or later.site is None:
             continue
-        names = _names_of(record, constants, later.moment_before)
-        read = [name for name in site_of(record, later.site).reads if name in names]
-        if any(root.tensor in constants for root in later.roots) or read:
-            return _Use(site=later.site, binding=_first_name(constants), level=level_of(raised), raised=True)
+        site = site_of(record, later.site)
+        names = _names_of(record, constants, site.function, later.moment_before, frozenset(site.reads))
+        if any(root.tensor in constants for root in later.roots) or names:
+            return _Use(site=later.site, binding=_first_name(constants), level=level_of(record, raised), raised=True)
     return None
 
 

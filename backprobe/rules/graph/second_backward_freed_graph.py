@@ -118,7 +118,7 @@ def check(record: Record) -> Iterator[Finding]:
         if not freed:
             continue
         first = lookup(record).calls[max(freed)]
-        yield _finding(record, first, second, site_of(record, site), freed[first.call], level_of(raised))
+        yield _finding(record, first, second, site_of(record, site), freed[first.call], level_of(record, raised))
 
 
 def _freed_before(record: Record, second: BackwardCall) -> dict[int, list[Node]]:

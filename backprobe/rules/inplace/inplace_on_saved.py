@@ -94,7 +94,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.expressions import outermost, replacement, symbol_of
-from backprobe.rules.finding import Finding, Fix, Occurrences, Related, rule_name
+from backprobe.rules.finding import Edit, Finding, Fix, Occurrences, Related, rule_name
 from backprobe.rules.lookup import lookup
 from backprobe.rules.places import location
 from backprobe.rules.raised import level_of, raised_as
@@ -162,7 +162,7 @@ def _needed(record: Record, call: BackwardCall, raised: Raised) -> _Changed | No
 
 
 def _shape_text(saved: Saved) -> str:
-    return f"[{', '.join(map(str, saved.shape))}]"
+    return ", ".join(map(str, saved.shape))
 
 
 def _fact(raised: Raised, name: str) -> int | None:
@@ -193,7 +193,7 @@ def _finding(record: Record, call: BackwardCall, raised: Raised, changed: _Chang
     how = "an optimizer step" if last.done_by == "optimizer" else _how(record, site)
     return Finding(
         rule=rule_name(RULE),
-        level=level_of(raised),
+        level=level_of(record, raised),
         confidence=RULE.confidence,
         message=f"{how[0].upper()}{how[1:]} changes {name} in place, and the backward pass needs the old values.\n"
         f"`{saver.type}` saved it at version {changed.changes[0].version_before}; it is at version "
@@ -209,7 +209,7 @@ def _finding(record: Record, call: BackwardCall, raised: Raised, changed: _Chang
             "changes": len(changed.changes),
             "call": call.call,
         },
-        fixes=tuple(_fixes(record, last, site)),
+        fixes=tuple(_fixes(record, changed.changes)),
         occurrences=Occurrences(first_step=step, last_step=step),
     )
 
@@ -255,32 +255,38 @@ def _story(record: Record, call: BackwardCall, changed: _Changed, name: str) -> 
         yield Related(message="raised here", location=location(record, call.site))
 
 
-def _fixes(record: Record, last: InplaceEvent, site: Site) -> Iterator[Fix]:
-    if last.done_by == "optimizer":
-        return
+def _fixes(record: Record, changes: list[InplaceEvent]) -> Iterator[Fix]:
+    """Every change made out of place; none where one of them cannot be."""
+    sites = [event.site for event in changes if event.done_by == "statement"]
+    edits = [_out_of_place(record, site_of(record, site)) for site in dict.fromkeys(sites) if site is not None]
+    found = [edit for edit in edits if edit is not None]
+    if found and len(found) == len(changes):
+        yield Fix(title="Make a new tensor", safety="safe", edits=tuple(found))
+
+
+def _out_of_place(record: Record, site: Site) -> Edit | None:
+    """`y += 1` as `y = y + 1`, `y.mul_(2)` as `y = y.mul(2)`; None where the statement is neither of a plain name."""
     node = statement(record, site)
+    text = None
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and symbol_of(node.op):
         right = text_in(record, site.source, region_in(record, site.source, node.value))
-        right = f"({right})" if isinstance(node.value, ast.BinOp | ast.IfExp | ast.BoolOp | ast.Compare) else right
+        right = right if isinstance(node.value, ast.Name | ast.Constant | ast.Call | ast.Attribute) else f"({right})"
         text = f"{node.target.id} = {node.target.id} {symbol_of(node.op)} {right}"
-        edit = replacement(record, site, region_in(record, site.source, node), text)
-        yield Fix(title="Make a new tensor", safety="safe", edits=(edit,))
-    if not isinstance(node, ast.Expr):
-        return
-    call = node.value
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
-        method = call.func.attr
-        if method.endswith("_") and not method.startswith("_") and method.removesuffix("_") in OUT_OF_PLACE:
-            target = call.func.value.id
-            whole = text_in(record, site.source, region_in(record, site.source, call))
-            rest = whole[whole.index("(", len(target)) :]
-            edit = replacement(
-                record,
-                site,
-                region_in(record, site.source, node),
-                f"{target} = {target}.{method.removesuffix('_')}{rest}",
-            )
-            yield Fix(title="Make a new tensor", safety="safe", edits=(edit,))
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        text = _method_out_of_place(record, site, node.value)
+    return (
+        None if node is None or text is None else replacement(record, site, region_in(record, site.source, node), text)
+    )
+
+
+def _method_out_of_place(record: Record, site: Site, call: ast.Call) -> str | None:
+    if not (isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)):
+        return None
+    name, method = call.func.value.id, call.func.attr.removesuffix("_")
+    if method == call.func.attr or method not in OUT_OF_PLACE:
+        return None
+    whole = text_in(record, site.source, region_in(record, site.source, call))
+    return f"{name} = {name}.{method}{whole[whole.index('(', len(name)) :]}"
 
 
 OUT_OF_PLACE: Final = frozenset(

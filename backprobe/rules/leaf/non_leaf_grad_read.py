@@ -97,6 +97,7 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.expressions import insertion, keyword, line_after, outermost, without_keyword
 from backprobe.rules.finding import Finding, Fix, Occurrences, Related, rule_name
+from backprobe.rules.grad_use import is_only_tested
 from backprobe.rules.lookup import lookup
 from backprobe.rules.places import location
 from backprobe.rules.reach import reaches
@@ -123,7 +124,7 @@ def check(record: Record) -> Iterator[Finding]:
     for read in record.grad_reads:
         state = state_at(record, read.tensor, read.moment)
         made = lookup(record).tensors[read.tensor].site
-        if not read.was_none or read.use == "tested" or state is None or made is None:
+        if not read.was_none or is_only_tested(record, read) or state is None or made is None:
             continue
         if state.is_leaf or state.retains_grad or _asks_is_leaf(record, site_of(record, read.site)):
             continue

@@ -1,0 +1,42 @@
+"""Hits and near misses beyond the manuals, under real capture; and what people read of the manuals' own examples."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from backprobe.rules import RULES, judge, manual
+from backprobe.rules.edits import edited
+from backprobe.show.finding_text import finding_lines
+from backprobe.show.ink import Ink
+
+sys.path.insert(0, str(Path(__file__).parent))
+from programs import PROGRAMS
+
+GOLD = Path(__file__).parent / "gold"
+
+
+def marks(source: str) -> list[tuple[str, int]]:
+    lines = enumerate(source.split("\n"), 1)
+    return sorted((code, number) for number, text in lines for code in re.findall(r"# <- (BP\d+)$", text.rstrip()))
+
+
+@pytest.mark.parametrize("source", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_a_program_is_found_at_its_marks_and_nowhere_else(source, captured) -> None:
+    findings = judge(captured(source)).findings
+    loud = [one for one in findings if one.level != "note"]
+    assert sorted((one.rule.code, one.location.region.start_line) for one in loud) == marks(source)
+    for fix in (fix for one in loud for fix in one.fixes if fix.edits):
+        mended = edited(source, fix.edits)
+        ast.parse(mended)
+        assert [one.rule.code for one in judge(captured(mended)).findings if one.level != "note"] == [], mended
+
+
+@pytest.mark.parametrize("code", [one.RULE.code for one in RULES])
+def test_the_finding_of_an_example_reads_as_its_gold_file(code, captured) -> None:
+    """To renew one: print what is compared here, read it, and save it."""
+    record = captured(manual(code).of("Example")[0].text)
+    (finding,) = judge(record).findings
+    assert "\n".join(finding_lines(record, finding, Ink())) + "\n" == (GOLD / f"{code}.txt").read_text()

@@ -1,0 +1,258 @@
+"""Laws of the rules as a set, and of what judges with them."""
+
+import ast
+import types
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import backprobe.rules
+from backprobe.record import Environment, Header, Record, Source
+from backprobe.rules import (
+    RULES,
+    Finding,
+    JudgeOptions,
+    Location,
+    Region,
+    Rule,
+    UnknownRule,
+    finding_json,
+    judge,
+    manual,
+)
+from backprobe.rules.facts import FACTS
+from backprobe.rules.finding import RuleName, with_fingerprints
+from backprobe.rules.manual import TITLES, every_rule
+
+FOLDER = Path(backprobe.rules.__file__).parent
+HUNDREDS = {
+    "leaf": 1,
+    "gradient": 2,
+    "graph": 3,
+    "inplace": 4,
+    "numeric": 5,
+    "mode": 6,
+    "wiring": 7,
+    "training": 8,
+    "health": 9,
+}
+OPENINGS = ("no-", "avoid-", "check-")
+
+
+def empty(tier: str = "full") -> Record:
+    header = Header(
+        schema_version=1, backprobe_version="0", tier=tier, entry="run", started_at="2026-01-01T00:00:00Z",
+        environment=Environment(python="3.11", platform="linux"),
+    )  # fmt: skip
+    return Record(header=header, sources=(Source(source=0, path="train.py", sha256="", text="x = 1\n"),))
+
+
+def rule(name: str = "made-up", **more) -> Rule:
+    fields = {"code": "BP999", "since": "0.1", "severity": "warning", "confidence": "proven", "fix": "manual", **more}
+    return Rule(name=name, **fields)
+
+
+def finding(line: int = 1, text: str = "x = 1", **more) -> Finding:
+    fields = {
+        "rule": RuleName(code="BP999", name="made-up", url="/rules/BP999"),
+        "level": "warning",
+        "confidence": "proven",
+        "message": "m",
+        "location": Location(
+            path="train.py", region=Region(start_line=line, start_col=1, end_line=line, end_col=2), text=text
+        ),
+        "evidence": {"binding": "x"},
+    }
+    return Finding(**(fields | more))
+
+
+def module(of: Rule, check) -> types.SimpleNamespace:
+    return types.SimpleNamespace(RULE=of, check=check, __name__=of.name, __doc__="")
+
+
+def test_names_and_codes_are_unique_and_registered_in_order() -> None:
+    codes = [one.RULE.code for one in RULES]
+    assert codes == sorted(set(codes))
+    names = [one.name for one in every_rule()]
+    assert len(names) == len(set(names))
+    assert not [name for name in names if name.startswith(OPENINGS)]
+
+
+@pytest.mark.parametrize("one", RULES, ids=lambda one: one.RULE.name)
+def test_a_rule_is_in_the_file_of_its_name_and_the_hundred_of_its_family(one) -> None:
+    path = Path(one.__file__)
+    assert path.stem == one.RULE.name.replace("-", "_")
+    assert one.RULE.code[2:3] == str(HUNDREDS[path.parent.name])
+    assert path.parent.parent == FOLDER
+
+
+def test_every_file_in_a_family_is_a_registered_rule() -> None:
+    files = {path for family in HUNDREDS for path in (FOLDER / family).glob("[!_]*.py") if family != "health"}
+    assert files == {Path(one.__file__) for one in RULES}
+
+
+@pytest.mark.parametrize("one", RULES, ids=lambda one: one.RULE.name)
+def test_what_a_rule_declares_exists(one) -> None:
+    names = {other.RULE.name for other in RULES}
+    assert set(one.RULE.needs) <= FACTS
+    assert set(one.RULE.explains) | set(one.RULE.refines) <= names - {one.RULE.name}
+    assert one.RULE.needs
+
+
+@pytest.mark.parametrize("one", RULES, ids=lambda one: one.RULE.name)
+def test_a_manual_has_its_sections_in_order_and_enough_near_misses(one) -> None:
+    sections = [section.title for section in manual(one.RULE.code).sections]
+    assert list(dict.fromkeys(sections)) == list(TITLES)
+    places = [TITLES.index(title) for title in sections]
+    assert all(left <= right for left, right in pairwise(places))
+    loud_guess = one.RULE.confidence == "heuristic" and one.RULE.severity != "note"
+    assert sections.count("Near miss") >= (3 if loud_guess else 1)
+
+
+def test_rules_import_the_record_and_this_folder_only() -> None:
+    for path in FOLDER.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            imported = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            imported += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in imported:
+                assert name.split(".")[0] not in {"torch", "numpy", "os", "time", "socket", "random", "sqlalchemy"}, (
+                    path
+                )
+                if name.startswith("backprobe"):
+                    assert name.startswith(("backprobe.record", "backprobe.rules")), path
+
+
+def test_an_unknown_rule_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownRule, match="Did you mean `inplace-on-saved`"):
+        manual("inplace-on-save")
+    with pytest.raises(UnknownRule, match="lists them all"):
+        manual("zzzzzzzz")
+    assert manual("bp101").rule.name == "non-leaf-grad-read"
+
+
+def test_an_exception_in_a_rule_costs_that_rule_only() -> None:
+    def broken(_record):
+        raise ValueError("what the program printed")
+
+    rules = [module(rule("broken", code="BP998"), broken), module(rule(), lambda _record: iter([finding()]))]
+    judged = judge(empty(), rules=rules)
+    assert [(one.rule.code, one.level) for one in judged.findings] == [("BP999", "warning"), ("BP902", "note")]
+    assert judged.rules_judged == 1
+    assert "broken" in judged.findings[1].message
+    assert "ValueError" in judged.findings[1].message
+    assert "printed" not in str(finding_json(judged.findings[1]))
+
+
+def test_a_rule_whose_facts_are_missing_is_not_run_and_that_is_said() -> None:
+    one = module(rule(needs=("snapshot", "saved")), lambda _record: iter([finding()]))
+    judged = judge(empty("state"), rules=[one])
+    assert (judged.findings, judged.rules_judged) == ((), 0)
+    assert [(row.code, row.why) for row in judged.not_run] == [
+        ("BP999", "needs `saved`, which the tier `state` does not record")
+    ]
+    assert judge(empty("grad"), rules=[one]).rules_judged == 1
+    measured = module(rule(needs=("stats",)), lambda _record: iter(()))
+    assert judge(empty("grad"), rules=[measured]).rules_judged == 0
+    assert judge(empty("full"), rules=[measured]).rules_judged == 1
+
+
+def test_equal_findings_are_one_with_their_count_and_steps() -> None:
+    from backprobe.rules.finding import Occurrences
+
+    steps = [finding(occurrences=Occurrences(first_step=step, last_step=step)) for step in (3, 0, 7)]
+    (one,) = judge(empty(), rules=[module(rule(), lambda _record: iter(steps))]).findings
+    assert one.occurrences == Occurrences(count=3, first_step=0, last_step=7)
+
+
+def test_findings_come_worst_first_then_in_order_of_the_source() -> None:
+    mixed = [finding(3), finding(1, level="note"), finding(2, level="error"), finding(1)]
+    judged = judge(empty(), rules=[module(rule(), lambda _record: iter(mixed))])
+    assert [(one.level, one.location.region.start_line) for one in judged.findings] == [
+        ("error", 2),
+        ("warning", 1),
+        ("warning", 3),
+        ("note", 1),
+    ]
+    assert len(judged.at_least("warning")) == 3
+    assert len(judged.at_least("error")) == 1
+
+
+def test_options_select_and_ignore_by_name_or_code_and_change_the_ruleset() -> None:
+    every = judge(empty())
+    assert every.rules_judged == len(RULES)
+    assert judge(empty(), JudgeOptions(select=("BP101", "inplace-on-saved"))).rules_judged == 2
+    fewer = judge(empty(), JudgeOptions(ignore=("BP101",)))
+    assert fewer.rules_judged == len(RULES) - 1
+    assert every.ruleset == judge(empty()).ruleset != fewer.ruleset
+
+
+def test_a_fingerprint_is_an_identity_that_survives_edits_elsewhere() -> None:
+    (first,) = with_fingerprints([finding(1, "    x =  1")])
+    (moved,) = with_fingerprints([finding(40, "x = 1 ", message="other", occurrences=finding().occurrences)])
+    assert first.fingerprint == moved.fingerprint
+    assert first.fingerprint.startswith("backprobe/v1:")
+    assert len(first.fingerprint) == len("backprobe/v1:") + 16
+    one, two = with_fingerprints([finding(1), finding(2)])
+    assert one.fingerprint == first.fingerprint != two.fingerprint
+    windows = msgspec.structs.replace(
+        finding(), location=msgspec.structs.replace(finding().location, path="a\\train.py")
+    )
+    posix = msgspec.structs.replace(finding(), location=msgspec.structs.replace(finding().location, path="a/train.py"))
+    assert with_fingerprints([windows])[0].fingerprint == with_fingerprints([posix])[0].fingerprint != first.fingerprint
+    others = [
+        finding(evidence={"binding": "y"}),
+        finding(text="x = 2"),
+        finding(rule=RuleName(code="BP999", name="other", url="")),
+        msgspec.structs.replace(finding(), location=msgspec.structs.replace(finding().location, function="main")),
+    ]
+    assert len({one.fingerprint for one in with_fingerprints(others)} | {first.fingerprint}) == 5
+
+
+def test_the_json_of_a_finding_is_the_shape_that_clients_read() -> None:
+    shown = finding_json(finding(), id="f_1", run="run_1", ruleset="rs_1")
+    assert list(shown)[:4] == ["schema", "id", "run", "ruleset"]
+    assert set(shown) == {
+        "schema", "id", "run", "ruleset", "fingerprint", "rule", "level", "confidence", "message", "location", "related",
+        "stacks", "evidence", "fixes", "consequences", "occurrences", "suppressed",
+    }  # fmt: skip
+    assert shown["location"] == {
+        "path": "train.py",
+        "region": {"start_line": 1, "start_col": 1, "end_line": 1, "end_col": 2},
+        "text": "x = 1",
+    }
+    assert "id" not in finding_json(finding())
+
+
+def test_judging_twice_and_from_a_stored_copy_gives_equal_findings(captured) -> None:
+    from backprobe.record import dumps, loads
+
+    source = manual("BP401").of("Example")[0].text
+    record = captured(source)
+    assert judge(record).findings == judge(loads(dumps(record))).findings == judge(record, rules=RULES[::-1]).findings
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["sources", "sites", "bindings", "snapshots", "tensor_nodes", "edges", "saved", "node_passes", "inplace_events"],
+)
+@pytest.mark.parametrize("code", [one.RULE.code for one in RULES])
+def test_a_record_with_a_table_torn_out_raises_nothing_outside_the_fence(code, table, captured) -> None:
+    record = captured(manual(code).of("Example")[0].text)
+    judged = judge(msgspec.structs.replace(record, **{table: ()}))
+    assert judged.rules_judged + len(judged.not_run) + sum(one.rule.code == "BP902" for one in judged.findings) == len(
+        RULES
+    )
+
+
+@pytest.mark.parametrize("one", RULES, ids=lambda one: one.RULE.name)
+def test_findings_do_not_change_when_names_layout_and_place_do(one, captured) -> None:
+    """The example as it is, with blank lines and another loop size above, and moved into a function of its own."""
+    source = manual(one.RULE.code).of("Example")[0].text
+    head, body = source.split("\n\n", 1)
+    inside = "\n".join(f"    {line}" if line.strip() else line for line in body.rstrip().split("\n"))
+    clothes = [f"# a comment\n\n{head}\n\n\n{body}", f"{head}\n\ndef main():\n{inside}\n\nmain()\n"]
+    expected = [(row.rule.code, row.location.text.strip()) for row in judge(captured(source)).findings]
+    for text in clothes:
+        assert [(row.rule.code, row.location.text.strip()) for row in judge(captured(text)).findings] == expected, text
