@@ -1,5 +1,6 @@
 """The drawing of an autograd graph."""
 
+import itertools
 import random
 import re
 import time
@@ -101,8 +102,8 @@ def test_every_edge_points_down_and_no_boxes_touch() -> None:
             assert placed.centres[upper][1] < placed.centres[lower][1]
         for spans in rows.values():
             spans.sort()
-            assert all(left[1] <= right[0] - 9.99 for left, right in zip(spans, spans[1:], strict=False))
-        assert all(-0.01 <= left and right <= placed.width + 0.01 for spans in rows.values() for left, right in spans)
+            assert all(left[1] <= right[0] - 9.99 for left, right in itertools.pairwise(spans))
+        assert all(left >= -0.01 and right <= placed.width + 0.01 for spans in rows.values() for left, right in spans)
 
 
 def test_a_row_is_the_longest_way_from_a_root() -> None:
