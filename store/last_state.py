@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Snapshot
     from backprobe.rules import WhyNone
+
+_COUNT_MOST: Final = 2**63 - 1
+"""A hostile record may count more than a column holds."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,7 +54,7 @@ class LastState:
         if snapshot.grad_stats is not None:
             odd += snapshot.grad_stats.nan + snapshot.grad_stats.inf
             self.grad_norm = snapshot.grad_stats.norm if snapshot.grad_stats.norm is not None else self.grad_norm
-        self.nonfinite = max(self.nonfinite, odd)
+        self.nonfinite = max(self.nonfinite, min(odd, _COUNT_MOST))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _s: Final = tables.site
 _b: Final = tables.binding
 _t: Final = tables.tensor
+_REAL: Final[sa.Double[float]] = sa.Double()
 
 
 def source(transaction: Transaction, run: RunRow, *, path: str | None = None) -> SourceFile | None:
@@ -147,12 +148,14 @@ def _calls(transaction: Transaction, key: RunKey, path: str) -> dict[int, list[i
 def _held(transaction: Transaction, key: RunKey, path: str) -> dict[int, int]:
     n = tables.node
     query = (
-        sa.select(_s.c.line, sa.cast(sa.func.sum(n.c.saved_bytes), sa.BigInteger()).label("held"))
+        sa.select(_s.c.line, sa.func.sum(sa.cast(n.c.saved_bytes, _REAL)).label("held"))
         .join_from(n, _s, sa.and_(same_key(_s, n), _s.c.site == n.c.site))
         .where(at_key(n, key), _s.c.path == path)
         .group_by(_s.c.line)
     )
-    return {row.line: row.held for row in transaction.execute(query)}
+    return {
+        row.line: int(min(row.held, 2.0**53)) for row in transaction.execute(query)
+    }  # a hostile record may overflow
 
 
 def _findings(transaction: Transaction, run: RunRow, path: str) -> dict[int, list[str]]:

@@ -218,6 +218,16 @@ def test_source_lines_carry_what_happened_on_them(run, ask):
     assert ask(queries.source, run, path="b.py") is None
 
 
+def test_counts_that_overflow_are_cut_and_shown(ended, ask, a_record):
+    most = 2**63 - 1
+    odd = r.Statistics(nan=most, inf=most, counted=most)
+    nodes = tuple(msgspec.structs.replace(a_record.nodes[0], node=n, saved_bytes=most) for n in range(2))
+    snapshots = (*a_record.snapshots[:3], msgspec.structs.replace(a_record.snapshots[3], value=odd))
+    run = ended(msgspec.structs.replace(a_record, nodes=nodes, snapshots=snapshots), files={"train.py": SOURCE})
+    assert ask(queries.source, run).lines[3].held_bytes == 2**53
+    assert ask(queries.tensor, run, 2).tensor.nonfinite == most
+
+
 def test_source_needs_no_record(submit, ask):
     run = submit(files={"train.py": "a\nb"})
     assert [line.text for line in ask(queries.source, run).lines] == ["a", "b"]

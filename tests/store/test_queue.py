@@ -1,8 +1,10 @@
 """Into the queue and out of it: what is stored, who gets what, and that nobody gets it twice."""
 
 import os
+import shutil
 import subprocess
 import sys
+import threading
 
 import pytest
 import sqlalchemy as sa
@@ -11,11 +13,13 @@ from store import claims, expiry, queries, runs, tables
 from store.ids import is_id, part
 from store.limits import Limits
 from store.run import RunRow
+from store.session import Database, WriterStuck
 
 TWO_FILES = {"train.py": "import net\n", "net.py": "y = 2\n"}
 
 TAKER = """
 import sys
+import threading
 from store import finish, runs
 from store.session import Database
 database = Database(sys.argv[1])
@@ -239,3 +243,32 @@ def test_the_claim_and_the_reaper_are_served_by_their_indices(database, submit):
     assert "run_lease" in expired
     assert "run_queue" in tenants
     assert "run_busy" in tenants
+
+
+def test_a_transaction_that_reads_first_may_still_write_beside_another_writer(database, database_url, submit):
+    submit()
+    other = Database(database_url)
+    added = runs.Submission(files={"b.py": ""}, entry="b.py")
+
+    def write():
+        with other.begin() as transaction:
+            runs.submit(transaction, added)
+
+    writer = threading.Thread(target=write)
+    with database.begin() as transaction:
+        assert len(runs.page(transaction).items) == 1
+        writer.start()
+        writer.join(timeout=0.5)  # on SQLite it waits for us; if it did not, our next statement would fail
+        runs.submit(transaction, added)
+    writer.join(timeout=30)
+    with database.read() as reading:
+        assert len(runs.page(reading).items) == 3
+    other.close()
+
+
+def test_a_write_transaction_inside_another_is_told(sqlite_template, tmp_path, monkeypatch):
+    monkeypatch.setattr("store.session.BUSY_SECONDS", 0.05)
+    database = Database(f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'b.db')}")
+    with database.begin(), pytest.raises(WriterStuck, match="inside it"), database.begin():
+        pass
+    database.close()
