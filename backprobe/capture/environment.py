@@ -21,7 +21,7 @@ _PREFIXES: Final = ("TORCH_", "PYTORCH_")
 _NAMES: Final = ("CUDA_LAUNCH_BLOCKING", "OMP_NUM_THREADS")
 DEVIATIONS: Final = (
     "names __bp_*__ in builtins",
-    "the recursion limit is higher by the frames that lie under the program, and by four",
+    "the recursion limit is higher by the frames that lie under the program, and by three",
     "sys.settrace and profilers see the taps",
 )
 """What the program could notice of being recorded."""

@@ -22,8 +22,8 @@ OURS: Final = str(Path(__file__).parent)
 _LOCK_SECONDS: Final = 2.0
 """Longest wait for another thread's body; a body takes microseconds, so more means a broken lock: one fact is lost."""
 
-_ROOM: Final = 200
-"""Frames that a body of ours may need where the program has none left; stopped half-way it would leave half a fact."""
+_ROOM: Final = 100
+"""Frames that a body of ours may need; stopped half-way for want of them it would leave half a fact."""
 
 _now = time.perf_counter_ns
 
@@ -33,12 +33,14 @@ class Guard:
 
     Attributes:
         errors: Errors of ours that were swallowed; first: text of the first.
+        without_room: Bodies that were left out since the program was close to its recursion limit.
         own_ns: Time spent in our bodies, in nanoseconds.
     """
 
     def __init__(self, is_user_file: Callable[[str], bool]) -> None:
         self.errors = 0
         self.first: str | None = None
+        self.without_room = 0
         self.own_ns = 0
         self._shields = False
         self._hidden: Any = None
@@ -53,10 +55,12 @@ class Guard:
             return None  # any read of ours would become part of the user's trace, or warn
         if self._owner == me or not self._lock.acquire(timeout=_LOCK_SECONDS):
             return None
-        start, limit = _now(), sys.getrecursionlimit()
+        start = _now()
         try:
             self._owner = me
-            sys.setrecursionlimit(limit + _ROOM)
+            if not _has_room():
+                self.without_room += 1
+                return None
             if self._shields or function_modes():
                 self._hide()
             return body(*args)
@@ -68,7 +72,6 @@ class Guard:
             self.note(error)
             return None
         finally:
-            sys.setrecursionlimit(limit)
             self._owner = 0
             if self._hidden is not None:
                 self._hidden.__exit__(None, None, None)
@@ -101,6 +104,19 @@ class Guard:
                 return True
             tb = tb.tb_next
         return False
+
+
+def _has_room() -> bool:
+    """There are `_ROOM` frames left up to the recursion limit; the interpreter tells only by refusing a lower one."""
+    limit = sys.getrecursionlimit()
+    if limit <= _ROOM:
+        return False
+    try:
+        sys.setrecursionlimit(limit - _ROOM)
+    except RecursionError:
+        return False
+    sys.setrecursionlimit(limit)
+    return True
 
 
 def without_ours(tb: TracebackType | None, *, most: int | None = None) -> TracebackType | None:

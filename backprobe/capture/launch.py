@@ -207,8 +207,8 @@ def _as_program(program: _Program, main: ModuleType) -> Iterator[None]:
             sys.modules["__main__"] = old
 
 
-_TAP = 4
-"""Frames of a tap until it makes room for itself: without them a program at its limit would stop in a tap."""
+_TAP = 3
+"""Frames of a tap until it sees that there is no room: without them a program at its limit would stop in a tap."""
 
 
 def _depth() -> int:

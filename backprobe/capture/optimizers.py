@@ -141,6 +141,9 @@ class Optimizers:
         old = None if known is None else known.row
         number = self._next if known is None else known.number
         self._next += known is None
+        if old is not None:  # the first sight of it is its construction; a later name does not move it
+            site = site if old.site is None else old.site
+            binding = binding or old.binding
         row = Optimizer(
             optimizer=number,
             cls=class_name(optimizer),

@@ -148,6 +148,8 @@ class Recorder:
     def finish(self) -> None:
         """The program ended: the last state of everything, and what its graphs still hold."""
         site = None
+        for _ in range(self.guard.without_room):
+            self.writer.cut("statements near the recursion limit", "there were too few frames left for a body of ours")
         self.threads.here().close(site)
         self.moments.close_statement()
         self.bury()

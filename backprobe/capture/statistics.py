@@ -6,8 +6,10 @@ On another device the reduction runs there, with one transfer, and is skipped wh
 from __future__ import annotations
 
 import math
+import struct
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import torch
 
@@ -18,6 +20,14 @@ from backprobe.record import Statistics
 
 _BLOCK: Final = 1 << 16
 """Elements that are converted to float64 at once: 512 KiB, which stays in a second-level cache."""
+
+
+def _single(number: float) -> float:
+    """A number as a record keeps it: rounded to float32, beyond whose range it is infinite."""
+    try:
+        return struct.unpack("<f", struct.pack("<f", number))[0]
+    except OverflowError:
+        return math.copysign(math.inf, number)
 
 
 def statistics(tensor: torch.Tensor, caps: Caps) -> Statistics | None:
@@ -33,14 +43,8 @@ def statistics(tensor: torch.Tensor, caps: Caps) -> Statistics | None:
     reduced = _reduce(view, tensor.dtype)
     if tensor.is_neg() and reduced.sum is not None:
         low, high = reduced.min or 0.0, reduced.max or 0.0
-        return Statistics(
-            norm=reduced.norm, sum=-reduced.sum, min=-high, max=-low, nan=reduced.nan, inf=reduced.inf,
-            zeros=reduced.zeros, counted=reduced.counted, kind=kind,
-        )  # fmt: skip
-    return reduced if kind == "exact" else Statistics(**{f: getattr(reduced, f) for f in _FIELDS}, kind=kind)
-
-
-_FIELDS: Final = ("norm", "sum", "min", "max", "nan", "inf", "zeros", "counted")
+        reduced = msgspec.structs.replace(reduced, sum=-reduced.sum, min=-high, max=-low)
+    return reduced if kind == "exact" else msgspec.structs.replace(reduced, kind=kind)
 
 
 def of_elements(raw: bytes, dtype: torch.dtype) -> Statistics | None:
@@ -57,10 +61,10 @@ def of_elements(raw: bytes, dtype: torch.dtype) -> Statistics | None:
     inexact = dtype.is_floating_point
     norm = math.nan if nans else math.inf if len(finite) < len(numbers) else math.hypot(*finite)
     return Statistics(
-        norm=norm if inexact else None,
-        sum=total,
-        min=float(min(ordered)),
-        max=float(max(ordered)),
+        norm=_single(norm) if inexact else None,
+        sum=_single(total),
+        min=_single(float(min(ordered))),
+        max=_single(float(max(ordered))),
         nan=nans,
         inf=len(numbers) - nans - len(finite),
         zeros=sum(1 for number in numbers if number == 0),
@@ -105,10 +109,10 @@ def _reduce(view: Any, dtype: torch.dtype) -> Statistics:
     if nans == flat.size:
         low = high = math.nan
     return Statistics(
-        norm=math.sqrt(squares) if inexact and not math.isnan(squares) else (math.nan if inexact else None),
-        sum=None if complex_ else total,
-        min=None if complex_ else low,
-        max=None if complex_ else high,
+        norm=_single(math.sqrt(squares)) if inexact else None,
+        sum=None if complex_ else _single(total),
+        min=None if complex_ else _single(low),
+        max=None if complex_ else _single(high),
         nan=nans,
         inf=infs,
         zeros=zeros,
@@ -134,10 +138,10 @@ def _on_device(tensor: torch.Tensor) -> Statistics | None:
         )
         norm, total, least, most, nans, infs, zeros = torch.stack([part.double() for part in parts]).tolist()
     return Statistics(
-        norm=norm,
-        sum=total,
-        min=least,
-        max=most,
+        norm=_single(norm),
+        sum=_single(total),
+        min=_single(least),
+        max=_single(most),
         nan=int(nans),
         inf=int(infs),
         zeros=int(zeros),

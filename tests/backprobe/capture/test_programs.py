@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 import textwrap
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -325,9 +328,9 @@ def test_statistics_agree_with_torch(dtype: torch.dtype, shape: tuple[int, ...])
         found = [statistics(view, Caps()), of_elements(elements(view, 10**6) or b"", view.dtype)]
         for got in found if found[1] is not None else found[:1]:
             assert got is not None
-            assert got.norm == pytest.approx(wide.norm().item(), rel=1e-9)
-            assert got.sum == pytest.approx(wide.sum().item(), rel=1e-9, abs=1e-9)
-            assert (got.min, got.max) == (wide.min().item(), wide.max().item())
+            assert got.norm == pytest.approx(wide.norm().item(), rel=1e-6)
+            assert got.sum == pytest.approx(wide.sum().item(), rel=1e-6, abs=1e-6)
+            assert (got.min, got.max) == (wide.float().min().item(), wide.float().max().item()), "rounded to float32"
             assert (got.counted, got.zeros) == (wide.numel(), int((wide == 0).sum()))
 
 
@@ -430,7 +433,6 @@ def test_the_end_says_what_python_would_have_exited_with(source: str, ending: st
 
 def test_after_a_run_nothing_of_ours_is_left_in_torch() -> None:
     import builtins
-    import sys
     import warnings as library
 
     from torch.optim import optimizer
@@ -526,6 +528,67 @@ def test_threads_number_their_nodes_apart() -> None:
     for node in record.nodes:
         expected = {"MulBackward0": 5, "ExpBackward0": 6, "SumBackward0": 7}.get(node.type)
         assert expected is None or line_of(record, node.site) in (expected, None), "unknown rather than wrong"
+
+
+def test_an_endless_recursion_ends_with_its_own_error() -> None:
+    record = run("import torch\ndef f(n):\n    return f(n + 1)\nf(0)\n")
+    assert record.end is not None
+    raised = {row.n: row for row in record.raised}[record.end.exception or 0]
+    assert (raised.type, record.end.exit_code) == ("RecursionError", 1)
+    assert raised.message.startswith("maximum recursion depth exceeded")
+
+
+def test_a_recursion_that_the_program_catches_goes_on() -> None:
+    record = run(
+        """\
+        import torch
+        def f(x):
+            y = x * 1
+            return f(y)
+        said = None
+        try:
+            f(torch.ones(1))
+        except RecursionError as error:
+            said = str(error)
+        assert said.startswith("maximum recursion depth exceeded"), said
+        z = torch.ones(1, requires_grad=True)
+        z.backward()
+        """
+    )
+    assert record.end is not None
+    assert record.end.ending == "ended"
+    assert state.grad_at(record, "z", 12) == [1.0]
+    assert "statements near the recursion limit" in {row.what for row in record.truncations}
+
+
+def test_what_ran_before_a_process_dies_is_in_the_record(tmp_path: Path) -> None:
+    program = "import os\nimport torch\nx = torch.ones(3, requires_grad=True)\n(x * x).sum().backward()\nos._exit(1)\n"
+    stream = tmp_path / "stream"
+    child = (
+        "import sys\nfrom backprobe.capture import run_files\n"
+        f"out = open({str(stream)!r}, 'wb', buffering=0)\nrun_files({{'m.py': {program!r}}}, 'm.py', [], None, out.write)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", child], check=False, timeout=120).returncode == 1
+    reader = FrameReader()
+    reader.feed(stream.read_bytes())
+    record = reader.record()
+    assert record is not None
+    assert record.end is None
+    assert state.grad_at(record, "x", 4) == [2.0, 2.0, 2.0]
+    assert record.backward_calls[0].outcome == "finished"
+
+
+def test_an_optimizer_keeps_the_site_of_its_construction() -> None:
+    record = run(
+        """\
+        import torch
+        def build(w):
+            return torch.optim.SGD([w], lr=0.1)
+        w = torch.ones(1, requires_grad=True)
+        optimizer = build(w)
+        """
+    )
+    assert [(line_of(record, row.site), row.binding) for row in record.optimizers] == [(3, "optimizer")]
 
 
 def test_one_run_at_a_time() -> None:
