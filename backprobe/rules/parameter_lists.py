@@ -54,8 +54,24 @@ def region_that_lists(record: Record, site: Site) -> Region | None:
     argument = parameters_argument(call) if call is not None else None
     if argument is None or tree is None:
         return None
+    argument = _handed_in(tree, argument)
     chosen = next(_choosers(tree, argument), argument)
     return region_in(record, site.source, chosen)
+
+
+def _handed_in(tree: Tree, argument: ast.expr) -> ast.expr:
+    """What a caller gave for a parameter of the function that builds the optimizer, if there is only one caller."""
+    scope = _scope(tree, argument)
+    if not isinstance(argument, ast.Name) or not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
+        return argument
+    names = [parameter.arg for parameter in (*scope.args.posonlyargs, *scope.args.args)]
+    calls = [part for part in ast.walk(tree.module) if isinstance(part, ast.Call)]
+    callers = [call for call in calls if _last_name(call.func) == scope.name]
+    if argument.id not in names or len(callers) != 1:
+        return argument
+    named = next((given.value for given in callers[0].keywords if given.arg == argument.id), None)
+    at = names.index(argument.id)
+    return named or (callers[0].args[at] if at < len(callers[0].args) else argument)
 
 
 def _choosers(tree: Tree, argument: ast.expr) -> Iterator[ast.expr]:

@@ -14,6 +14,37 @@ for _ in range(3):
 NETS = "import torch\nfrom torch import nn\nencoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)\n"
 
 BP101 = {
+    "inputs= stores it in a non-leaf": """
+import torch
+x = torch.ones(3, requires_grad=True)
+hidden = x * 2
+hidden.sum().backward(inputs=[hidden])
+print(hidden.grad)
+""",
+    "a leaf is its own root": """
+import torch
+x = torch.ones((), requires_grad=True)
+x.backward()
+x.grad = None
+print(x.grad)
+""",
+    "retained after one call, read after the next": """
+import torch
+x = torch.ones(3, requires_grad=True)
+hidden = x * 2
+hidden.sum().backward(retain_graph=True)
+hidden.retain_grad()
+hidden.sum().backward()
+print(hidden.grad)
+""",
+    "the read is in a branch for what is no leaf": """
+import torch
+x = torch.ones(3, requires_grad=True)
+hidden = x * 2
+hidden.sum().backward()
+if not hidden.is_leaf:
+    print(hidden.grad)
+""",
     "only autograd.grad went through, then backward elsewhere": """
 import torch
 x = torch.ones(3, requires_grad=True)
@@ -110,6 +141,28 @@ print(moved.grad)
 }
 
 BP301 = {
+    "two functions: neither sees the other's names": """
+import torch
+
+def one(value):
+    first = value.sum()
+    first.backward()
+
+def two(value):
+    second = value.mean()
+    second.backward()  # <- BP301
+
+trunk = torch.ones(3, requires_grad=True).exp()
+one(trunk)
+two(trunk)
+""",
+    "a call that shares its line": """
+import torch
+trunk = torch.ones(3, requires_grad=True).exp()
+a, b = trunk.sum(), trunk.mean()
+a.backward(); print("walked")
+b.backward()  # <- BP301
+""",
     "three calls, the last freed by the first": """
 import torch
 x = torch.ones(3, requires_grad=True)
@@ -340,6 +393,30 @@ y.sum().backward()
 }
 
 BP701 = {
+    "a run that stopped after three steps": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)  # <- BP701
+"""
+    + LOOP
+    + "raise SystemExit(1)\n",
+    "two that are left out": NETS
+    + """
+third = nn.Linear(4, 4)
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)  # <- BP701
+for _ in range(3):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    (decoder(encoder(third(x))) - x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "the module is not visible where the optimizer is built": NETS
+    + """
+def build(params):
+    return torch.optim.SGD(params, lr=0.1)
+
+optimizer = build(decoder.parameters())  # <- BP701
+"""
+    + LOOP,
     "the rest is filtered out by a comprehension": NETS
     + """
 named = [*encoder.named_parameters(), *decoder.named_parameters()]

@@ -59,7 +59,10 @@ def test_each_fix_of_an_example_parses_and_is_silent(name, captured) -> None:
     for fix in offered:
         mended = applied(source, list(fix.edits))
         ast.parse(mended)
-        assert loud(judge(captured(mended)).findings) == [], mended
+        again = captured(mended)
+        assert again.end is not None
+        assert again.end.exit_code == 0, mended
+        assert loud(judge(again).findings) == [], mended
 
 
 def applied(source: str, edits: list[Edit]) -> str:

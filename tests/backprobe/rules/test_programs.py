@@ -25,13 +25,18 @@ def marks(source: str) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("source", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_a_program_is_found_at_its_marks_and_nowhere_else(source, captured) -> None:
-    findings = judge(captured(source)).findings
+    record = captured(source)
+    assert record.end is not None
+    findings = judge(record).findings
     loud = [one for one in findings if one.level != "note"]
     assert sorted((one.rule.code, one.location.region.start_line) for one in loud) == marks(source)
     for fix in (fix for one in loud for fix in one.fixes if fix.edits):
         mended = edited(source, fix.edits)
         ast.parse(mended)
-        assert [one.rule.code for one in judge(captured(mended)).findings if one.level != "note"] == [], mended
+        again = captured(mended)
+        assert again.end is not None
+        assert again.end.exit_code in {record.end.exit_code, 0}, mended
+        assert [one.rule.code for one in judge(again).findings if one.level != "note"] == [], mended
 
 
 @pytest.mark.parametrize("code", [one.RULE.code for one in RULES])
