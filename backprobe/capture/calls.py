@@ -121,7 +121,6 @@ class Calls:
         opened = OpenCall(row, met, passed, roots, _handled(), started, sampled)
         self._open.append(opened)
         timeline.calls.append(call)
-        recorder.states.touched = opened.touched
         recorder.writer.flush()
 
     def result(self, given: Any) -> None:
@@ -268,13 +267,21 @@ class Calls:
 
     def _take(self, number: int, gradients: Any) -> None:
         facts = self._recorder.nodes.facts.get(number)
-        opened = next((o for o in reversed(self._open)), None)
+        opened = self._mine() or self._of_another_thread(number)
         if facts is not None and opened is not None:
             opened.passed.arrive(facts, gradients, detailed=opened.sampled)
+
+    def _of_another_thread(self, number: int) -> OpenCall | None:
+        """The call that a device's own thread works for: the only one that is open, else the one that met the node."""
+        if len(self._open) == 1:
+            return self._open[0]
+        met = [opened for opened in self._open if any(facts.number == number for facts in opened.walk.nodes)]
+        return met[-1] if len(met) == 1 else None
 
     def _leaves(self, opened: OpenCall, cause: Cause) -> None:
         """What the call did to `.grad`."""
         recorder = self._recorder
+        recorder.states.touched = opened.touched
         recorder.look_at_all(cause, leaves_only=not recorder.is_small)
         if not opened.row.accumulate_grad or not opened.sampled or not recorder.is_small:
             return

@@ -30,6 +30,9 @@ from backprobe.capture.warned import Warnings
 from backprobe.capture.writer import Sink, Writer
 from backprobe.record import GradRead
 
+_CALLER = 5
+"""Frames from `calling_site` to the caller of the function that an entry tap stands in."""
+
 
 class Recorder:
     """What the taps of one run feed."""
@@ -103,7 +106,7 @@ class Recorder:
     def enter(self, site: int, arguments: Sequence[Any]) -> None:
         """A function of the user begins."""
         timeline, facts = self.threads.here(), self.sites.facts[site]
-        timeline.close(self.calling_site(3))
+        timeline.close(self.calling_site(_CALLER))
         facts.times += 1
         self.moments.statement(site)
         self.bury()

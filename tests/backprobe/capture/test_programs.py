@@ -16,7 +16,7 @@ import torch
 from backprobe.capture import Caps, Options, run_files, run_source
 from backprobe.capture.reading import elements
 from backprobe.capture.statistics import of_elements, statistics
-from backprobe.record import FrameReader, Record, check, dumps, loads, state
+from backprobe.record import TABLES, FrameReader, Record, check, dumps, loads, state
 
 
 def run(source: str, options: Options | None = None) -> Record:
@@ -352,6 +352,7 @@ def test_names_in_functions_tuples_attributes_and_containers() -> None:
         if (n := a + b) is not None:
             both = {"sum": n}
         m = v = n * 1
+        box.p, (box.q, *box.r) = a, (b * 2, a * 3)
         """
     )
     named = {(row.function, row.name) for row in record.bindings}
@@ -365,6 +366,7 @@ def test_names_in_functions_tuples_attributes_and_containers() -> None:
     assert parents["table['k']"] == (number(record, "box.w"),)
     assert set(parents["n"]) == {number(record, "a"), number(record, "b")}
     assert number(record, "m") == number(record, "v")
+    assert number(record, "box.p") == number(record, "a") != number(record, "box.q") != number(record, "box.r[0]")
 
 
 def test_reads_of_grad_are_told_with_what_they_gave() -> None:
@@ -385,6 +387,29 @@ def test_reads_of_grad_are_told_with_what_they_gave() -> None:
     ]  # fmt: skip
     warned = state.warned_at(record, 7)
     assert [(row.category, row.line, row.path) for row in warned] == [("UserWarning", 7, "snippet.py")]
+
+
+def test_a_warning_that_is_shown_again_is_counted() -> None:
+    record = run(
+        """\
+        import warnings
+        import torch
+        warnings.simplefilter("always")
+        y = torch.ones(1, requires_grad=True) * 2
+        for _ in range(3):
+            y.grad
+        """
+    )
+    assert [(row.line, row.count) for row in record.warned] == [(6, 3)]
+
+
+def test_every_row_is_sent_once_and_again_only_where_it_is_completed() -> None:
+    reader = FrameReader()
+    run_files({"m.py": textwrap.dedent(LOOP)}, "m.py", [], None, reader.feed)
+    record = reader.record()
+    assert record is not None
+    rows = sum(len(getattr(record, table)) for table in TABLES)
+    assert rows <= reader.rows < 2 * rows
 
 
 def test_several_files_import_each_other_and_tracebacks_show_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -607,3 +632,61 @@ def test_one_run_at_a_time() -> None:
     assert number(record, "x") is not None
     assert record.end is not None
     assert record.end.ending == "ended"
+
+
+def test_a_backward_call_inside_another_keeps_its_own_nodes_and_gradients() -> None:
+    record = run(
+        """\
+        import torch
+        a = torch.ones(2, requires_grad=True)
+        b = torch.ones(2, requires_grad=True)
+        class Nested(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+            @staticmethod
+            def backward(ctx, g):
+                with torch.enable_grad():
+                    inner = (b * 3).sum()
+                inner.backward()
+                return g * 2
+        Nested.apply(a).sum().backward()
+        """
+    )
+    outer, inner = record.backward_calls
+    assert (outer.parent, inner.parent) == (None, 0)
+    assert (line_of(record, outer.site), line_of(record, inner.site)) == (14, 12)
+    kinds = {(row.kind, row.call) for row in record.leaf_grads}
+    assert kinds == {("populate", 0), ("populate", 1), ("untouched", 0), ("untouched", 1)}
+    custom = next(row for row in record.nodes if row.custom is not None)
+    assert (custom.type, custom.custom, line_of(record, custom.site)) == ("NestedBackward", "Nested", 14)
+    assert state.arrived_at(record, "a", 14) == [2.0, 2.0]
+    assert state.arrived_at(record, "b", 14) == [3.0, 3.0]
+
+
+def test_the_operations_of_a_calls_arguments_belong_to_the_calling_line() -> None:
+    record = run(
+        """\
+        import torch
+        def inner(t):
+            u = t.exp()
+            return u
+        x = torch.ones(2, requires_grad=True)
+        y = inner(
+            x * 2
+        ).sum()
+        if (x / 3).sum() > 0:
+            z = y.sin()
+        pieces = [p.cos() for p in (y, z)]
+        def numbers():
+            yield y.tan()
+        for n in numbers():
+            w = n.sqrt()
+        w.backward(retain_graph=True)
+        """
+    )
+    lines = {row.type: line_of(record, row.site) for row in record.nodes}
+    assert lines["MulBackward0"] == lines["SumBackward0"] == 6
+    assert lines["ExpBackward0"] == 3
+    assert (lines["SinBackward0"], lines["CosBackward0"]) == (10, 11)
+    assert (lines["TanBackward0"], lines["SqrtBackward0"]) == (13, 15)

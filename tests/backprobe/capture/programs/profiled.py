@@ -19,6 +19,16 @@ with torch.no_grad():
     print(layer(torch.ones(1, 3, 8)).shape)
 traced = torch.jit.trace(model, x)
 print(str(traced.graph).count("aten::"))
+
+
+def by_hand(t):
+    u = t * 2
+    if t.numel() > 1:
+        u = u + 1
+    return u.sum()
+
+
+print(torch.jit.trace(by_hand, x).graph)
 print(torch.fx.symbolic_trace(model).graph)
 
 
