@@ -328,6 +328,32 @@ loss.backward()
 }
 
 BP401 = {
+    "one of two changes has no other form: no fix is offered": """
+import torch
+x = torch.ones(3, requires_grad=True)
+y = x.exp()
+y[0] = 0.0
+y.mul_(2)  # <- BP401
+y.sum().backward()
+""",
+    "a method without an underscore's twin": """
+import torch
+x = torch.ones(3, requires_grad=True)
+y = x.exp()
+y.zero_()  # <- BP401
+y.sum().backward()
+""",
+    "an attribute": """
+import torch
+
+class Cell:
+    def __init__(self, x):
+        self.y = x.exp()
+        self.y *= 2  # <- BP401
+
+x = torch.ones(3, requires_grad=True)
+Cell(x).y.sum().backward()
+""",
     "augmented assignment": """
 import torch
 x = torch.ones(3, requires_grad=True)
@@ -393,6 +419,31 @@ y.sum().backward()
 }
 
 BP701 = {
+    "written in place through .data": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+for _ in range(3):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    encoder.zero_grad()
+    (decoder(encoder(x)) - x).pow(2).mean().backward()
+    optimizer.step()
+    for p in encoder.parameters():
+        p.data.sub_(p.grad, alpha=0.1)
+""",
+    "the first of two lacks a part of its own module": NETS
+    + """
+net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+first = torch.optim.SGD(net[0].parameters(), lr=0.1)  # <- BP701
+second = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+for _ in range(3):
+    x = torch.randn(8, 4)
+    first.zero_grad()
+    second.zero_grad()
+    (decoder(encoder(net(x))) - x).pow(2).mean().backward()
+    first.step()
+    second.step()
+""",
     "a run that stopped after three steps": NETS
     + """
 optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)  # <- BP701
