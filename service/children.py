@@ -59,6 +59,7 @@ class Children:
         environ: Of every child; BACKPROBE_PARENT_PID is added.
         logs: Folder in which each child has its log.
         silent: Says which children to start anew although they live (a worker that stopped beating); asked every 5 s.
+        delays: By name: seconds before a child is started the first time.
     """
 
     def __init__(
@@ -68,9 +69,11 @@ class Children:
         logs: Path,
         *,
         silent: Callable[[Mapping[str, int]], set[str]] = lambda _pids: set(),
+        delays: Mapping[str, float] | None = None,
     ) -> None:
+        first = {name: time.monotonic() + seconds for name, seconds in (delays or {}).items()}
         self._children = [
-            _Child(name=name, arguments=arguments, log_file=logs / f"{name}.log")
+            _Child(name=name, arguments=arguments, log_file=logs / f"{name}.log", start_at=first.get(name, 0.0))
             for name, arguments in commands.items()
         ]
         self._environ = {**environ, "BACKPROBE_PARENT_PID": str(os.getpid())}

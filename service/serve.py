@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 SILENT_SECONDS: Final = 30.0
 """A worker that lives and has not beaten for so long is started anew: alive and deaf is a known failure."""
 
+REAPER_DELAY_SECONDS: Final = 3.0
+"""At the start the cores belong to the worker and the web server; leases are looked at every second after that."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
@@ -108,7 +111,11 @@ def _children(wanted: Wanted, store: StoreSettings) -> Children:
 
     commands = {f"worker-{n}": ("worker", "--queue", "cpu") for n in range(1, wanted.workers + 1)}
     return Children(
-        {**commands, "reaper": ("reaper",)}, children_environment(store), store.home / "logs", silent=silent
+        {**commands, "reaper": ("reaper",)},
+        children_environment(store),
+        store.home / "logs",
+        silent=silent,
+        delays={"reaper": REAPER_DELAY_SECONDS},
     )
 
 

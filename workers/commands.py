@@ -6,9 +6,11 @@ Celery and the database are imported when a command runs, not when `backprobe --
 from __future__ import annotations
 
 import argparse
+import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +49,34 @@ def executor(subparsers: Any) -> None:
 
 
 def _worker(arguments: argparse.Namespace) -> int:
+    from workers.sandbox.start import supervisor_for
+
+    settings = WorkerSettings.from_environment()
+    if arguments.check:
+        return _with_database("worker", _worker_is_alive)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(0))  # until Celery's consumer takes them over
+    with supervisor_for(settings, arguments.queue) as supervisor:  # its torch loads while the rest is imported
+        from store.settings import StoreSettings
+        from workers import process
+
+        process.log_to_stderr()
+        count = slots(arguments.concurrency, arguments.queue)
+        try:
+            return process.serve_worker(StoreSettings.from_environment(), settings, arguments.queue, count, supervisor)
+        except process.CannotStart as error:
+            return _failed(f"backprobe worker: {error}")
+
+
+def _with_database(command: str, ask: Callable[[Any], int]) -> int:
     from store.settings import StoreSettings
     from workers import process
 
-    store, settings = StoreSettings.from_environment(), WorkerSettings.from_environment()
     process.log_to_stderr()
     try:
-        if arguments.check:
-            return _worker_is_alive(process.open_database(store))
-        count = slots(arguments.concurrency, arguments.queue)
-        return process.serve_worker(store, settings, arguments.queue, count)
+        return ask(process.open_database(StoreSettings.from_environment()))
     except process.CannotStart as error:
-        return _failed(f"backprobe worker: {error}")
+        return _failed(f"backprobe {command}: {error}")
 
 
 def _worker_is_alive(database: Any) -> int:

@@ -21,7 +21,6 @@ from store.settings import QUEUES, StoreSettings
 from workers.app import make_app, publisher
 from workers.node import Node
 from workers.reaper import Reaper
-from workers.sandbox.boot import Link, connect_executor, exec_zygote
 from workers.sandbox.supervisor import Supervisor
 from workers.settings import WorkerSettings
 from workers.tasks import execute_next
@@ -36,32 +35,31 @@ class CannotStart(Exception):
     """The operator must act; the message is one line that says how."""
 
 
-def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slots: int) -> int:
+def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slots: int, supervisor: Supervisor) -> int:
     """Work on a queue until SIGTERM or SIGINT; the exit code comes back.
+
+    The supervisor is the caller's: its zygote boots while this module's libraries are still being imported.
 
     Raises:
         CannotStart: the database is not migrated, or the broker cannot be reached.
     """
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: sys.exit(0))  # until Celery's consumer takes them over
     database = open_database(store)
-    with _supervisor(settings, queue) as supervisor:  # it boots while the rest connects
-        app = make_app(store, lambda asked: execute_next(node, cast("runs.Queue", asked)))
-        node = Node(
-            database,
-            supervisor,
-            queue=cast("runs.Queue", queue),
-            slots=slots,
-            lease_seconds=settings.lease_seconds,
-            publish=publisher(app),
-        )
-        reach_broker(app)
-        node.start()
-        watch_parent(settings.parent, lambda: node.drain(0.0))
-        try:
-            exit_code = _consume(app, queue, slots, lambda: node.drain(settings.drain_seconds))
-        finally:
-            node.close()
+    app = make_app(store, lambda asked: execute_next(node, cast("runs.Queue", asked)))
+    node = Node(
+        database,
+        supervisor,
+        queue=cast("runs.Queue", queue),
+        slots=slots,
+        lease_seconds=settings.lease_seconds,
+        publish=publisher(app),
+    )
+    reach_broker(app)
+    node.start()
+    watch_parent(settings.parent, lambda: node.drain(0.0))
+    try:
+        exit_code = _consume(app, queue, slots, lambda: node.drain(settings.drain_seconds))
+    finally:
+        node.close()
     database.close()
     return exit_code
 
@@ -145,18 +143,6 @@ def log_to_stderr() -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=line)
     logging.getLogger("kombu.connection").setLevel(logging.ERROR)  # warns that the embedded broker has no host
     warnings.filterwarnings("ignore", category=SecurityWarning)  # of root: user code runs in the sandbox, not here
-
-
-def _supervisor(settings: WorkerSettings, queue: str) -> Supervisor:
-    gpu = queue == "gpu"
-    if settings.executor is not None:
-        path = settings.executor
-        return Supervisor(lambda: connect_executor(path), isolation={"executor": True}, gpu=gpu)
-
-    def boot() -> Link:
-        return exec_zygote(settings.visible_devices if gpu else "")
-
-    return Supervisor(boot, isolation={"executor": False}, gpu=gpu)
 
 
 def _consume(app: Celery, queue: str, slots: int, drain: Callable[[], None]) -> int:

@@ -7,17 +7,18 @@ one held would stay locked in the child for ever.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import torch
 
 _LAZY: Final = (
-    "torch.optim",
-    "torch.utils.data",
-    "torch.utils.checkpoint",
-    "torch.func",
-    "torch.autograd.functional",
     "torch.nn.functional",
+    "torch.autograd.functional",
+    "torch.func",
+    "torch.utils.checkpoint",
+    "torch.utils.data",
     "torch.nn.parallel",
     "inspect",
     "json",
@@ -27,14 +28,43 @@ _LAZY: Final = (
 
 
 def warm() -> None:
-    """Import what programs import and compute one backward pass and one step of each common optimizer.
+    """Everything at once.
 
     The random state is put back, so that a child's first number is that of a fresh process.
     """
+    for step in (first, *rest()):
+        step()
+
+
+def first() -> None:
+    """What every program needs: torch in one thread, a backward pass, a captured run."""
     torch.set_num_threads(1)
+    _undisturbed(_capture_once)
+
+
+def rest() -> tuple[Callable[[], None], ...]:
+    """What many programs need, in steps of at most a second, the commonest first: a child forked between two is right.
+
+    The first optimizer imports `torch._dynamo`, which takes longer than all else together.
+    """
+    imports = [partial(_import, module) for module in _LAZY]
+    return (partial(_undisturbed, _train_once), *imports)
+
+
+def _import(module: str) -> None:
+    importlib.import_module(module)
+
+
+def _undisturbed(step: Callable[[], None]) -> None:
+    """Run a step and put the random state back."""
     state = torch.get_rng_state()
-    for module in _LAZY:
-        importlib.import_module(module)
+    try:
+        step()
+    finally:
+        torch.set_rng_state(state)
+
+
+def _train_once() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Dropout(0.5), torch.nn.Linear(4, 1))
     for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
         optimizer = kind(model.parameters(), lr=0.1)
@@ -44,8 +74,6 @@ def warm() -> None:
         optimizer.step()
     weight = torch.ones(2, requires_grad=True)
     torch.autograd.grad((weight * weight).sum(), weight, create_graph=True)
-    _capture_once()
-    torch.set_rng_state(state)
 
 
 def _capture_once() -> None:

@@ -43,7 +43,7 @@ class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill"):
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True, tag="ready"):
-    """The zygote is warm."""
+    """The zygote is warm; said again when it is warmer, and larger."""
 
     pid: int
     vm_bytes: int

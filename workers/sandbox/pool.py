@@ -91,8 +91,10 @@ class Pool:
                 self._ending.remove((link, until))
 
     def is_warm(self, zygote: Warm, ready: Ready) -> None:
-        """It has booted: it takes over."""
-        zygote.ready, self.failure = ready, None
+        """It has booted: it takes over. Or it is warmer now: it is measured from there."""
+        known, zygote.ready, self.failure = zygote.ready is not None, ready, None
+        if known:
+            return
         self._coming = None
         if self.current is not None:
             self._leaving.append(self.current)

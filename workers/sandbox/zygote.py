@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
-from backprobe.capture.warm import warm
+from backprobe.capture.warm import first, rest
 from workers.sandbox import child, messages, orphans
 from workers.sandbox.lockdown import Surroundings
 from workers.sandbox.messages import Ended, Fork, Kill, Ready, Refused, Started
@@ -29,6 +29,13 @@ from workers.sandbox.scratch import Scratch, sweep_dead_roots
 
 _ORPHAN_PATIENCE_SECONDS: Final = 1.0
 """A killed process can stay for a while in an uninterruptible call; its run is reported ended after this."""
+
+
+_IDLE_SECONDS: Final = 1.5
+"""Without an order for so long, the next step of warming up is taken: the first run must not wait behind one."""
+
+_LONGEST_COLD_SECONDS: Final = 10.0
+"""Under steady load no such pause comes; a step is then taken all the same, for each run that lacks it pays for it."""
 
 
 @dataclass(slots=True)
@@ -53,18 +60,42 @@ class Zygote:
         self._selector = selectors.DefaultSelector()
         self._selector.register(control, selectors.EVENT_READ)
         self._pid = os.getpid()
+        self._to_warm = list(rest())
+        self._heard_at = self._ready_at = time.monotonic()
 
     def serve(self) -> None:
-        """Work until the supervisor's end of the socket is closed."""
-        vm_bytes, rss_bytes = _memory()
-        messages.send(self._control, Ready(pid=self._pid, vm_bytes=vm_bytes, rss_bytes=rss_bytes))
+        """Work until the supervisor's end of the socket is closed; in its pauses, go on warming up."""
+        self._say_ready()
         while True:
-            for key, _ in self._selector.select(0.003 if self._reaped else None):
+            for key, _ in self._selector.select(self._patience()):
                 if key.data is not None:
                     self._reap(key.data)
                 elif not self._obey():
                     return
             self._report_ended()
+            self._warm_further(time.monotonic())
+
+    def _say_ready(self) -> None:
+        gc.collect()
+        gc.freeze()
+        vm_bytes, rss_bytes = _memory()
+        messages.send(self._control, Ready(pid=self._pid, vm_bytes=vm_bytes, rss_bytes=rss_bytes))
+
+    def _patience(self) -> float | None:
+        """Seconds to wait for something to happen; None: for ever."""
+        if self._reaped:
+            return 0.003
+        return _IDLE_SECONDS if self._to_warm else None
+
+    def _warm_further(self, now: float) -> None:
+        """Take the next step of warming up, if one is left and this is a good time; say so after the last."""
+        idle = now - self._heard_at >= _IDLE_SECONDS and not self._children
+        if not self._to_warm or not (idle or now - self._ready_at > _LONGEST_COLD_SECONDS):
+            return
+        self._to_warm.pop(0)()
+        _keep_finalizers()
+        if not self._to_warm:
+            self._say_ready()
 
     def close(self) -> None:
         """End every child and remove every folder."""
@@ -79,6 +110,7 @@ class Zygote:
         order, descriptors = messages.receive_order(self._control)
         if order is None:
             return False
+        self._heard_at = time.monotonic()
         if isinstance(order, Fork):
             try:
                 self._fork(order, descriptors)
@@ -187,12 +219,10 @@ def main() -> NoReturn:
     environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
     orphans.adopt_orphans()
     sweep_dead_roots()
-    warm()
+    first()
     _keep_finalizers()
-    zygote = Zygote(control, environment)
-    gc.collect()
     gc.disable()
-    gc.freeze()
+    zygote = Zygote(control, environment)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an executor that stops; children take their default again
     try:
         with contextlib.suppress(ConnectionError):
