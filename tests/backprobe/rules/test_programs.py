@@ -39,6 +39,12 @@ def test_a_program_is_found_at_its_marks_and_nowhere_else(source, captured) -> N
         assert [one.rule.code for one in judge(again).findings if one.level != "note"] == [], mended
 
 
+def test_where_no_values_are_recorded_a_write_through_data_is_told_by_its_statement(captured) -> None:
+    record = captured(PROGRAMS["BP701: written in place through .data"], tier="grad")
+    assert judge(record).findings == ()
+    assert judge(record).rules_judged == len(RULES)
+
+
 @pytest.mark.parametrize("code", [one.RULE.code for one in RULES])
 def test_the_finding_of_an_example_reads_as_its_gold_file(code, captured) -> None:
     """To renew one: print what is compared here, read it, and save it."""
