@@ -24,6 +24,12 @@ def simple(node: ast.AST) -> bool:
     """An expression that runs no autograd operation."""
     if isinstance(node, ast.Attribute):
         return simple(node.value)
+    if isinstance(node, ast.Compare):  # a comparison has no derivative
+        return simple(node.left) and all(simple(part) for part in node.comparators)
+    if isinstance(node, ast.BoolOp):
+        return all(simple(part) for part in node.values)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return simple(node.operand)
     return isinstance(node, _SIMPLE)
 
 

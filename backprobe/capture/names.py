@@ -17,17 +17,22 @@ _PARENTS = 64
 
 
 class Names:
-    """Follows the names of tensors, function by function."""
+    """Follows the names of tensors, function by function.
+
+    Attributes:
+        held: The tensor that each name holds, by function and name.
+    """
 
     def __init__(self, writer: Writer, moments: Moments, options: Options) -> None:
         self._writer, self._moments, self._options = writer, moments, options
-        self._last: dict[tuple[str, str], int] = {}
+        self.held: dict[tuple[str, str], int] = {}
         self._next = 0
+        self._times: dict[tuple[str, int], int] = {}
 
     def last(self, function: str, name: str) -> int | None:
         """The tensor that a name held last, in a function or else in the module."""
-        number = self._last.get((function, name))
-        return self._last.get((_MODULE, name)) if number is None else number
+        number = self.held.get((function, name))
+        return self.held.get((_MODULE, name)) if number is None else number
 
     def read_by(self, facts: SiteFacts) -> tuple[int, ...]:
         """The tensors that the names a statement reads held last, in source order, each once."""
@@ -41,12 +46,13 @@ class Names:
     def bind(self, facts: SiteFacts, name: str, known: Known, parents: Sequence[int]) -> None:
         """A name holds a tensor from now on."""
         key = (facts.function, name)
-        before = self._last.get(key)
-        self._last[key] = known.number
+        before = self.held.get(key)
+        self.held[key] = known.number
         known.name = name
         if facts.kind == "inplace" and before == known.number:
             return
-        if not is_kept(facts.times, self._options.caps.site_times):
+        times = self._times[key[1], facts.site] = self._times.get((key[1], facts.site), 0) + 1
+        if not is_kept(times, self._options.caps.site_times):
             self._writer.cut("bindings", "a statement that runs often is recorded at 1-2-5 per decade", 0)
             return
         self._writer.add(
@@ -67,4 +73,4 @@ class Names:
 
     def unbind(self, facts: SiteFacts, name: str) -> None:
         """A name holds something else than a tensor from now on."""
-        self._last.pop((facts.function, name), None)
+        self.held.pop((facts.function, name), None)

@@ -61,6 +61,15 @@ def call_of(node: ast.AST | None) -> str:
     return ""
 
 
+def is_inert(nodes: Iterable[ast.AST | None]) -> bool:
+    """Expressions that call nothing, await nothing and bind nothing: names, attributes, constants and operators."""
+    return all(isinstance(part, _INERT) for node in nodes if node is not None for part in ast.walk(node))
+
+
+_INERT: tuple[type[ast.AST], ...] = (
+    ast.Name, ast.Constant, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Tuple, ast.List,
+    ast.IfExp, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
+)  # fmt: skip
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",

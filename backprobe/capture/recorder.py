@@ -81,6 +81,24 @@ class Recorder:
         else:
             self.writer.flush_if_due()
 
+    def is_idle(self, site: int, values: Sequence[Any]) -> bool:
+        """Nothing a record holds can have changed: a number loop costs 0.3 us a statement here, 6 us in `after`.
+
+        So it is for a statement that calls nothing and stores into no object, ran often enough to be thinned out, and
+        gave numbers or text to names that held no tensor.
+        """
+        facts = self.sites.facts[site]
+        if not facts.is_inert or facts.times < self.options.caps.site_times:
+            return False
+        for given in values:
+            if type(given) not in PLAIN:
+                return False
+        for key in facts.keys:
+            if key in self.names.held:
+                return False
+        facts.times += 1
+        return True
+
     def value(self, site: int, given: Any, containers: Sequence[Any]) -> None:
         """A value is returned, or stored into an attribute or a subscript."""
         facts = self.sites.facts[site]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from backprobe.capture.expressions import ExpressionTaps, call, place, simple
-from backprobe.capture.reads import call_of, chain, reads
+from backprobe.capture.reads import call_of, chain, is_inert, reads
 from backprobe.capture.sites import Scope, Sites, Target
 from backprobe.capture.targets import (
     captured,
@@ -137,6 +137,7 @@ class Rewriter:
         plain, names, stored = plain_names(targets), tuple(target_of(t) for t in targets), node.value
         if plain is not None:
             site = self._site(node, "assign", scope, tuple(name.id for name in plain), read, how)
+            self._sites.facts[site].is_inert = is_inert([stored])
             node.value = self._in(stored)
             return [node, self._after(site, node, plain)]
         site = self._site(node, "assign", scope, names, read, how)
@@ -150,6 +151,7 @@ class Rewriter:
         text = chain(node.target)
         targets = (node.target.id,) if isinstance(node.target, ast.Name) else ()
         site = self._site(node, "inplace", scope, targets, [node.value, *loaded(node.target)], text or "")
+        self._sites.facts[site].is_inert = bool(plain) and is_inert([node.value])
         node.value = self._in(node.value)
         return [node, self._after(site, node, plain)]
 
@@ -184,6 +186,7 @@ class Rewriter:
         node.iter = self._passing(node.iter, self._head(node.iter, scope))
         targets = tuple(name.id for name in plain or ())
         site = self._sites.add(self._filename, node.target, "for", inner, targets=targets, reads=reads([node.iter]))
+        self._sites.facts[site].is_inert = plain is not None
         opening = self._after(site, node.target, plain or ())
         node.body, node.orelse = [opening, *self._block(node.body, inner)], self._block(node.orelse, scope)
         return [self._before_loop(node), *self._block_end(node, scope)]

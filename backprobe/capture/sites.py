@@ -41,6 +41,8 @@ class SiteFacts:
     Attributes:
         targets: One per value that the tap is given, or the alternatives `a = b = value`.
         how: The call that a statement's value comes from, `torch.randn`, as written; "" if it is none.
+        is_inert: It calls nothing and stores into no object, so that it can change no tensor it does not bind.
+        keys: Its function with each of its plain targets.
         top: A statement of a module's top level, loops and branches there included.
         times: How often it ran.
     """
@@ -52,6 +54,8 @@ class SiteFacts:
     reads: tuple[str, ...]
     how: str
     top: bool
+    is_inert: bool = False
+    keys: tuple[tuple[str, str], ...] = ()
     times: int = 0
 
 
@@ -123,6 +127,7 @@ class Sites:
         """Register one site; its number."""
         number = len(self.facts)
         facts = SiteFacts(number, kind, scope.function, targets, tuple(reads), how, scope.top)
+        facts.keys = tuple((scope.function, target) for target in targets if isinstance(target, str))
         self.facts.append(facts)
         line, end = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
         columns = self._columns[filename]

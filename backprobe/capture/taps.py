@@ -26,7 +26,7 @@ class Active:
 def after(site: int, *values: Any) -> None:
     """Follows a statement; `values` are what the plain names that it bound hold now."""
     recorder = Active.recorder
-    if recorder is not None:
+    if recorder is not None and not recorder.is_idle(site, values):
         recorder.guard.run(recorder.after, site, values)
 
 

@@ -690,3 +690,22 @@ def test_the_operations_of_a_calls_arguments_belong_to_the_calling_line() -> Non
     assert lines["ExpBackward0"] == 3
     assert (lines["SinBackward0"], lines["CosBackward0"]) == (10, 11)
     assert (lines["TanBackward0"], lines["SqrtBackward0"]) == (13, 15)
+
+
+def test_a_number_loop_is_left_alone_until_its_names_hold_tensors() -> None:
+    record = run(
+        """\
+        import torch
+        w = torch.ones(1, requires_grad=True)
+        for i in range(200):
+            z = i
+            if i == 150:
+                z = w * 2
+                held = z
+            n = z
+        y = w * z
+        """
+    )
+    parents = {row.name: row.parents for row in record.bindings}
+    assert number(record, "n") == number(record, "held"), "the one time that the loop's last line bound a tensor"
+    assert parents["y"] == (number(record, "w"),), "z is a number again"
