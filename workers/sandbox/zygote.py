@@ -88,14 +88,17 @@ class Zygote:
         return _IDLE_SECONDS if self._to_warm else None
 
     def _warm_further(self, now: float) -> None:
-        """Take the next step of warming up, if one is left and this is a good time; say so after the last."""
+        """Take the next step of warming up, if one is left and this is a good time.
+
+        Each step is told: growth is counted from the last one. Told after the last step only, the first step's 90 MB
+        (dynamo) made the supervisor replace the process after three runs, and its successor again.
+        """
         idle = now - self._heard_at >= _IDLE_SECONDS and not self._children
         if not self._to_warm or not (idle or now - self._ready_at > _LONGEST_COLD_SECONDS):
             return
         self._to_warm.pop(0)()
         _keep_finalizers()
-        if not self._to_warm:
-            self._say_ready()
+        self._say_ready()
 
     def close(self) -> None:
         """End every child and remove every folder."""
