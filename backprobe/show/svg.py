@@ -44,15 +44,14 @@ def render(graph: Graph, *, standalone: bool = True) -> str:
     """The graph as one `<svg>` element.
 
     Args:
-        standalone: Bring the colours of both themes in a `<style>`, and a background; else the page defines the
-            variables `--bp-...` (see `TOKENS`), and the drawing has neither.
+        standalone: Bring the colours of both themes in a `<style>`, a background and a legend; else the page defines
+            the variables `--bp-...` (see `TOKENS`) and explains the signs, and the drawing has none of these.
     """
     widths = {box.id: _width(box) for box in graph.boxes}
     pairs = [(edge.start, edge.end) for edge in graph.edges]
     placed = place(widths, pairs, box_height=_HEIGHT, gap=18, row_gap=34)
-    legend = _legend(graph)
-    width = max(placed.width, 7.0 * 40, _legend_width(graph)) + 2 * _MARGIN
-    height = placed.height + 2 * _MARGIN + 58
+    width = max(placed.width, 7.0 * 40, _legend_width(graph) if standalone else 0) + 2 * _MARGIN
+    height = placed.height + 2 * _MARGIN + (58 if standalone else 0)
     title = _headline(graph)
     parts = [
         _opening(width, height, title),
@@ -64,9 +63,8 @@ def render(graph: Graph, *, standalone: bool = True) -> str:
         *_edges(graph, placed),
         *(_box(box, placed.centres[box.id], widths[box.id]) for box in graph.boxes),
         "</g>",
-        f'<g class="bp-legend" transform="translate({_MARGIN:.0f} {height - 44:.0f})">',
-        *legend,
-        "</g></svg>",
+        *(_placed_legend(graph, height) if standalone else ()),
+        "</svg>",
     ]
     return "".join(parts)
 
@@ -210,6 +208,12 @@ _LEGEND: Final[tuple[tuple[Kind, State, str], ...]] = (
     ("node", "held", "saved tensors held"),
     ("node", "freed", "saved tensors freed"),
 )
+
+
+def _placed_legend(graph: Graph, height: float) -> Iterator[str]:
+    yield f'<g class="bp-legend" transform="translate({_MARGIN:.0f} {height - 44:.0f})">'
+    yield from _legend(graph)
+    yield "</g>"
 
 
 def _legend(graph: Graph) -> Iterator[str]:
