@@ -11,6 +11,7 @@ import shutil
 import socket
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -53,8 +54,6 @@ PRESENT: dict[str, Callable[[], bool]] = {
 }
 """What a test may require, and how its presence is seen."""
 
-_missing: set[str] = set()
-
 
 def shared_folder() -> Path:
     """The corpus and design material beside the checkout, or where BACKPROBE_SHARED says."""
@@ -71,7 +70,6 @@ def require_now(name: str) -> None:
         return
     if name in os.environ.get("BACKPROBE_REQUIRE", "").replace(" ", "").split(","):
         pytest.fail(f"{name} is required (BACKPROBE_REQUIRE) and is not there", pytrace=False)
-    _missing.add(name)
     pytest.skip(f"{name} is not there")
 
 
@@ -163,6 +161,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name what was absent, so that a skip is read as what it is."""
-    if _missing:
-        terminalreporter.write_line(f"not run, because it is not there: {', '.join(sorted(_missing))}", yellow=True)
+    """Say which tests did not run and why, counted by reason, so that a skip is read as what it is."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"not run: {count} tests, because {reason}", yellow=True)

@@ -151,6 +151,7 @@ def named(one, word):
 
 def test_a_killed_child_is_started_again(serve):
     one = serve().ready(worker=True)
+    one.until(lambda: named(one, "reaper"), what="the reaper")
     (reaper,) = named(one, "reaper")
     os.kill(reaper, signal.SIGKILL)
     one.until(lambda: named(one, "reaper") - {reaper}, what="another reaper")

@@ -66,7 +66,8 @@ def test_an_endless_recursion_ends_as_it_does_plain_but_for_the_count_of_its_fra
     assert "backprobe/capture/guard" not in captured["err"]
 
 
-def test_every_program_of_the_corpus_ends_as_it_does_plain(tmp_path: Path) -> None:
+def test_every_program_of_the_corpus_ends_as_it_does_plain(tmp_path: Path, require) -> None:
+    require("shared")
     assert len(CORPUS) == 129
     for path, (plain, captured) in pairs(tmp_path, CORPUS).items():
         assert captured.get("own_errors") == 0, (path, captured)
