@@ -4,7 +4,7 @@ usage: python -m bench.capture [--rounds 5]
        python -m bench.capture --once PROGRAM MODE      (one measurement in this process; prints seconds)
 
 Each measurement is a fresh process that has imported torch and warmed up; only the program itself is timed, by the
-process's CPU clock, the encoding of its record included. Plain and captured take turns.
+process's CPU clock, the encoding of its record included. Plain and the tiers take turns.
 """
 
 import argparse
@@ -59,19 +59,16 @@ def main() -> None:
         return
     rows = []
     for path in sorted(PROGRAMS.glob("*.py")):
-        plain: dict[str, list[float]] = {tier: [] for tier in TIERS}
-        captured: dict[str, list[float]] = {tier: [] for tier in TIERS}
+        spent: dict[str, list[float]] = {mode: [] for mode in ("plain", *TIERS)}
         for _ in range(asked.rounds):
-            for tier in TIERS:
-                plain[tier].append(fresh(path.stem, "plain"))
-                captured[tier].append(fresh(path.stem, tier))
-        every = [seconds for values in plain.values() for seconds in values]
-        ratios = [spread(pair_ratios(captured[tier], plain[tier]), "{:.2f}") for tier in TIERS]
-        rows.append([f"`{path.stem}`", f"{middle(every) * 1e3:.1f}", *ratios])
+            for mode, values in spent.items():
+                values.append(fresh(path.stem, mode))
+        ratios = [spread(pair_ratios(spent[tier], spent["plain"]), "{:.2f}") for tier in TIERS]
+        rows.append([f"`{path.stem}`", f"{middle(spent['plain']) * 1e3:.1f}", *ratios])
     head = ["program", "plain, CPU ms", *(f"`{tier}`, times" for tier in TIERS)]
     body = (
         "CPU time of the program under capture over plain, record encoded; median (least to most) "
-        f"of {asked.rounds} pairs, pure Python.\n\n{table(head, rows)}"
+        f"of {asked.rounds} rounds, pure Python.\n\n{table(head, rows)}"
     )
     write("capture", "Capture, tutorial-size programs", body)
 
