@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from backprobe.record.state import shown_name
+
 if TYPE_CHECKING:
-    from backprobe.record import Record, Snapshot
+    from backprobe.record import Binding, Record, Snapshot
     from backprobe.rules import WhyNone
 
 _COUNT_MOST: Final = 2**63 - 1
@@ -73,8 +76,11 @@ class Lookup:
 def lookup(record: Record, whys: Mapping[int, WhyNone]) -> Lookup:
     """Work it all out, in one pass over bindings, snapshots and retentions."""
     last = {tensor.tensor: LastState() for tensor in record.tensors}
+    bindings: defaultdict[int, list[Binding]] = defaultdict(list)
     for binding in record.bindings:
-        last[binding.tensor].name = binding.name
+        bindings[binding.tensor].append(binding)
+    for tensor, names in bindings.items():
+        last[tensor].name = shown_name(names)
     for made in record.tensor_nodes:
         state = last[made.tensor]
         state.node, state.output_nr, state.node_proof = made.node, made.output_nr, made.proof

@@ -6,6 +6,7 @@ moment is its last snapshot up to that moment.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,18 @@ def binding_at(record: Record, name: str, moment: int, function: str = "<module>
     """The last binding of a name in a function, up to a moment."""
     found = [row for row in record.bindings if row.name == name and row.function == function and row.moment <= moment]
     return max(found, key=lambda row: (row.moment, row.binding)) if found else None
+
+
+def shown_name(bindings: Sequence[Binding]) -> str | None:
+    """What to call a tensor, of all its bindings in order: what a callee calls it for a moment is not its name.
+
+    The last name at module level, else the last one in the function that named it first; None: it has none.
+    """
+    if not bindings:
+        return None
+    homes = {binding.function for binding in bindings}
+    home = "<module>" if "<module>" in homes else bindings[0].function
+    return next(binding.name for binding in reversed(bindings) if binding.function == home)
 
 
 def tensor_at(record: Record, name: str, line: int, source: int = 0) -> Tensor | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backprobe.record.state import shown_name
 from backprobe.rules.lookup import Lookup, lookup
 from backprobe.rules.why_none import WhyNone, why_none
 from backprobe.show.amounts import elements, number
@@ -59,14 +60,14 @@ def tensor_rows(record: Record) -> list[TensorRow]:
 
 
 def name_of(index: Lookup, tensor: int) -> str | None:
-    """What the program calls it: its `state_dict` key, else its last binding; None for a tensor without a name.
+    """What the program calls it: its `state_dict` key, else the name it is best known by; None for one without.
 
     A parameter that a loop calls `p` for a moment keeps its key.
     """
     bindings, key = index.bindings_of[tensor], index.tensors[tensor].fqn
     if key is not None:
         return key
-    return bindings[-1].name if bindings else None
+    return shown_name(bindings)
 
 
 def _row(
