@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from backprobe.cli.exits import INTERRUPTED, UsageError
+from backprobe.cli.exits import INTERRUPTED, OURS, OutputLost, UsageError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,6 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"backprobe: {error}", file=sys.stderr)
         return 2
+    except OutputLost as error:
+        print(f"backprobe: {error}", file=sys.stderr)
+        return OURS
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -23,3 +23,7 @@ INTERRUPTED: Final = 130
 
 class UsageError(Exception):
     """The command line cannot be followed as it was given; nothing was run. The message says what to do."""
+
+
+class OutputLost(Exception):
+    """What was asked to be written could not be: the message says which file, and why. Exit code 3."""

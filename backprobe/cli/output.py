@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
-from backprobe.cli.exits import CLEAN, FINDINGS, UsageError
+from backprobe.cli.exits import CLEAN, FINDINGS, OutputLost, UsageError
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -38,20 +39,30 @@ def check_output(args: argparse.Namespace) -> None:
     """Refuse a file that cannot be written, before anything is run.
 
     Raises:
-        UsageError: its folder does not exist, or it is a folder.
+        UsageError: its folder does not exist, it is a folder, or the system does not let us write it.
     """
     for path in (args.output, getattr(args, "save", None)):
-        if path is not None and path.is_dir():
+        if path is None:
+            continue
+        if path.is_dir():
             raise UsageError(f"`{path}` is a folder: name a file in it")
-        if path is not None and not path.absolute().parent.is_dir():
+        if not path.absolute().parent.is_dir():
             raise UsageError(f"there is no folder `{path.parent}` to write `{path.name}` into")
+        try:
+            path.open("ab").close()
+        except OSError as error:
+            raise UsageError(f"`{path}` cannot be written ({error.strerror}): name another file") from None
 
 
 def report(record: Record, judgement: Judgement, args: argparse.Namespace, script: str, stream: TextIO) -> None:
     """Render and write: to `--output` where it is given, else to the stream."""
     if args.output is not None:
         text = rendered(record, judgement, args, script, color=args.color == "always", width=100)
-        args.output.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+        try:
+            args.output.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            print(text, file=stream, flush=True)  # not lost: the script will not run again for it
+            raise OutputLost(f"`{args.output}` was not written ({error.strerror}); the report stands above") from None
         return
     width = max(60, shutil.get_terminal_size((100, 24)).columns)
     text = rendered(record, judgement, args, script, color=wants_color(args.color, stream), width=width)
@@ -94,8 +105,17 @@ def exit_code(judgement: Judgement, args: argparse.Namespace) -> int:
     return FINDINGS if judgement.at_least(args.fail_on) and not args.exit_zero else CLEAN
 
 
-def stderr() -> TextIO:
-    """Where our text goes while a script owns stdout, also if the script has closed or replaced `sys.stderr`."""
-    if sys.stderr is not None and not sys.stderr.closed:
+_FIRST_DESCRIPTOR: Final = 200
+"""High, so that the script's own files get the numbers that `python` would give them."""
+
+
+def own_stderr() -> TextIO:
+    """A stderr of our own, for after a script that may close or replace `sys.stderr`, or close descriptor 2.
+
+    Opened before the script runs; `sys.stderr` itself where descriptor 2 is closed already.
+    """
+    try:
+        descriptor = fcntl.fcntl(2, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
+    except OSError:
         return sys.stderr
-    return sys.__stderr__ or Path(os.devnull).open("w", encoding="utf-8")
+    return open(descriptor, "w", encoding="utf-8", errors="backslashreplace")  # noqa: PTH123 - of a descriptor

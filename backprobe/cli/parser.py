@@ -37,6 +37,7 @@ class Parser(argparse.ArgumentParser):
             UsageError: always.
         """
         asked = self.asked or self
+        message = message.replace("required: SCRIPT, ARG", "required: SCRIPT")  # argparse's word for a remainder
         unknown = re.search(r"unrecognized arguments: (.*)$", message)
         if unknown is not None:
             option = next((word for word in unknown[1].split() if word.startswith("-")), unknown[1].split()[0])
@@ -80,6 +81,7 @@ def _parser(plug_ins: Iterable[str]) -> Parser:
     others = ", ".join(sorted(plug_ins))
     return Parser(
         prog="backprobe",
+        usage="backprobe [-h] [--version] COMMAND ...",
         description="Why is this gradient None, this graph alive, this loss NaN; which line to change.",
         epilog=f"Commands of the service (`backprobe COMMAND --help` tells more): {others}" if others else None,
         allow_abbrev=False,

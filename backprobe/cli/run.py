@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Self, TextIO
 
 from backprobe.cli.arguments import Subparsers
-from backprobe.cli.exits import INTERRUPTED, OURS, SCRIPT, UsageError
-from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, report, stderr
+from backprobe.cli.exits import INTERRUPTED, OURS, SCRIPT, OutputLost, UsageError
+from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -25,7 +25,8 @@ def add_parser(subparsers: Subparsers) -> None:
         help="run a script under capture and judge it",
         usage="backprobe run [OPTION...] SCRIPT [ARG...]",
         description="Runs SCRIPT as `python SCRIPT ARG...` would. Options of ours stand before SCRIPT.",
-        epilog="Exit code: 0 clean, 1 findings, 2 usage, 4 the script did not end well, 130 Ctrl-C.",
+        epilog="Exit code: 0 clean, 1 findings, 2 usage, 3 we failed, 4 the script did not end well, 130 Ctrl-C. A "
+        "script that ends by os._exit, or crashes in native code, takes the report with it; --save keeps the record.",
         allow_abbrev=False,
     )
     parser.add_argument("--tier", choices=("state", "grad", "full"), default="full", help="how much is recorded")
@@ -39,16 +40,25 @@ def add_parser(subparsers: Subparsers) -> None:
 def _run(args: argparse.Namespace) -> int:
     if args.format in MACHINE and args.output is None:
         raise UsageError(f"--format {args.format} wants --output FILE: the script owns stdout")
-    check_output(args)
     _check_script(args.script)
-    record = _captured(args)
-    if record is None:
-        print("backprobe: nothing was recorded, so nothing is judged", file=stderr())
-        return OURS
-    from backprobe.rules import judge
+    check_output(args)
+    with own_stderr() as stream:
+        return _reported(args, stream)
 
-    judgement = judge(record)
-    report(record, judgement, args, str(args.script), stderr())
+
+def _reported(args: argparse.Namespace, stream: TextIO) -> int:
+    try:
+        record = _captured(args)
+        if record is None:
+            print("backprobe: nothing was recorded, so nothing is judged", file=stream)
+            return OURS
+        from backprobe.rules import judge
+
+        judgement = judge(record)
+        report(record, judgement, args, str(args.script), stream)
+    except OutputLost as error:
+        print(f"backprobe: {error}", file=stream)
+        return OURS
     if _was_interrupted(record):
         return INTERRUPTED
     if record.end is None or record.end.exit_code != 0:
@@ -84,26 +94,45 @@ def _captured(args: argparse.Namespace) -> Record | None:
     from backprobe.record.codec import MAGIC
 
     reader = FrameReader(max_bytes=1 << 30)
-    with _saved(args.save) as kept:
+    with _Saved(args.save) as kept:
+        kept.write(MAGIC)
 
         def sink(frames: bytes) -> None:
             reader.feed(frames)
-            if kept is not None:
-                kept.write(frames)
+            kept.write(frames)
 
-        if kept is not None:
-            kept.write(MAGIC)
         run_path(args.script, args.arguments, Options(tier=args.tier, entry="run"), sink)
+    if kept.lost is not None:
+        raise OutputLost(f"`{args.save}` was not written ({kept.lost}): the record is lost")
     return reader.record()
 
 
-def _saved(path: Path | None) -> Any:
-    from contextlib import nullcontext
+class _Saved:
+    """The file of `--save`, or none; the first write that fails is kept, for a sink never raises.
 
-    saved: BinaryIO | None = None
-    if path is None:
-        return nullcontext(saved)
-    return path.open("wb")
+    Attributes:
+        lost: Why the file is not whole; None while it is.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.lost: str | None = None
+
+    def __enter__(self) -> Self:
+        self._file: BinaryIO | None = None if self._path is None else self._path.open("wb", buffering=0)
+        return self
+
+    def write(self, frames: bytes) -> None:
+        if self._file is None or self.lost is not None:
+            return
+        try:
+            self._file.write(frames)
+        except OSError as error:
+            self.lost = error.strerror
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 def _was_interrupted(record: Record) -> bool:

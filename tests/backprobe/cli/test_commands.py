@@ -209,6 +209,28 @@ def test_a_script_may_close_its_streams(folder) -> None:
     assert "0 findings" in (folder / "report.txt").read_text()
 
 
+def test_a_script_that_closes_its_streams_is_judged_all_the_same(folder) -> None:
+    closing = "import os, sys\nsys.stdout.close()\nsys.stderr.close()\n"
+    (folder / "closing.py").write_text("import torch\nx = torch.ones(2, requires_grad=True)\n" + closing)
+    done = backprobe("run", "closing.py", cwd=folder)
+    assert done.returncode == 0
+    assert "1 tensor" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--output", "--save"])
+def test_a_full_disk_is_ours_and_said_after_the_script_has_run(option, folder) -> None:
+    done = backprobe("run", option, "/dev/full", "clean.py", cwd=folder)
+    assert done.returncode == 3
+    assert "`/dev/full` was not written (No space left on device)" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_run(folder) -> None:
+    done = backprobe("run", "--output", "/proc/nothing", "clean.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "cannot be written" in done.stderr
+
+
 def test_starting_costs_little_more_than_python_itself(tmp_path) -> None:
     """A budget of 200 ms on an idle core, told as a multiple of what the interpreter takes, so that load does not matter."""
 
