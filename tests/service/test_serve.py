@@ -151,8 +151,7 @@ def named(one, word):
 
 def test_a_killed_child_is_started_again(serve):
     one = serve().ready(worker=True)
-    one.until(lambda: named(one, "reaper"), what="the reaper")
-    (reaper,) = named(one, "reaper")
+    (reaper,) = one.until(lambda: named(one, "reaper"), what="the reaper")
     os.kill(reaper, signal.SIGKILL)
     one.until(lambda: named(one, "reaper") - {reaper}, what="another reaper")
     assert one.end() == 0
