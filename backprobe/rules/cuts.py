@@ -7,13 +7,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.lookup import lookup
+from backprobe.rules.lookup import bindings_named, lookup
 from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import statement, value_of
+from backprobe.rules.syntax import Tree, is_same_statement, statement, tree_of, value_of
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Binding, Record
+    from backprobe.record import BackwardCall, Binding, Record
 
 _CAUSES: Final = {
     "detach": "`.detach()`",
@@ -24,8 +24,18 @@ _CAUSES: Final = {
     "tolist": "`.tolist()`",
     "tensor": "`torch.tensor()`",
     "argmax": "`argmax`, which has no derivative,",
-    "no_grad": "`no_grad`",
+    "argmin": "`argmin`, which has no derivative,",
+    "long": "`.long()`, which has no derivative,",
+    "int": "`.int()`, which has no derivative,",
+    "bool": "`.bool()`, which has no derivative,",
 }
+
+_NO_ELEMENTS: Final = frozenset(
+    "shape size dim ndim numel nelement dtype device layout grad grad_fn is_leaf requires_grad len type isinstance "
+    "zeros_like ones_like empty_like full_like rand_like randn_like randint_like "
+    "new_zeros new_ones new_empty new_full new_tensor zeros ones empty rand randn randint eye arange".split()
+)
+"""What reads of a tensor, or makes from it, something that its elements do not go into."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,34 +55,84 @@ class Cut:
 
 @table
 def cuts(record: Record) -> dict[int, Cut]:
-    """The cut at which each untracked tensor lost its history, by the tensor that came out."""
+    """The cut at which each untracked tensor lost its history, by the tensor that came out; none without a cause.
+
+    A name that a statement reads is no cause: its shape may be all that was asked of it.
+    """
     found: dict[int, Cut] = {}
+    seen: set[int] = set()
     for binding in record.bindings:
         state = state_at(record, binding.tensor, binding.moment)
-        if state is None or state.requires_grad or binding.tensor in found:
+        if state is None or state.requires_grad or binding.tensor in seen:
             continue
+        seen.add(binding.tensor)
         for parent in binding.parents:
             before = state_at(record, parent, binding.moment)
-            if parent != binding.tensor and before is not None and before.requires_grad:
-                found[binding.tensor] = Cut(
-                    tensor=binding.tensor, source=parent, site=binding.site, how=_cause(record, binding)
-                )
+            if parent == binding.tensor or before is None or not before.requires_grad:
+                continue
+            how = _cause(record, binding, parent)
+            if how is not None:
+                found[binding.tensor] = Cut(tensor=binding.tensor, source=parent, site=binding.site, how=how)
                 break
     return found
 
 
-def _cause(record: Record, binding: Binding) -> str:
+def _cause(record: Record, binding: Binding, parent: int) -> str | None:
+    """What ended the history on the way from the parent into the binding; None where nothing shows that."""
     index = lookup(record)
-    moment = index.moments[binding.moment]
-    if moment.inference_mode:
-        return "`inference_mode`"
-    if not moment.grad_mode:
-        return "`no_grad`"
-    value = value_of(statement(record, index.sites[binding.site]))
-    for node in ast.walk(value) if value is not None else ():
-        if isinstance(node, ast.Attribute) and node.attr in _CAUSES:
-            return _CAUSES[node.attr]
-    return "this statement"
+    moment, site = index.moments[binding.moment], index.sites[binding.site]
+    node, tree = statement(record, site), tree_of(record, site)
+    value = _value_for(node, binding.name)
+    if value is None or tree is None:
+        return None
+    named = {row.name for row in index.bindings_of[parent]}
+    named |= {name.split("[")[0] for name in named}
+    for part in ast.walk(value):
+        if isinstance(part, ast.Name | ast.Attribute) and ast.unparse(part) in named:
+            how = _on_the_way(tree, part, value)
+            if how is None and moment.inference_mode:
+                how = "`inference_mode`"
+            elif how is None and not moment.grad_mode:
+                how = "`no_grad`"
+            if how:
+                return how
+    return None
+
+
+def _value_for(node: ast.stmt | None, name: str) -> ast.expr | None:
+    """The part of a statement's value that this name is given: one element where tuples stand on both sides."""
+    value = value_of(node)
+    if isinstance(node, ast.Assign) and isinstance(value, ast.Tuple):
+        for target in node.targets:
+            if isinstance(target, ast.Tuple) and len(target.elts) == len(value.elts):
+                pairs = zip(target.elts, value.elts, strict=True)
+                return next((given for one, given in pairs if ast.unparse(one) == name), value)
+    return value
+
+
+def _on_the_way(tree: Tree, part: ast.expr, top: ast.expr) -> str | None:
+    """The first cause between an operand and the whole; "" if no element of it gets there, None if nothing is seen."""
+    inner: ast.AST = part
+    for above in () if part is top else tree.ancestors(part):
+        name = _name_of(above, inner)
+        if name in _NO_ELEMENTS or (isinstance(above, ast.IfExp) and inner is above.test):
+            return ""
+        if name in _CAUSES:
+            return _CAUSES[name]
+        if isinstance(above, ast.Compare):
+            return "a comparison, which has no derivative,"
+        if above is top:
+            break
+        inner = above
+    return None
+
+
+def _name_of(above: ast.AST, inner: ast.AST) -> str:
+    """The attribute read of what is inside, or the function that is called with it."""
+    called = above.func if isinstance(above, ast.Call) and inner is not above.func else above
+    if isinstance(called, ast.Attribute):
+        return called.attr
+    return called.id if isinstance(called, ast.Name) else ""
 
 
 def derived_from(record: Record, start: int) -> frozenset[int]:
@@ -85,6 +145,37 @@ def derived_from(record: Record, start: int) -> frozenset[int]:
                 seen.add(child)
                 waiting.append(child)
     return frozenset(seen)
+
+
+def rooted_in(record: Record, call: BackwardCall) -> frozenset[int]:
+    """The roots of a call; for a root that has no name, as in `(k * y).sum().backward()`, the tensors it reads."""
+    index = lookup(record)
+    roots = {root.tensor for root in call.roots if root.tensor is not None}
+    if call.site is None or (call.roots and all(index.bindings_of[root] for root in roots) and roots):
+        return frozenset(roots)
+    site = index.sites[call.site]
+    for name in site.reads:
+        rows = [
+            row
+            for row in bindings_named(record)[name]
+            if row.moment <= call.moment_before and row.function in (site.function, "<module>")
+        ]
+        if rows:
+            roots.add(rows[-1].tensor)
+    return frozenset(roots)
+
+
+def returned_by(record: Record, tensor: int) -> BackwardCall | None:
+    """The `autograd.grad` without `create_graph` whose statement this tensor came from; None if there is none."""
+    row = lookup(record).tensors[tensor]
+    for call in record.backward_calls:
+        if call.accumulate_grad or call.create_graph or call.outcome != "finished" or call.moment_after is None:
+            continue
+        following = (other.moment_before for other in record.backward_calls if other.call > call.call)
+        until = next(following, record.moments[-1].moment + 1)
+        if call.moment_after <= row.moment < until and is_same_statement(record, row.site, call.site):
+            return call
+    return None
 
 
 @table

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.cuts import cuts, derived_from
+from backprobe.rules.cuts import cuts, derived_from, returned_by, rooted_in
 from backprobe.rules.lookup import Lookup, lookup
 from backprobe.rules.places import line_of
 from backprobe.rules.reach import Reach, reaches
@@ -61,6 +61,11 @@ class _Case:
     @property
     def last(self) -> Snapshot:
         return self.history[-1]
+
+    @property
+    def seen_whole(self) -> bool:
+        """The recorder made no error of its own: only then is what it did not see evidence that it was not there."""
+        return self.record.end is None or not self.record.end.own_errors
 
     def said(self, verdict: str, text: str, *, site: int | None = None, call: int | None = None) -> WhyNone:
         return WhyNone(verdict=verdict, text=text, site=site, line=line_of(self.record, site), call=call)
@@ -123,7 +128,10 @@ def _never_asked(case: _Case) -> WhyNone | None:
         line = line_of(case.record, cut.site)
         text = f"it does not require grad: {cut.how} at line {line} cut it off"
         return case.said("requires-grad-false", text, site=cut.site)
-    return case.said("requires-grad-false", "it does not require grad", site=case.tensor.site)
+    text = "it does not require grad"
+    if returned_by(case.record, case.tensor.tensor) is not None:
+        text += ": without create_graph the result of autograd.grad has no history"
+    return case.said("requires-grad-false", text, site=case.tensor.site)
 
 
 def _asked_late(case: _Case) -> WhyNone | None:
@@ -168,14 +176,14 @@ def _set_none(case: _Case) -> WhyNone | None:
 
 
 def _no_backward(case: _Case) -> WhyNone | None:
-    if case.calls:
+    if case.calls or not case.seen_whole:
         return None
     return case.said("no-backward-yet", "no backward call since it was made")
 
 
 def _raised(case: _Case) -> WhyNone | None:
-    last = (case.reached or case.calls)[-1]
-    if last.outcome == "finished":
+    last = (case.reached or case.calls or [None])[-1]
+    if last is None or last.outcome == "finished":
         return None
     ended = "raised an exception" if last.outcome == "raised" else "did not return"
     return case.said("backward-raised", f"the backward call {ended}", site=last.site, call=last.call)
@@ -194,13 +202,19 @@ def _left_out(case: _Case) -> WhyNone | None:
 
 
 def _returned(case: _Case) -> WhyNone | None:
-    asked = [call for call in case.calls if any(row.tensor == case.tensor.tensor for row in call.inputs or ())]
-    relevant = case.reached or asked
-    if not relevant or any(call.accumulate_grad for call in relevant):
+    relevant = case.reached or [call for call in case.calls if _is_given_back(call, case.tensor.tensor)]
+    if not relevant or any(call.accumulate_grad for call in relevant) or not case.seen_whole:
         return None
     call = relevant[-1]
-    text = "only autograd.grad ran: it returns gradients and stores none"
+    came = "came through it" if any(other.accumulate_grad for other in case.calls) else "ran"
+    text = f"only autograd.grad {came}: it returns gradients and stores none"
     return case.said("returned-not-stored", text, site=call.site, call=call.call)
+
+
+def _is_given_back(call: BackwardCall, tensor: int) -> bool:
+    """The call was asked for this tensor's gradient, and returned one: with `allow_unused` it may return None."""
+    asked = [row.tensor for row in call.inputs or ()]
+    return any(one == tensor and given for one, given in zip(asked, call.returned or (), strict=False))
 
 
 def _taken(case: _Case) -> WhyNone | None:
@@ -214,7 +228,7 @@ def _taken(case: _Case) -> WhyNone | None:
 
 
 def _replaced(case: _Case) -> WhyNone | None:
-    if case.reached:
+    if case.reached or not case.seen_whole:
         return None
     for row in case.record.bindings:
         if row.replaces == case.tensor.tensor and row.tensor != case.tensor.tensor:
@@ -224,17 +238,15 @@ def _replaced(case: _Case) -> WhyNone | None:
 
 
 def _cut(case: _Case) -> WhyNone | None:
-    if case.reached:
+    if case.reached or not case.seen_whole:
         return None
     derived = derived_from(case.record, case.tensor.tensor)
-    first = min(
-        (cut for cut in cuts(case.record).values() if cut.source in derived), key=lambda cut: cut.tensor, default=None
-    )
-    roots = {root.tensor for call in case.calls for root in call.roots}
-    if first is None or not any(tensor in roots for tensor in derived_from(case.record, first.tensor)):
-        return None
-    line = line_of(case.record, first.site)
-    return case.said("cut", f"{first.how} at line {line} cut it off from the root", site=first.site)
+    roots = {tensor for call in case.calls for tensor in rooted_in(case.record, call)}
+    for cut in sorted(cuts(case.record).values(), key=lambda cut: cut.tensor):
+        if cut.source in derived and not roots.isdisjoint(derived_from(case.record, cut.tensor)):
+            line = line_of(case.record, cut.site)
+            return case.said("cut", f"{cut.how} at line {line} cut it off from the root", site=cut.site)
+    return None
 
 
 def _undefined(case: _Case) -> WhyNone | None:
@@ -256,18 +268,22 @@ def _checkpointed(case: _Case) -> WhyNone | None:
 
 
 def _unused(case: _Case) -> WhyNone | None:
-    if case.record.truncated or any(call.truncated or call.entry == "unseen" for call in case.calls):
-        return None
-    if case.record.header.tier == "state":
-        return None
-    if case.reached:
+    if case.reached or not case.seen_whole or case.record.truncated or _is_partly_walked(case):
         return None
     return case.said("not-used", "no root depends on it")
 
 
+def _is_partly_walked(case: _Case) -> bool:
+    cut_short = any(call.truncated or call.entry == "unseen" for call in case.calls)
+    return cut_short or case.record.header.tier == "state"
+
+
 def _unseen(case: _Case) -> WhyNone:
-    missing = "the record is incomplete" if case.record.truncated else "the backward pass was not seen whole"
-    return case.said("unseen", f"{missing}: the reason is not in it")
+    if case.record.truncated or not case.seen_whole:
+        return case.said("unseen", "the record is incomplete: the reason is not in it")
+    if _is_partly_walked(case):
+        return case.said("unseen", "the backward pass was not seen whole: the reason is not in it")
+    return case.said("unseen", "no reason is known")
 
 
 VERDICTS: Final[tuple[Callable[[_Case], WhyNone | None], ...]] = (

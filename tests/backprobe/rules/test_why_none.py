@@ -1,5 +1,6 @@
 """Why `.grad` is None: one small program per verdict, under real capture."""
 
+import msgspec
 import pytest
 
 from backprobe.record import Record
@@ -41,6 +42,87 @@ def test_each_verdict_is_given_for_its_program(name, expected, line, program, ca
     assert (why.verdict, why.line) == (expected, line)
     assert why.text
     assert not why.text.endswith(".")
+
+
+UNTRACKED = [
+    "t = torch.zeros_like(w)",
+    "t = torch.ones(w.shape)",
+    "t = torch.randn(len(w))",
+    "t = w.new_ones(2)",
+    "w.grad = torch.ones(3)\nt = w.grad",
+    "w.grad = torch.zeros_like(w)\nt = w.grad",
+    "with torch.no_grad():\n    t = torch.zeros_like(w)",
+    "t = torch.randn(2, device=w.device, dtype=w.dtype)",
+    "k, t = w.detach(), torch.ones(2)",
+]
+
+
+@pytest.mark.parametrize("program", UNTRACKED)
+def test_a_tensor_that_only_asked_another_for_its_form_was_not_cut_off(program, captured) -> None:
+    why = verdict(captured(HEAD + program + "\n"), "t")
+    assert why is not None
+    assert (why.verdict, why.text) == ("requires-grad-false", "it does not require grad")
+
+
+CUTS = [
+    ("t = w.detach() * 2", "`.detach()` at line 3 cut it off"),
+    ("t = torch.tensor(w.sum().item())", "`.item()` at line 3 cut it off"),
+    ("with torch.no_grad():\n    t = w * 2", "`no_grad` at line 4 cut it off"),
+    ("t = (w > 0).float()", "a comparison, which has no derivative, at line 3 cut it off"),
+    ("(t,) = torch.autograd.grad((w * w).sum(), w)", "without create_graph the result of autograd.grad has no history"),
+    ("t = torch.autograd.grad((w * w).sum(), w)[0]", "without create_graph the result of autograd.grad has no history"),
+]
+
+
+@pytest.mark.parametrize(("program", "cause"), CUTS)
+def test_a_cut_is_told_by_its_cause(program, cause, captured) -> None:
+    why = verdict(captured(HEAD + program + "\n"), "t")
+    assert why is not None
+    assert why.text == f"it does not require grad: {cause}"
+
+
+def test_an_unused_input_of_autograd_grad_was_returned_nothing(captured) -> None:
+    z = "z = torch.ones(3, requires_grad=True)\n"
+    grads = "torch.autograd.grad((w * 2).sum(), [w, z], allow_unused=True)\n"
+    why = verdict(captured(HEAD + z + grads + "l = w.sum()\nl.backward()\n"), "z")
+    assert why is not None
+    assert (why.verdict, why.text) == ("not-used", "no root depends on it")
+
+
+def test_beside_a_backward_call_autograd_grad_is_not_said_to_have_run_alone(captured) -> None:
+    why = verdict(captured(HEAD + "z = torch.ones(3, requires_grad=True)\n" + "torch.autograd.grad((w * 2).sum(), w)\n"
+                           "l = z.sum()\nl.backward()\n"), "w")  # fmt: skip
+    assert why is not None
+    assert why.text == "only autograd.grad came through it: it returns gradients and stores none"
+
+
+def test_a_cut_before_a_root_without_a_name_is_the_reason(captured) -> None:
+    program = "u = torch.ones(3, requires_grad=True)\nwith torch.no_grad():\n    k = u * 2\n(k * w).sum().backward()\n"
+    why = verdict(captured(HEAD + program), "u")
+    assert why is not None
+    assert (why.verdict, why.text) == ("cut", "`no_grad` at line 5 cut it off from the root")
+
+
+def with_own_errors(record: Record) -> Record:
+    assert record.end is not None
+    return msgspec.structs.replace(record, end=msgspec.structs.replace(record.end, own_errors=1))
+
+
+@pytest.mark.parametrize("program", ["y = w * 2", "v = torch.ones(3, requires_grad=True)\nv.sum().backward()"])
+def test_after_an_error_of_the_recorder_no_absence_is_claimed(program, captured) -> None:
+    why = verdict(with_own_errors(captured(HEAD + program + "\n")), "w")
+    assert why is not None
+    assert (why.verdict, why.text) == ("unseen", "the record is incomplete: the reason is not in it")
+
+
+def test_of_a_whole_record_that_shows_no_reason_it_is_said_that_none_is_known(captured) -> None:
+    record = captured(HEAD + "w.sum().backward()\n")
+    gone = tuple(msgspec.structs.replace(row, grad="none", grad_id=None, grad_version=None) for row in record.snapshots)
+    why = verdict(msgspec.structs.replace(record, snapshots=gone, leaf_grads=(), node_passes=tuple(
+        msgspec.structs.replace(row, position=None) for row in record.node_passes
+    )), "w")  # fmt: skip
+    assert why is not None
+    assert (why.verdict, why.text) == ("unseen", "no reason is known")
 
 
 def test_a_tensor_with_a_gradient_has_no_verdict(captured) -> None:
