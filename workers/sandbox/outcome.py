@@ -43,6 +43,7 @@ class Facts:
 
     Attributes:
         exit_code, signal: How the process ended; both None if that was not seen.
+        cpu_seconds, max_rss_bytes: As the kernel told the zygote; None if it was lost before it could say.
         stop: Why it was killed by us; None: it was not.
         broken: What of ours broke, in words.
         stdout, stderr: Their last 64 KiB.
@@ -52,9 +53,9 @@ class Facts:
     signal: int | None = None
     stop: Stop | None = None
     broken: str | None = None
-    cpu_seconds: float = 0.0
+    cpu_seconds: float | None = None
     wall_seconds: float = 0.0
-    max_rss_bytes: int = 0
+    max_rss_bytes: int | None = None
     stdout: bytes = b""
     stderr: bytes = b""
     stdout_bytes: int = 0
@@ -147,7 +148,7 @@ def _limit_hit(facts: Facts, limits: Limits) -> str | None:
     if facts.stop in stopped:
         return stopped[facts.stop]
     share = None if facts.signal is None or facts.stop is not None else CPU_SHARE.get(facts.signal)
-    return "cpu_seconds" if share is not None and facts.cpu_seconds >= limits.cpu_seconds * share else None
+    return "cpu_seconds" if share is not None and (facts.cpu_seconds or 0.0) >= limits.cpu_seconds * share else None
 
 
 _REACHED: Final = {
