@@ -4,6 +4,8 @@
    so that thread lives until the end.
 2. Nothing outlives us: a child gets SIGTERM when that thread dies, and besides watches its parent's pid.
 3. A child that dies at once is started again later and later, up to 30 s; one that ran a minute starts again at once.
+   One that cannot be started at all (no file, no process left) is tried again in the same way.
+4. If that thread falls all the same, whoever owns it is told: a server without workers must not go on promising runs.
 """
 
 from __future__ import annotations
@@ -60,6 +62,7 @@ class Children:
         logs: Folder in which each child has its log.
         silent: Says which children to start anew although they live (a worker that stopped beating); asked every 5 s.
         delays: By name: seconds before a child is started the first time.
+        fallen: Called if the thread ends without having been asked to; its children end with it.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Children:
         *,
         silent: Callable[[Mapping[str, int]], set[str]] = lambda _pids: set(),
         delays: Mapping[str, float] | None = None,
+        fallen: Callable[[], None] = lambda: None,
     ) -> None:
         first = {name: time.monotonic() + seconds for name, seconds in (delays or {}).items()}
         self._children = [
@@ -78,6 +82,8 @@ class Children:
         ]
         self._environ = {**environ, "BACKPROBE_PARENT_PID": str(os.getpid())}
         self._silent = silent
+        self._fallen = fallen
+        self.failed = False
         self._stop = threading.Event()
         self._kill = threading.Event()
         self._thread = threading.Thread(target=self._run, name="children", daemon=True)
@@ -109,6 +115,16 @@ class Children:
         }
 
     def _run(self) -> None:
+        try:
+            self._supervise()
+        except Exception:
+            log.exception("the children are no longer supervised; they end")
+            self.failed = True
+            self._fallen()
+            self.kill()
+        self._end_all()
+
+    def _supervise(self) -> None:
         next_beat = time.monotonic() + SILENT_LOOK_SECONDS
         while not self._stop.is_set():
             for child in self._children:
@@ -117,7 +133,6 @@ class Children:
                 self._end_silent()
                 next_beat = time.monotonic() + SILENT_LOOK_SECONDS
             self._stop.wait(_LOOK_SECONDS)
-        self._end_all()
 
     def _keep(self, child: _Child) -> None:
         now = time.monotonic()
@@ -130,9 +145,18 @@ class Children:
             log.warning("%s ended with %s; it starts again in %.1f s", child.name, code, child.start_at - now)
             child.process = None
         if now >= child.start_at and not self._stop.is_set():
+            self._start(child, now)
+
+    def _start(self, child: _Child, now: float) -> None:
+        try:
             child.process, child.started = self._spawn(child), now
+        except (OSError, subprocess.SubprocessError) as error:  # EMFILE, EAGAIN, the disk: they pass, we stay
+            child.pause = min(LONGEST_PAUSE, child.pause * 2)
+            child.start_at = now + child.pause
+            log.warning("%s could not be started (%s); it is tried again in %.1f s", child.name, error, child.pause)
 
     def _spawn(self, child: _Child) -> subprocess.Popen[bytes]:
+        child.log_file.parent.mkdir(parents=True, exist_ok=True)
         with child.log_file.open("ab") as written:
             return subprocess.Popen(
                 [sys.executable, "-m", "backprobe", *child.arguments],

@@ -23,7 +23,7 @@ from store.settings import StoreSettings
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from service.context import Context
@@ -34,6 +34,9 @@ SILENT_SECONDS: Final = 30.0
 
 REAPER_DELAY_SECONDS: Final = 3.0
 """At the start the cores belong to the worker and the web server; leases are looked at every second after that."""
+
+SUPERVISION_FAILED: Final = 1
+"""Exit code when worker and reaper are no longer kept alive: a service manager then starts everything anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +97,7 @@ def migrated(settings: StoreSettings) -> None:
         raise CannotServe(f"Cannot migrate {where}: {type(error).__name__}: {first}") from None
 
 
-def _children(wanted: Wanted, store: StoreSettings) -> Children:
+def _children(wanted: Wanted, store: StoreSettings, fallen: Callable[[], None]) -> Children:
     from store import workers
     from store.session import Database
 
@@ -116,6 +119,7 @@ def _children(wanted: Wanted, store: StoreSettings) -> Children:
         store.home / "logs",
         silent=silent,
         delays={"reaper": REAPER_DELAY_SECONDS},
+        fallen=fallen,
     )
 
 
@@ -157,7 +161,7 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     migrated(store)
     stop, again = threading.Event(), threading.Event()
     _signals(stop, again)
-    children = _children(wanted, store)
+    children = _children(wanted, store, stop.set)
     children.start()  # before Flask is imported: the worker's torch takes the longest
     server, shared = start_web(settings, listening)
     say(f"Backprobe serves {url} (home {store.home}); Ctrl-C stops it.")
@@ -170,7 +174,7 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     shared.hub.close()  # whoever waits for a run's end is answered now
     _end(server, children, again)
     shared.close()
-    return 0
+    return SUPERVISION_FAILED if children.failed else 0
 
 
 def start_web(settings: Settings, listening: socket.socket) -> tuple[Server, Context]:
