@@ -30,7 +30,19 @@ class Binder:
             if type(value) in PLAIN:
                 self._recorder.names.unbind(facts, target)
             else:
-                self.bind(facts, target, value, parents)
+                self._bind_one(facts, target, value, parents)
+
+    def _bind_one(self, facts: SiteFacts, target: Target, value: Any, parents: Sequence[int]) -> None:
+        """Bind one of several values: an error of ours does not cost the others their names."""
+        guard = self._recorder.guard
+        try:
+            self.bind(facts, target, value, parents)
+        except (RecursionError, MemoryError):
+            raise
+        except Exception as error:
+            if guard.is_users(error):
+                raise
+            guard.note(error)
 
     def bind(self, facts: SiteFacts, target: Target, value: Any, parents: Sequence[int], depth: int = 0) -> None:
         """Give a value, or the elements of a short tuple, list or dict, the names that a target says."""

@@ -23,6 +23,7 @@ DEVIATIONS: Final = (
     "names __bp_*__ in builtins",
     "the recursion limit is higher by the frames that lie under the program, and by three",
     "sys.settrace and profilers see the taps",
+    "traceback.extract_stack() and anomaly mode's forward stacks begin with the frames that start the program",
 )
 """What the program could notice of being recorded."""
 

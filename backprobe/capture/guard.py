@@ -45,18 +45,19 @@ class Guard:
         self._shields = False
         self._hidden: Any = None
         self._is_user_file = is_user_file
-        self._lock = threading.Lock()
+        self._lock: Any = threading.RLock()
         self._owner = 0
 
     def run(self, body: Callable[..., Any], *args: Any) -> Any:
         """What `body(*args)` returns, or None where it failed or was entered again."""
         me = threading.get_ident()
-        if tracing_state() is not None:
-            return None  # any read of ours would become part of the user's trace, or warn
-        if self._owner == me or not self._lock.acquire(timeout=_LOCK_SECONDS):
+        if self._owner == me or tracing_state() is not None:  # a read of ours would join the user's trace, or warn
             return None
-        start = _now()
-        try:
+        start = 0
+        try:  # a signal handler or trace function may run at any point from here, enter this again, or raise
+            if not self._lock.acquire(timeout=_LOCK_SECONDS) or self._owner == me:
+                return None
+            start = _now()
             self._owner = me
             if not _has_room():
                 self.without_room += 1
@@ -67,17 +68,20 @@ class Guard:
         except (RecursionError, MemoryError):
             return None  # the program is at its own limit: its next call meets it without us
         except Exception as error:
-            if self._is_users(error.__traceback__):
+            if self.is_users(error):
                 raise
             self.note(error)
             return None
         finally:
-            self._owner = 0
-            if self._hidden is not None:
-                self._hidden.__exit__(None, None, None)
-                self._hidden = None
-            self.own_ns += _now() - start
-            self._lock.release()
+            if self._lock._is_owned():  # asked of the lock: an exception may come before its answer is kept
+                try:
+                    if self._hidden is not None:
+                        self._hidden.__exit__(None, None, None)
+                        self._hidden = None
+                    self.own_ns += _now() - start if start else 0
+                finally:
+                    self._owner = 0
+                    self._lock.release()
 
     def shield(self) -> None:
         """A tensor of a subclass was met: from here on bodies run where its `__torch_function__` does not see them."""
@@ -98,7 +102,9 @@ class Guard:
             except Exception:
                 self.first = type(error).__name__
 
-    def _is_users(self, tb: TracebackType | None) -> bool:
+    def is_users(self, error: BaseException) -> bool:
+        """The user's own code raised it, inside of us."""
+        tb = error.__traceback__
         while tb is not None:
             if self._is_user_file(tb.tb_frame.f_code.co_filename):
                 return True

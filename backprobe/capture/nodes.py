@@ -204,7 +204,7 @@ def _outputs(node: Any) -> tuple[Output, ...]:
         try:
             shape = tuple(int(size) for size in meta.shape)
             found.append(Output(shape=shape, dtype=dtype_name(meta.dtype), device=str(meta.device)))
-        except (RuntimeError, TypeError):
+        except (RuntimeError, TypeError, AttributeError):
             found.append(Output(shape=(), dtype="", device=""))  # a nested or undefined output has no shape
     return tuple(found)
 

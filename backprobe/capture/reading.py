@@ -92,14 +92,14 @@ def array(tensor: torch.Tensor) -> Any:
 
 def elements(tensor: torch.Tensor, most: int) -> bytes | None:
     """The elements of a tensor of at most `most`, contiguous and little-endian; None if larger or not readable."""
+    if tensor.layout is not torch.strided or tensor.is_nested or is_functorch_wrapped(tensor):
+        return None  # asked first: a sparse tensor raises where its strides or elements are asked for
     if tensor.numel() > most or (tensor.numel() == 0 and math.prod(max(size, 1) for size in tensor.shape) > most):
         return None
     if tensor.device.type != "cpu":
         copy = _brought_over(tensor)
         return None if copy is None else elements(copy, most)
     if tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg() and tensor.dtype in _NUMPY:
-        if tensor.layout is not torch.strided or is_functorch_wrapped(tensor) or tensor.is_nested:
-            return None
         size = tensor.numel() * tensor.element_size()
         if not size:
             return b""

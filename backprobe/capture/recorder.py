@@ -197,7 +197,7 @@ class Recorder:
             self.guard.shield()
         known = self.tensors.meet(tensor, site, how)
         if known is not None and known.is_new:
-            self.states.look(known, tensor, Cause(site=site))
+            self.look(known, tensor, Cause(site=site))
         return known
 
     def look_at_all(self, cause: Cause, *, leaves_only: bool = False) -> None:
@@ -205,7 +205,21 @@ class Recorder:
         for known in list(self.tensors.live.values()):
             tensor = known.ref()
             if tensor is not None and (not leaves_only or not known.state or known.state[0]):
-                self.states.look(known, tensor, cause)
+                self.look(known, tensor, cause)
+
+    def look(self, known: Known, tensor: torch.Tensor, cause: Cause) -> None:
+        """Compare one tensor with its last state; an error of ours costs what it would have told, not the others."""
+        try:
+            self.states.look(known, tensor, cause)
+        except (RecursionError, MemoryError):
+            raise
+        except Exception as error:
+            if self.guard.is_users(error):
+                raise
+            self.guard.note(error)
+            if not known.failed:
+                known.failed = True
+                self.tensors.note(known, f"its state was not read everywhere: {type(error).__name__} in the recorder")
 
     @property
     def is_small(self) -> bool:
@@ -250,7 +264,7 @@ class Recorder:
             known = self.tensors.live.get(number)
             tensor = None if known is None else known.ref()
             if known is not None and tensor is not None:
-                self.states.look(known, tensor, cause)
+                self.look(known, tensor, cause)
 
     def _flush_top(self) -> None:
         self._tops += 1

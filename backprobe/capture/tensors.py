@@ -27,7 +27,7 @@ class Known:
         versions: Each `_version`: the sequence number of the last look before it, of the look that found it, and it.
         grad: Its gradient's reference at the last look; None: `.grad` was None or not read.
         node: Number of the node that made it; None for a leaf, or if it was not read.
-        readable: torch still answers for its flags.
+        readable: torch still answers for its flags. failed: an error of ours came up while it was looked at.
         site: Where it was first seen. name: the last name it was bound to.
     """
 
@@ -48,6 +48,7 @@ class Known:
     versions: list[tuple[int, int, int]] = field(default_factory=list)
     looked_at: int = 0
     readable: bool = True
+    failed: bool = False
 
     @property
     def number(self) -> int:
@@ -174,7 +175,6 @@ class Tensors:
 
 
 def _shape(tensor: torch.Tensor) -> tuple[int, ...] | None:
-    try:
-        return tuple(int(size) for size in tensor.shape)
-    except RuntimeError:
-        return None  # a strided nested tensor has no shape
+    if tensor.is_nested:
+        return None  # a strided one raises; a jagged one has a size that is no number
+    return tuple(int(size) for size in tensor.shape)

@@ -1,0 +1,121 @@
+"""User code that runs in the middle of ours: signal handlers and trace functions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+CAPTURED = """\
+import sys
+from pathlib import Path
+from backprobe.capture import Options, run_path
+end = run_path(Path(sys.argv[1]), [], Options(), lambda frame: None)
+print(end.own_errors, end.own_error or "")
+"""
+
+
+def both(tmp_path: Path, source: str) -> tuple[str, float, str]:
+    """A program's output plain, the seconds it took captured, and its output then with our count of errors."""
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(source))
+    plain = subprocess.run([sys.executable, str(path)], check=True, capture_output=True, text=True, timeout=60)
+    start = time.monotonic()
+    captured = subprocess.run(
+        [sys.executable, "-c", CAPTURED, str(path)], check=True, capture_output=True, text=True, timeout=120
+    )
+    return plain.stdout, time.monotonic() - start, captured.stdout
+
+
+def test_a_signal_handler_that_makes_tensors_never_waits_for_us(tmp_path: Path) -> None:
+    plain, seconds, captured = both(
+        tmp_path,
+        """\
+        import signal
+        import torch
+
+        def tick(number, frame):
+            beat = torch.ones(2)
+            beat = beat * 2
+
+        signal.signal(signal.SIGALRM, tick)
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        w = torch.ones(2, requires_grad=True)
+        for step in range(3000):
+            loss = (w * 2).sum()
+            loss.backward()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print("done", w.grad.tolist())
+        """,
+    )
+    assert captured == f"{plain}0 \n"
+    assert seconds < 60
+
+
+def test_a_trace_function_of_the_user_never_waits_for_us(tmp_path: Path) -> None:
+    plain, seconds, captured = both(
+        tmp_path,
+        """\
+        import sys
+        import torch
+
+        seen = 0
+
+        def tr(frame, event, argument):
+            global seen
+            seen = seen + 1
+            return tr
+
+        def work(x):
+            h = x * 2
+            h = h + 1
+            return h.sum()
+
+        x = torch.ones(2, requires_grad=True)
+        sys.settrace(tr)
+        loss = work(x)
+        sys.settrace(None)
+        loss.backward()
+        print(x.grad.tolist(), seen > 3)
+        """,
+    )
+    assert captured == f"{plain}0 \n"
+    assert seconds < 30
+
+
+def test_a_handler_that_raises_leaves_the_lock_open_for_other_threads(tmp_path: Path) -> None:
+    plain, seconds, captured = both(
+        tmp_path,
+        """\
+        import signal
+        import threading
+        import torch
+
+        def tick(number, frame):
+            raise TimeoutError("tick")
+
+        signal.signal(signal.SIGALRM, tick)
+        w = torch.ones(2, requires_grad=True)
+        for attempt in range(40):
+            signal.setitimer(signal.ITIMER_REAL, 0.005)
+            try:
+                while True:
+                    h = w * 2
+            except TimeoutError:
+                pass
+
+        def other():
+            for step in range(20):
+                k = w * 3
+            k.sum().backward()
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        print(w.grad.tolist())
+        """,
+    )
+    assert captured == f"{plain}0 \n"
+    assert seconds < 30
