@@ -1,4 +1,4 @@
-"""The generated part of the documents: `docs/reference/*` and the README's example, from the code itself.
+"""The generated part of the documents: `docs/reference/*`, the README's example, the measured figures.
 
 usage: python -m docs.generate [--check]
 
@@ -14,6 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
+HOW_IT_WORKS, RESULTS = ROOT / "docs" / "how-it-works.md", ROOT / "bench" / "results"
+FIGURES, FIGURES_END = "<!-- figures: written by `make docs` from bench/results -->", "<!-- end of figures -->"
 EXAMPLE, EXAMPLE_END = "<!-- example: written by `make docs` -->", "<!-- end of example -->"
 SCRIPT = """\
 import torch
@@ -95,11 +97,20 @@ def readme() -> str:
     return f"{before}{EXAMPLE}\n{shown}{EXAMPLE_END}{after}"
 
 
+def how_it_works() -> str:
+    """The page with the tables that `make bench` wrote last."""
+    before, _, rest = HOW_IT_WORKS.read_text().partition(FIGURES)
+    _, _, after = rest.partition(FIGURES_END)
+    tables = [path.read_text().replace("# ", "### ", 1).rstrip() for path in sorted(RESULTS.glob("*.md"))]
+    return "\n\n".join([f"{before}{FIGURES}", *tables, f"{FIGURES_END}{after}"])
+
+
 FILES: dict[Path, Callable[[], str]] = {
     REFERENCE / "rules.md": rules,
     REFERENCE / "database.md": database,
     REFERENCE / "openapi.json": openapi,
     README: readme,
+    HOW_IT_WORKS: how_it_works,
 }
 
 
