@@ -30,11 +30,12 @@ _CAUSES: Final = {
     "bool": "`.bool()`, which has no derivative,",
 }
 
-_NO_ELEMENTS: Final = frozenset(
-    "shape size dim ndim numel nelement dtype device layout grad grad_fn is_leaf requires_grad len type isinstance "
-    "zeros_like ones_like empty_like full_like rand_like randn_like randint_like "
-    "new_zeros new_ones new_empty new_full new_tensor zeros ones empty rand randn randint eye arange".split()
-)
+_NO_ELEMENTS: Final = frozenset({
+    "shape", "size", "dim", "ndim", "numel", "nelement", "dtype", "device", "layout", "grad", "grad_fn", "is_leaf",
+    "requires_grad", "len", "type", "isinstance", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like",
+    "randn_like", "randint_like", "new_zeros", "new_ones", "new_empty", "new_full", "zeros", "ones", "empty", "rand",
+    "randn", "randint", "eye", "arange",
+})  # fmt: skip
 """What reads of a tensor, or makes from it, something that its elements do not go into."""
 
 

@@ -11,7 +11,7 @@ from backprobe.rules.lookup import lookup
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from backprobe.record import BackwardCall, Record, TensorNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +47,16 @@ def reaches(record: Record) -> dict[int, Reach]:
             leaves=frozenset(variable for variable in variables if variable is not None),
         )
     return answers
+
+
+def arrived_at(record: Record, call: BackwardCall, made: TensorNode, *, ran: bool = False) -> bool:
+    """A call's gradient came to this one output of a node: the others of an `unbind` are met with a hole.
+
+    Args:
+        ran: The node must have been executed too.
+    """
+    rows = (row for row in lookup(record).passes_of_node[made.node] if row.call == call.call)
+    return any(row.output_nr == made.output_nr and not row.hole and not (ran and row.position is None) for row in rows)
 
 
 def between(record: Record, start: int, target: int) -> frozenset[int]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.cuts import cuts, derived_from, returned_by, rooted_in
 from backprobe.rules.lookup import Lookup, lookup
 from backprobe.rules.places import line_of
-from backprobe.rules.reach import Reach, reaches
+from backprobe.rules.reach import Reach, arrived_at, reaches
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, Binding, Record, Snapshot, Tensor
+    from backprobe.record import BackwardCall, Binding, NodePass, Record, Snapshot, Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,15 +96,15 @@ def _case(record: Record, index: Lookup, tensor: Tensor, history: list[Snapshot]
         history=history,
         bindings=bindings,
         calls=calls,
-        reached=[call for call in calls if _meets(index, known[call.call], call, tensor.tensor)],
+        reached=[call for call in calls if _meets(record, known[call.call], call, tensor.tensor)],
     )
 
 
-def _meets(index: Lookup, reach: Reach, call: BackwardCall, tensor: int) -> bool:
+def _meets(record: Record, reach: Reach, call: BackwardCall, tensor: int) -> bool:
     if tensor in reach.leaves or any(root.tensor == tensor for root in call.roots):
         return True
-    made = index.node_of.get(tensor)
-    return made is not None and made.node in reach.met
+    made = lookup(record).node_of.get(tensor)
+    return made is not None and arrived_at(record, call, made)
 
 
 def _not_differentiable(case: _Case) -> WhyNone | None:
@@ -250,13 +250,23 @@ def _cut(case: _Case) -> WhyNone | None:
 
 
 def _undefined(case: _Case) -> WhyNone | None:
-    node = case.index.accumulator_of.get(case.tensor.tensor)
-    passes = case.index.passes_of_node[node] if node is not None else []
-    if any(row.hole for row in passes):
-        call = case.index.calls[passes[-1].call]
+    made = case.index.node_of.get(case.tensor.tensor)
+    node = made.node if made is not None else case.index.accumulator_of.get(case.tensor.tensor)
+    output = made.output_nr if made is not None else 0
+    holes = [row for row in case.index.passes_of_node[node] if row.hole] if node is not None else []
+    holes = [row for row in holes if row.output_nr == output and _leads_to(case, row)]
+    if holes:
+        call = case.index.calls[holes[-1].call]
         text = "an undefined gradient reached it: some backward returned None"
         return case.said("undefined-gradient", text, site=call.site, call=call.call)
     return None
+
+
+def _leads_to(case: _Case, row: NodePass) -> bool:
+    """Some node of the call hands a gradient to this output: a sibling of an output in use is not depended on."""
+    met = reaches(case.record)[row.call].met
+    into = (edge for edge in case.record.edges if edge.to_node == row.node and edge.input_nr == row.output_nr)
+    return any(edge.node in met for edge in into)
 
 
 def _checkpointed(case: _Case) -> WhyNone | None:

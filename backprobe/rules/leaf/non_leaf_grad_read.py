@@ -100,7 +100,7 @@ from backprobe.rules.finding import Finding, Fix, Occurrences, Related, rule_nam
 from backprobe.rules.grad_use import is_only_tested
 from backprobe.rules.lookup import lookup
 from backprobe.rules.places import location
-from backprobe.rules.reach import reaches
+from backprobe.rules.reach import arrived_at
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import state_at, step_of
 from backprobe.rules.syntax import region_in, site_of, statement, tree_of, value_of
@@ -141,7 +141,7 @@ def _passed_through(record: Record, read: GradRead) -> BackwardCall | None:
             continue
         if any(root.tensor == read.tensor for root in call.roots):
             return call
-        if node is not None and node.node in reaches(record)[call.call].ran:
+        if node is not None and arrived_at(record, call, node, ran=True):
             return call
     return None
 

@@ -103,6 +103,30 @@ def test_a_cut_before_a_root_without_a_name_is_the_reason(captured) -> None:
     assert (why.verdict, why.text) == ("cut", "`no_grad` at line 5 cut it off from the root")
 
 
+def test_no_root_depends_on_the_sibling_of_an_output_in_use(captured) -> None:
+    why = verdict(captured(HEAD + "a, b, c = w.unbind()\nb.retain_grad()\na.backward()\n"), "b")
+    assert why is not None
+    assert (why.verdict, why.text) == ("not-used", "no root depends on it")
+
+
+STOPS = """class Stops(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+"""
+
+
+def test_an_undefined_gradient_that_reached_an_intermediate_tensor_is_told(captured) -> None:
+    why = verdict(captured(HEAD + STOPS + "h = w * 2\nh.retain_grad()\nl = Stops.apply(h).sum()\nl.backward()\n"), "h")
+    assert why is not None
+    assert why.verdict == "undefined-gradient"
+
+
 def with_own_errors(record: Record) -> Record:
     assert record.end is not None
     return msgspec.structs.replace(record, end=msgspec.structs.replace(record.end, own_errors=1))
