@@ -69,6 +69,17 @@ Near miss: first-order MAML
         (adapted**3).sum().backward()
         optimizer.step()
 
+Near miss: a step on fast weights
+    import torch
+
+    weight = torch.ones(3, requires_grad=True)
+    fast = weight.clone()
+    for _ in range(2):
+        (slope,) = torch.autograd.grad((fast * 2).pow(2).mean(), fast)
+        fast = fast - 0.1 * slope
+    outer = (fast * 3).pow(2).mean()
+    outer.backward()
+
 Near miss: the gradient is set by hand
     import torch
 
@@ -97,7 +108,9 @@ Near miss: the gradient is only looked at
 
 Blind spots:
     A gradient taken from `.grad` after `backward()` and used in a loss is not seen. A gradient that goes through a
-    function of another file, or through a module, before it meets the loss is left alone.
+    function of another file, or through a module, before it meets the loss is left alone; so is one whose function
+    is called inside the very expression that adds to the loss (`loss = out + penalty(...)`). A tensor of the shape of
+    what was differentiated, made from that and its gradient, is taken for a step of gradient descent.
 
 Source:
     torch.autograd.grad in PyTorch's documentation; observed with torch 2.13.
@@ -183,18 +196,27 @@ def _constants(record: Record, call: BackwardCall) -> dict[int, str]:
             continue
         tensor = lookup(record).tensors[binding.tensor]
         returned = after <= tensor.moment < until and is_same_statement(record, tensor.site, call.site)
-        if returned or _takes_in(record, binding, known):
+        if returned or _takes_in(record, binding, known) is not None:
             known[binding.tensor] = binding.name
     return known
 
 
-def _takes_in(record: Record, binding: Binding, known: dict[int, str]) -> bool:
-    """A binding's value was made by arithmetic from one of the known tensors, with tracking on."""
-    site = site_of(record, binding.site)
-    names = _names_of(record, known, binding.function, binding.moment, frozenset(site.reads))
-    if not names or not lookup(record).moments[binding.moment].grad_mode:
-        return False
-    return goes_in(record, site, lambda part: _text(part) in names)
+def _takes_in(record: Record, binding: Binding, known: dict[int, str]) -> int | None:
+    """The site at which a binding's value was made by arithmetic from a known tensor, with tracking on.
+
+    That is its own statement, or the `return` of the function that gave the value.
+    """
+    index = lookup(record)
+    tensor = index.tensors[binding.tensor]
+    places = [(index.sites[binding.site], binding.function, binding.moment)]
+    if tensor.site is not None and tensor.site != binding.site and index.sites[tensor.site].kind == "return":
+        given = index.sites[tensor.site]
+        places.append((given, given.function, tensor.moment))
+    for site, function, moment in places:
+        names = _names_of(record, known, function, moment, frozenset(site.reads))
+        if names and index.moments[moment].grad_mode and goes_in(record, site, lambda part, n=names: _text(part) in n):
+            return site.site
+    return None
 
 
 def _names_of(
@@ -237,14 +259,22 @@ def _reaches_root(record: Record, call: BackwardCall, constants: dict[int, str])
         return None
     for binding in record.bindings:
         state = state_at(record, binding.tensor, binding.moment)
-        if state is None or not state.requires_grad or not _takes_in(record, binding, constants):
+        if state is None or not state.requires_grad:
             continue
-        if any(parent in trained(record) for parent in binding.parents):
+        site = _takes_in(record, binding, constants)
+        if site is None or _is_step(record, call, binding) or any(row in trained(record) for row in binding.parents):
             continue
         if _is_walked_plainly(record, binding.tensor):
             name = _first_name(constants)
-            return _Use(site=binding.site, binding=name, level=RULE.severity, raised=False)
+            return _Use(site=site, binding=name, level=RULE.severity, raised=False)
     return None
+
+
+def _is_step(record: Record, call: BackwardCall, binding: Binding) -> bool:
+    """`p - lr * dL/dp`, of the shape of `p`: a step of gradient descent, on fast weights or on a sample."""
+    tensors = lookup(record).tensors
+    stepped = {root.tensor for root in call.inputs or ()}.intersection(binding.parents)
+    return any(one is not None and tensors[one].shape == tensors[binding.tensor].shape for one in stepped)
 
 
 def _first_name(constants: dict[int, str]) -> str:
@@ -293,12 +323,15 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
     step = step_of(record, call.moment_before)
     name = use.binding
     what = (
-        "is differentiated here, and has no history" if use.raised else "is taken into a value that is differentiated"
+        "is differentiated here, and has no history"
+        if use.raised
+        else "is used as a constant in a value that is differentiated"
     )
+    fate = "is differentiated again" if use.raised else "is used as a constant in what is differentiated"
     effect = (
         "So the second call finds nothing to walk."
         if use.raised
-        else "So it counts as a constant: no gradient flows through it, and what it adds to the loss trains nothing."
+        else "No gradient flows through it: a term of the loss made of it alone trains nothing."
     )
     fixes: tuple[Fix, ...] = ()
     if node is not None:
@@ -308,7 +341,7 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
         rule=rule_name(RULE),
         level=use.level,
         confidence=RULE.confidence,
-        message=f"`{name}` comes from `autograd.grad` without `create_graph=True`, and is differentiated again.\n"
+        message=f"`{name}` comes from `autograd.grad` without `create_graph=True`, and {fate}.\n"
         f"{effect}\nGive this call `create_graph=True`; if a constant is meant, say so with `.detach()`.",
         location=location(record, site.site, region),
         related=(Related(message=f"`{name}` {what}", location=location(record, use.site)),),

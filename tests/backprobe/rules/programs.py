@@ -14,6 +14,60 @@ for _ in range(3):
 NETS = "import torch\nfrom torch import nn\nencoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)\n"
 
 BP101 = {
+    "a sibling output of the one that was differentiated": """
+import torch
+x = torch.ones(2, requires_grad=True)
+a, b = x.unbind()
+a.backward()
+print(b.grad)
+""",
+    "a gradient of None is replaced where it is read": """
+import torch
+x = torch.ones(3, requires_grad=True)
+hidden = x * 2
+hidden.sum().backward()
+shown = hidden.grad or 0
+print(hidden.grad is not None and hidden.grad.norm())
+""",
+    "a gradient is tested as it is named": """
+import torch
+x = torch.ones(3, requires_grad=True)
+hidden = x * 2
+hidden.sum().backward()
+if (g := hidden.grad) is not None:
+    print(g)
+if g := hidden.grad:
+    print(g)
+""",
+    "a read behind a test of the same gradient": """
+import torch
+x = torch.ones(3, requires_grad=True)
+hidden = x * 2
+hidden.sum().backward()
+for t in (x, hidden):
+    if t.grad is None:
+        print("none")
+    print(t.grad)
+""",
+    "a test that skips the tensor": """
+import torch
+x = torch.ones(3, requires_grad=True)
+hidden = x * 2
+hidden.sum().backward()
+for t in (x, hidden):
+    if t.grad is None:
+        continue
+    print(t.grad.norm())
+""",
+    "a test of another gradient guards nothing": """
+import torch
+x = torch.ones(3, requires_grad=True)
+hidden = x * 2  # <- BP101
+hidden.sum().backward()
+if x.grad is None:
+    print("none")
+print(hidden.grad)
+""",
     "inputs= stores it in a non-leaf": """
 import torch
 x = torch.ones(3, requires_grad=True)
@@ -215,6 +269,53 @@ trunk.mean().backward()  # <- BP301
 }
 
 BP325 = {
+    "a step on fast weights": """
+import torch
+w = torch.ones(3, requires_grad=True)
+fast = w.clone()
+(g,) = torch.autograd.grad((fast * 2).pow(2).mean(), fast)
+fast = fast - 0.1 * g
+outer = (fast * 3).pow(2).mean()
+outer.backward()
+""",
+    "steps on several fast weights": """
+import torch
+w = [torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)]
+fast = [one.clone() for one in w]
+for _ in range(2):
+    loss = sum((one * 2).pow(2).mean() for one in fast)
+    grads = torch.autograd.grad(loss, fast)
+    fast = [one - 0.1 * g for one, g in zip(fast, grads)]
+outer = sum((one * 3).pow(2).mean() for one in fast)
+outer.backward()
+""",
+    "a penalty that a function returns as one expression": """
+import torch
+
+def penalty(model, x):
+    out = model(x).sum()
+    (g,) = torch.autograd.grad(out, x, retain_graph=True)  # <- BP325
+    return ((g.norm(dim=1) - 1) ** 2).mean()
+
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3, requires_grad=True)
+gp = penalty(model, x)
+loss = model(x).pow(2).mean() + 10 * gp
+loss.backward()
+""",
+    "a loss that a function returns as one expression": """
+import torch
+
+def critic(model, x):
+    out = model(x).sum()
+    (g,) = torch.autograd.grad(out, x, retain_graph=True)  # <- BP325
+    return out + ((g.norm(dim=1) - 1) ** 2).mean()
+
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3, requires_grad=True)
+loss = critic(model, x)
+loss.backward()
+""",
     "one expression": """
 import torch
 model = torch.nn.Linear(3, 1)

@@ -45,6 +45,20 @@ def test_where_no_values_are_recorded_a_write_through_data_is_told_by_its_statem
     assert judge(record).rules_judged == len(RULES)
 
 
+@pytest.mark.parametrize(
+    "use", ["weight = 1 / (1 + g.norm())\nloss = (weight * image).mean()", "loss = (g * image).sum()"]
+)
+def test_a_gradient_that_only_scales_is_not_said_to_be_differentiated(use, captured) -> None:
+    source = (
+        "import torch\nw = torch.ones(3, requires_grad=True)\nimage = w * 2\n"
+        f"(g,) = torch.autograd.grad(image.pow(2).sum(), image, retain_graph=True)\n{use}\nloss.backward()\n"
+    )
+    (finding,) = judge(captured(source)).findings
+    assert finding.rule.code == "BP325"
+    assert "is used as a constant in what is differentiated" in finding.message
+    assert "differentiated again" not in finding.message
+
+
 @pytest.mark.parametrize("code", [one.RULE.code for one in RULES])
 def test_the_finding_of_an_example_reads_as_its_gold_file(code, captured) -> None:
     """To renew one: print what is compared here, read it, and save it."""
