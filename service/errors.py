@@ -15,6 +15,7 @@ from flask import Response, g, json, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from service.problems import BY_STATUS, KINDS
+from store.session import is_unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,9 @@ log = logging.getLogger("backprobe.service")
 
 LONGEST_DETAIL: Final = 1000
 """Characters of a detail; a stranger's text in it must not grow an answer without end."""
+
+RETRY_SECONDS: Final = 5
+"""After which a client may ask again when the database did not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +127,17 @@ def from_framework(error: HTTPException) -> Problem:
     return Problem(code, _details(error), headers=kept)
 
 
+def _cause(error: Exception) -> str:
+    """One line for the log: what the driver said, without the statement and its values."""
+    said = getattr(error, "orig", None) or error
+    return f"{type(said).__name__}: {str(said).strip().partition(chr(10))[0][:200]}"
+
+
+def _unavailable() -> Problem:
+    detail = f"Request {g.get('request_id')} could not be answered: the database is away, full or not migrated."
+    return Problem("unavailable", detail, headers={"Retry-After": str(RETRY_SECONDS)})
+
+
 def register(app: APIFlask) -> None:
     """Install the handlers on the application."""
 
@@ -138,6 +153,10 @@ def register(app: APIFlask) -> None:
 
     @app.errorhandler(Exception)
     def _fault(error: Exception) -> Response:
+        asked = (g.get("request_id"), request.method, request.path[:200])
+        if is_unavailable(error):
+            log.error("request %s failed: %s %r: the database: %s", *asked, _cause(error))
+            return answer(_unavailable())
         # The class name and the trace go to the log: a trace holds no source of a snippet, its values are not printed.
-        log.error("request failed", exc_info=error, extra={"request_id": g.get("request_id"), "path": request.path})
+        log.error("request %s failed: %s %r", *asked, exc_info=error)
         return answer(Problem("internal-error", f"Request {g.get('request_id')} failed on our side."))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import threading
 from pathlib import Path
 from typing import IO, Final
 
@@ -67,11 +68,22 @@ def make_writable(home: Path) -> None:
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / "logs").mkdir(exist_ok=True)
-        probe = home / f".writable.{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        probe(home)
     except OSError as error:
         raise _not_writable(home, error) from None
+
+
+def probe(home: Path) -> None:
+    """Write a small file there and delete it: rights alone do not tell of a full or read-only disk.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    written = home / f".writable.{os.getpid()}.{threading.get_ident()}"
+    try:
+        written.write_bytes(b"backprobe\n")
+    finally:
+        written.unlink(missing_ok=True)
 
 
 def refuse_networked(home: Path) -> None:

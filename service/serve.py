@@ -97,6 +97,24 @@ def migrated(settings: StoreSettings) -> None:
         raise CannotServe(f"Cannot migrate {where}: {type(error).__name__}: {first}") from None
 
 
+def check_migrated(settings: StoreSettings) -> None:
+    """Refuse a database that is not at this code's schema.
+
+    Raises:
+        CannotServe: it is not, or it does not answer.
+    """
+    from store import migrate
+
+    try:
+        current = migrate.at_head(settings.database_url)
+    except Exception as error:  # noqa: BLE001 - whatever the driver raises, the operator wants one line
+        raise CannotServe(
+            f"The database does not answer ({type(error).__name__}): look at BACKPROBE_DATABASE_URL."
+        ) from None
+    if not current:
+        raise CannotServe("The database does not have this version's schema: run `backprobe migrate` first.")
+
+
 def _children(wanted: Wanted, store: StoreSettings, fallen: Callable[[], None]) -> Children:
     from store import workers
     from store.session import Database
@@ -132,7 +150,9 @@ def _signals(stop: threading.Event, again: threading.Event) -> None:
 
 
 def _log_to_stderr() -> None:
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(
+        level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
     for talkative in ("waitress", "kombu"):
         logging.getLogger(talkative).setLevel(logging.ERROR)
 
@@ -222,7 +242,9 @@ def run_api(host: str, port: int, home: Path | None) -> int:
     """Serve the API and the pages only; workers and reaper run elsewhere. The exit code."""
     _log_to_stderr()
     try:
-        make_writable(StoreSettings.from_environment(home=home).home)
+        store = StoreSettings.from_environment(home=home)
+        make_writable(store.home)
+        check_migrated(store)
         settings = Settings.from_environment(home=home)
         listening = listen_checked(host, port, settings.api_key)
     except CannotServe as error:

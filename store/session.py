@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy import event
+from sqlalchemy import event, exc
 
 from store.settings import with_driver
 from store.text import json_text, json_value
@@ -30,6 +30,27 @@ BUSY_SECONDS: Final = 30
 
 POOL: Final = 20
 """Connections kept per process, and at most 20 more under load: every web thread may hold one."""
+
+
+_SCHEMA_MISSING: Final = ("no such table", "no such column")
+_SQLSTATES: Final = frozenset({"42P01", "42703", "25006"})
+"""PostgreSQL: undefined table, undefined column, a standby that takes no writes."""
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """The operator must act on the database, or it passes; another error of a statement is a bug of ours."""
+    if isinstance(error, exc.TimeoutError):
+        return True
+    if not isinstance(error, exc.DBAPIError):
+        return False
+    if error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _SQLSTATES:
+        return True
+    if isinstance(error.orig, sqlite3.Error):
+        code = getattr(error.orig, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_ERROR:  # of all that it means, only this is not a mistake in the statement
+            return str(error.orig).startswith(_SCHEMA_MISSING)
+        return isinstance(error, exc.OperationalError)
+    return isinstance(error, exc.OperationalError | exc.InterfaceError)
 
 
 class WriterStuck(Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from apiflask import APIBlueprint
@@ -10,10 +9,13 @@ from apiflask import APIBlueprint
 from service.api.reply import json_reply
 from service.api.told import Health, Readiness
 from service.context import context
+from service.home import probe
 from service.openapi import Answer, answers
 from store import migrate, workers
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from flask import Response
 
 blueprint = APIBlueprint("health", __name__, tag="Operation")
@@ -44,6 +46,14 @@ def _database() -> tuple[str, str, dict[str, int]]:
     return "ok", schema, by_queue
 
 
+def _home(home: Path) -> str:
+    try:
+        probe(home)
+    except OSError:
+        return "not-writable"
+    return "writable"
+
+
 @blueprint.get("/readyz")
 @answers(
     {
@@ -55,7 +65,7 @@ def get_readiness() -> Response:
     """Database reachable, schema at head, home writable: all three, or 503. Workers and broker are reported only."""
     shared = context()
     database, schema, by_queue = _database()
-    home = "writable" if os.access(shared.settings.store.home, os.W_OK) else "not-writable"
+    home = _home(shared.settings.store.home)
     ready = (database, schema, home) == ("ok", "at-head", "writable")
     told: dict[str, Any] = {
         "status": "ready" if ready else "not-ready",

@@ -60,18 +60,81 @@ def test_a_bad_parameter_is_named(plain_site, parameter):
     assert [place["parameter"] for place in told["errors"]] == [parameter.partition("=")[0]]
 
 
-def test_a_fault_of_ours_tells_its_request_id_and_nothing_else(make, monkeypatch, caplog):
+def test_a_fault_of_ours_tells_its_request_id_and_nothing_else(make, caplog):
     site = make()
-    with site.context.database.begin() as transaction:
-        transaction.exec_driver_sql("DROP VIEW IF EXISTS snapshot")
-        transaction.exec_driver_sql("ALTER TABLE run RENAME TO run_away")
-    answer = site.client.get("/v1/runs")
+
+    @site.app.get("/v1/broken")
+    def broken():
+        raise RuntimeError("run_away")
+
+    answer = site.client.get("/v1/broken")
     assert answer.status_code == 500
     assert answer.mimetype == "application/problem+json"
     assert set(answer.json) == FIELDS
     assert answer.json["detail"] == f"Request {answer.headers['X-Request-Id']} failed on our side."
     assert "run_away" not in answer.text
-    assert "request failed" in caplog.text
+    assert f"request {answer.json['request_id']} failed: GET '/v1/broken'" in caplog.text
+    assert "RuntimeError: run_away" in caplog.text
+
+
+def _unmigrated(transaction):
+    transaction.exec_driver_sql("DROP VIEW IF EXISTS snapshot")
+    transaction.exec_driver_sql("ALTER TABLE run RENAME TO run_away")
+
+
+def test_a_database_that_is_not_migrated_is_unavailable(make, caplog):
+    site = make()
+    with site.context.database.begin() as transaction:
+        _unmigrated(transaction)
+    for answer in (site.client.get("/v1/runs"), site.post()):
+        assert (answer.status_code, answer.json["code"]) == (503, "unavailable"), answer.text
+        assert answer.headers["Retry-After"] == "5"
+        assert set(answer.json) == FIELDS
+        assert f"request {answer.json['request_id']} failed" in caplog.text
+    assert len(caplog.records) == 2
+    assert all(record.exc_info is None for record in caplog.records)
+    assert site.client.get("/runs", headers={"Accept": "text/html"}).status_code == 503
+
+
+def test_a_database_that_is_away_is_unavailable(tmp_path, caplog):
+    from service.app import create_app
+    from service.settings import Settings
+
+    environ = {"BACKPROBE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    app = create_app(Settings.from_environment(environ, tmp_path))
+    answer = app.test_client().get("/v1/runs")
+    app.extensions["backprobe"].close()
+    assert (answer.status_code, answer.json["code"]) == (503, "unavailable"), answer.text
+    assert len(caplog.records) == 1
+
+
+def test_a_full_database_is_unavailable(make):
+    site = make()
+    with site.context.database.begin() as transaction:
+        pages = transaction.exec_driver_sql("PRAGMA page_count").scalar_one()
+        transaction.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    answers = [site.post({"source": "x = 1\n" * 20_000 + f"y = {number}\n"}) for number in range(3)]
+    assert answers[-1].status_code == 503, answers[-1].text
+
+
+def test_a_mistake_in_a_statement_is_a_fault_of_ours(make):
+    site = make()
+
+    @site.app.get("/v1/broken")
+    def broken():
+        with site.context.database.read() as transaction:
+            transaction.exec_driver_sql("SELEKT 1")
+
+    assert site.client.get("/v1/broken").status_code == 500
+
+
+def test_a_home_that_cannot_be_written_is_not_ready(make, tmp_path):
+    site = make()
+    assert site.client.get("/readyz").json["home"] == "writable"
+    assert not list(site.context.settings.store.home.glob(".writable*"))
+    site.context.settings.store.home.rename(tmp_path / "elsewhere")
+    gone = site.client.get("/readyz")
+    assert (gone.status_code, gone.json["home"]) == (503, "not-writable")
 
 
 def test_a_browser_gets_a_page_and_a_program_json(plain_site):

@@ -182,6 +182,14 @@ def test_a_database_that_is_away_is_told_in_one_line(serve):
     )
 
 
+def test_the_api_alone_refuses_a_database_that_is_not_migrated(tmp_path):
+    command = [sys.executable, "-m", "backprobe", "api", "--home", str(tmp_path / "home"), "--port", "0"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2, ended.stderr
+    (line,) = ended.stderr.splitlines()
+    assert "run `backprobe migrate` first" in line
+
+
 def test_beyond_loopback_a_key_and_trust_are_needed(serve):
     refused(serve("--host", "0.0.0.0"), "BACKPROBE_API_KEY")
     refused(serve("--host", "0.0.0.0", env={"BACKPROBE_API_KEY": "k"}), "--trust-code", "isolation none")
