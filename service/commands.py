@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    import argparse
+MOST_PORT: Final = 65535
 
 
 def _home(parser: argparse.ArgumentParser) -> None:
@@ -15,9 +15,16 @@ def _home(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) <= MOST_PORT):
+        message = f"{text!r} is no port: it takes 0 to {MOST_PORT}"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
+
+
 def _address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=8000, help="port; 0 takes any free one (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8000, help="port; 0 takes any free one (default: %(default)s)")
 
 
 def serve(subparsers: Any) -> None:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from service.settings import Settings
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_HOST: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::[0-9]{1,5})?")
+"""Name or address, and port; anything else (`user@name`, half a bracket) is no host of ours."""
+
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 """Asked by health checks that hold no key; they tell nothing about anyone's runs."""
 
@@ -40,15 +43,22 @@ _POLICY_PAGE: Final = (
 
 def _check_host() -> None:
     host = request.headers.get("Host", "")
-    name = urlsplit(f"//{host}").hostname if host else None
-    if name is None or not is_loopback(name):
+    found = _HOST.fullmatch(host)
+    if found is None or not is_loopback(found[1]):
         raise Problem("foreign-host", f"The Host header says {host[:100]!r}, which is not a loopback name.")
+
+
+def _place(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _check_origin() -> None:
     origin = request.headers.get("Origin")
     site = request.headers.get("Sec-Fetch-Site")
-    foreign = origin is not None and urlsplit(origin).netloc != request.host
+    foreign = origin is not None and _place(origin) != request.host
     if foreign or site not in {None, "same-origin", "none"}:
         raise Problem("foreign-origin", "This write came from a page of another origin.")
 

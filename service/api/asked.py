@@ -144,12 +144,13 @@ def _time(value: object) -> object:
         return value
     try:
         at = datetime.datetime.fromisoformat(value)
-    except ValueError:
+        at = None if at.tzinfo is None else at.astimezone(datetime.UTC)
+    except (ValueError, OverflowError):  # the latter: its offset leads before year 1
         at = None
-    if at is None or at.tzinfo is None:
+    if at is None:
         message = "A time is ISO 8601 with its offset, like 2026-11-20T19:52:29.123Z"
         raise ValueError(message)
-    return at.astimezone(datetime.UTC)
+    return at
 
 
 Whole = Annotated[int, BeforeValidator(_digits, json_schema_input_type=int)]

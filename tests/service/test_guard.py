@@ -19,7 +19,23 @@ PATHS = [
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "10.0.0.5:8000", "[2001:db8::1]", ""]
+    "host",
+    [
+        "evil.example",
+        "evil.example:8000",
+        "127.0.0.1.evil.example",
+        "10.0.0.5:8000",
+        "[2001:db8::1]",
+        "",
+        "[",
+        "[::1",
+        "a@127.0.0.1",
+        "localhost:abc",
+        "localhost:",
+        "localhost:123456",
+        "127.0.0.1/x",
+        "[localhost]",
+    ],
 )
 @pytest.mark.parametrize("path", PATHS)
 def test_without_a_key_a_foreign_host_is_refused(plain_site, host, path):
@@ -37,6 +53,7 @@ def test_loopback_names_are_served(plain_site, host):
     [
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://["},
         {"Origin": "http://localhost:9"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},

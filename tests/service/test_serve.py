@@ -163,6 +163,16 @@ def test_a_taken_port_is_told_in_one_line(serve, tmp_path):
     refused(serve("--no-worker", "--port", port, home=tmp_path / "other"), f"127.0.0.1:{port}", "--port")
 
 
+@pytest.mark.parametrize("port", ["99999", "65536", "-1", "+1", "http", ""])
+@pytest.mark.parametrize("command", ["serve", "api"])
+def test_a_port_that_is_none_is_a_usage_error(command, port, tmp_path):
+    line = [sys.executable, "-m", "backprobe", command, "--home", str(tmp_path / "home"), f"--port={port}"]
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert "is no port: it takes 0 to 65535" in ended.stderr
+    assert not (tmp_path / "home").exists()
+
+
 def test_a_home_that_cannot_be_written_is_told_in_one_line(serve, tmp_path):
     (tmp_path / "file").write_text("")
     refused(serve("--no-worker", home=tmp_path / "file" / "home"), "cannot be written", "--home")
