@@ -7,68 +7,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.cuts import cuts, derived_from, returned_by, rooted_in
-from backprobe.rules.lookup import Lookup, lookup
+from backprobe.rules.gradless import Case, WhyNone, case_of
+from backprobe.rules.lookup import lookup
 from backprobe.rules.places import line_of
-from backprobe.rules.reach import Reach, arrived_at, reaches
+from backprobe.rules.reach import reaches
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, Binding, NodePass, Record, Snapshot, Tensor
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhyNone:
-    """The reason that one tensor has no gradient at the end of the record.
-
-    Attributes:
-        verdict: Its name in kebab case, as `engine.md` lists them.
-        text: One sentence for people, without a full stop.
-        site, line: The statement that decided it; None where no statement did.
-        call: The backward call that decided it; None where none did.
-    """
-
-    verdict: str
-    text: str
-    site: int | None = None
-    line: int | None = None
-    call: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
-    """One tensor without a gradient, and what the record knows of it.
-
-    Attributes:
-        name: What the program calls it.
-        history: Its snapshots in order, at least one.
-        calls: The backward calls that began after it was first seen.
-        reached: Of those, the ones that met its node.
-    """
-
-    record: Record
-    index: Lookup
-    tensor: Tensor
-    name: str
-    history: list[Snapshot]
-    bindings: list[Binding]
-    calls: list[BackwardCall]
-    reached: list[BackwardCall]
-
-    @property
-    def last(self) -> Snapshot:
-        return self.history[-1]
-
-    @property
-    def seen_whole(self) -> bool:
-        """The recorder made no error of its own: only then is what it did not see evidence that it was not there."""
-        return self.record.end is None or not self.record.end.own_errors
-
-    def said(self, verdict: str, text: str, *, site: int | None = None, call: int | None = None) -> WhyNone:
-        return WhyNone(verdict=verdict, text=text, site=site, line=line_of(self.record, site), call=call)
+    from backprobe.record import BackwardCall, NodePass, Record
 
 
 @table
@@ -79,48 +28,25 @@ def why_none(record: Record) -> dict[int, WhyNone]:
     for tensor in record.tensors:
         history = index.snapshots_of[tensor.tensor]
         if history and history[-1].grad != "present":
-            case = _case(record, index, tensor, history)
+            case = case_of(record, index, tensor, history)
             answers[tensor.tensor] = next(why for verdict in VERDICTS if (why := verdict(case)) is not None)
     return answers
 
 
-def _case(record: Record, index: Lookup, tensor: Tensor, history: list[Snapshot]) -> _Case:
-    bindings = index.bindings_of[tensor.tensor]
-    calls = [call for call in record.backward_calls if call.moment_before >= tensor.moment]
-    known = reaches(record)
-    return _Case(
-        record=record,
-        index=index,
-        tensor=tensor,
-        name=bindings[-1].name if bindings else tensor.fqn or "it",
-        history=history,
-        bindings=bindings,
-        calls=calls,
-        reached=[call for call in calls if _meets(record, known[call.call], call, tensor.tensor)],
-    )
-
-
-def _meets(record: Record, reach: Reach, call: BackwardCall, tensor: int) -> bool:
-    if tensor in reach.leaves or any(root.tensor == tensor for root in call.roots):
-        return True
-    made = lookup(record).node_of.get(tensor)
-    return made is not None and arrived_at(record, call, made)
-
-
-def _not_differentiable(case: _Case) -> WhyNone | None:
+def _not_differentiable(case: Case) -> WhyNone | None:
     dtype = case.tensor.dtype.removeprefix("torch.")
     if dtype.startswith(("int", "uint", "bool", "qint", "quint", "long", "short")):
         return case.said("not-differentiable-dtype", f"{dtype} has no gradient", site=case.tensor.site)
     return None
 
 
-def _inference(case: _Case) -> WhyNone | None:
+def _inference(case: Case) -> WhyNone | None:
     if case.tensor.special == "inference":
         return case.said("inference-tensor", "it was made under inference_mode", site=case.tensor.site)
     return None
 
 
-def _never_asked(case: _Case) -> WhyNone | None:
+def _never_asked(case: Case) -> WhyNone | None:
     if case.last.requires_grad:
         return None
     cut = cuts(case.record).get(case.tensor.tensor)
@@ -134,7 +60,7 @@ def _never_asked(case: _Case) -> WhyNone | None:
     return case.said("requires-grad-false", text, site=case.tensor.site)
 
 
-def _asked_late(case: _Case) -> WhyNone | None:
+def _asked_late(case: Case) -> WhyNone | None:
     since = next((snapshot for snapshot in case.history if snapshot.requires_grad), None)
     if not case.last.is_leaf or since is None or case.history[0].requires_grad or case.reached:
         return None
@@ -147,14 +73,14 @@ def _asked_late(case: _Case) -> WhyNone | None:
     return None
 
 
-def _not_leaf(case: _Case) -> WhyNone | None:
+def _not_leaf(case: Case) -> WhyNone | None:
     if case.last.is_leaf or case.last.retains_grad:
         return None
     how = f", {case.tensor.created_how} made it" if case.tensor.created_how else ""
     return case.said("not-leaf", f"not a leaf{how}; retain_grad() was not called", site=case.tensor.site)
 
 
-def _retained_late(case: _Case) -> WhyNone | None:
+def _retained_late(case: Case) -> WhyNone | None:
     if case.last.is_leaf or not case.last.retains_grad:
         return None
     since = next(snapshot for snapshot in case.history if snapshot.retains_grad)
@@ -166,7 +92,7 @@ def _retained_late(case: _Case) -> WhyNone | None:
     return None
 
 
-def _set_none(case: _Case) -> WhyNone | None:
+def _set_none(case: Case) -> WhyNone | None:
     changes = [row for row in case.index.leaf_grads_of[case.tensor.tensor] if row.kind != "untouched"]
     if not changes or changes[-1].kind != "set-none":
         return None
@@ -175,13 +101,13 @@ def _set_none(case: _Case) -> WhyNone | None:
     return case.said("set-none", f"it had one, which was set to None{where}", site=site)
 
 
-def _no_backward(case: _Case) -> WhyNone | None:
+def _no_backward(case: Case) -> WhyNone | None:
     if case.calls or not case.seen_whole:
         return None
     return case.said("no-backward-yet", "no backward call since it was made")
 
 
-def _raised(case: _Case) -> WhyNone | None:
+def _raised(case: Case) -> WhyNone | None:
     last = (case.reached or case.calls or [None])[-1]
     if last is None or last.outcome == "finished":
         return None
@@ -189,7 +115,7 @@ def _raised(case: _Case) -> WhyNone | None:
     return case.said("backward-raised", f"the backward call {ended}", site=last.site, call=last.call)
 
 
-def _left_out(case: _Case) -> WhyNone | None:
+def _left_out(case: Case) -> WhyNone | None:
     storing = [call for call in case.reached if call.accumulate_grad]
     if not storing or storing[-1].inputs is None:
         return None
@@ -201,7 +127,7 @@ def _left_out(case: _Case) -> WhyNone | None:
     )
 
 
-def _returned(case: _Case) -> WhyNone | None:
+def _returned(case: Case) -> WhyNone | None:
     relevant = case.reached or [call for call in case.calls if _is_given_back(call, case.tensor.tensor)]
     if not relevant or any(call.accumulate_grad for call in relevant) or not case.seen_whole:
         return None
@@ -217,7 +143,7 @@ def _is_given_back(call: BackwardCall, tensor: int) -> bool:
     return any(one == tensor and given for one, given in zip(asked, call.returned or (), strict=False))
 
 
-def _taken(case: _Case) -> WhyNone | None:
+def _taken(case: Case) -> WhyNone | None:
     node = case.index.accumulator_of.get(case.tensor.tensor)
     for row in reversed(case.index.passes_of_node[node] if node is not None else []):
         if row.position is not None and not row.hole and case.index.calls[row.call].accumulate_grad:
@@ -227,7 +153,7 @@ def _taken(case: _Case) -> WhyNone | None:
     return None
 
 
-def _replaced(case: _Case) -> WhyNone | None:
+def _replaced(case: Case) -> WhyNone | None:
     if case.reached or not case.seen_whole:
         return None
     for row in case.record.bindings:
@@ -237,7 +163,7 @@ def _replaced(case: _Case) -> WhyNone | None:
     return None
 
 
-def _cut(case: _Case) -> WhyNone | None:
+def _cut(case: Case) -> WhyNone | None:
     if case.reached or not case.seen_whole:
         return None
     derived = derived_from(case.record, case.tensor.tensor)
@@ -249,7 +175,7 @@ def _cut(case: _Case) -> WhyNone | None:
     return None
 
 
-def _undefined(case: _Case) -> WhyNone | None:
+def _undefined(case: Case) -> WhyNone | None:
     made = case.index.node_of.get(case.tensor.tensor)
     node = made.node if made is not None else case.index.accumulator_of.get(case.tensor.tensor)
     output = made.output_nr if made is not None else 0
@@ -262,14 +188,14 @@ def _undefined(case: _Case) -> WhyNone | None:
     return None
 
 
-def _leads_to(case: _Case, row: NodePass) -> bool:
+def _leads_to(case: Case, row: NodePass) -> bool:
     """Some node of the call hands a gradient to this output: a sibling of an output in use is not depended on."""
     met = reaches(case.record)[row.call].met
     into = (edge for edge in case.record.edges if edge.to_node == row.node and edge.input_nr == row.output_nr)
     return any(edge.node in met for edge in into)
 
 
-def _checkpointed(case: _Case) -> WhyNone | None:
+def _checkpointed(case: Case) -> WhyNone | None:
     for row in case.record.warned:
         if "None of the inputs have requires_grad=True" in row.message:
             text = "a reentrant checkpoint ran with no input that requires grad"
@@ -277,18 +203,18 @@ def _checkpointed(case: _Case) -> WhyNone | None:
     return None
 
 
-def _unused(case: _Case) -> WhyNone | None:
+def _unused(case: Case) -> WhyNone | None:
     if case.reached or not case.seen_whole or case.record.truncated or _is_partly_walked(case):
         return None
     return case.said("not-used", "no root depends on it")
 
 
-def _is_partly_walked(case: _Case) -> bool:
+def _is_partly_walked(case: Case) -> bool:
     cut_short = any(call.truncated or call.entry == "unseen" for call in case.calls)
     return cut_short or case.record.header.tier == "state"
 
 
-def _unseen(case: _Case) -> WhyNone:
+def _unseen(case: Case) -> WhyNone:
     if case.record.truncated or not case.seen_whole:
         return case.said("unseen", "the record is incomplete: the reason is not in it")
     if _is_partly_walked(case):
@@ -296,7 +222,7 @@ def _unseen(case: _Case) -> WhyNone:
     return case.said("unseen", "no reason is known")
 
 
-VERDICTS: Final[tuple[Callable[[_Case], WhyNone | None], ...]] = (
+VERDICTS: Final[tuple[Callable[[Case], WhyNone | None], ...]] = (
     _not_differentiable,
     _inference,
     _never_asked,

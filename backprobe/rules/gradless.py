@@ -1,0 +1,90 @@
+"""One tensor without a gradient, and what the record knows of it: the evidence that `why_none` goes by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backprobe.rules.lookup import Lookup, lookup
+from backprobe.rules.places import line_of
+from backprobe.rules.reach import Reach, arrived_at, reaches
+
+if TYPE_CHECKING:
+    from backprobe.record import BackwardCall, Binding, Record, Snapshot, Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhyNone:
+    """The reason that one tensor has no gradient at the end of the record.
+
+    Attributes:
+        verdict: Its name in kebab case, as `engine.md` lists them.
+        text: One sentence for people, without a full stop.
+        site, line: The statement that decided it; None where no statement did.
+        call: The backward call that decided it; None where none did.
+    """
+
+    verdict: str
+    text: str
+    site: int | None = None
+    line: int | None = None
+    call: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One tensor without a gradient, and what the record knows of it.
+
+    Attributes:
+        name: What the program calls it.
+        history: Its snapshots in order, at least one.
+        calls: The backward calls that began after it was first seen.
+        reached: Of those, the ones that met its node.
+    """
+
+    record: Record
+    index: Lookup
+    tensor: Tensor
+    name: str
+    history: list[Snapshot]
+    bindings: list[Binding]
+    calls: list[BackwardCall]
+    reached: list[BackwardCall]
+
+    @property
+    def last(self) -> Snapshot:
+        """How it stood at the end."""
+        return self.history[-1]
+
+    @property
+    def seen_whole(self) -> bool:
+        """The recorder made no error of its own: only then is what it did not see evidence that it was not there."""
+        return self.record.end is None or not self.record.end.own_errors
+
+    def said(self, verdict: str, text: str, *, site: int | None = None, call: int | None = None) -> WhyNone:
+        """A verdict on this tensor; the line is the site's."""
+        return WhyNone(verdict=verdict, text=text, site=site, line=line_of(self.record, site), call=call)
+
+
+def case_of(record: Record, index: Lookup, tensor: Tensor, history: list[Snapshot]) -> Case:
+    """The evidence on one tensor; `history` is its snapshots, at least one."""
+    bindings = index.bindings_of[tensor.tensor]
+    calls = [call for call in record.backward_calls if call.moment_before >= tensor.moment]
+    known = reaches(record)
+    return Case(
+        record=record,
+        index=index,
+        tensor=tensor,
+        name=bindings[-1].name if bindings else tensor.fqn or "it",
+        history=history,
+        bindings=bindings,
+        calls=calls,
+        reached=[call for call in calls if _meets(record, known[call.call], call, tensor.tensor)],
+    )
+
+
+def _meets(record: Record, reach: Reach, call: BackwardCall, tensor: int) -> bool:
+    if tensor in reach.leaves or any(root.tensor == tensor for root in call.roots):
+        return True
+    made = lookup(record).node_of.get(tensor)
+    return made is not None and arrived_at(record, call, made)
