@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import weakref
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -17,6 +20,9 @@ from backprobe.record import Optimizer, OptimizerEvent, OptimizerTensor
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
+
+_WRAPPER = 3
+"""Frames from a hook's body to torch's wrapper of `step`."""
 
 _MOST_TENSORS = 20_000
 """Tensors of one optimizer that are listed: more would not fit a frame."""
@@ -33,12 +39,23 @@ class KnownOptimizer:
     times: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class OpenStep:
+    """A `step` in progress: the thread and the frame it runs in, by their ids."""
+
+    thread: int
+    frame: int
+    site: int | None
+    optimizer: KnownOptimizer
+
+
 class Optimizers:
     """Meets optimizers and follows what they do."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._known: dict[int, KnownOptimizer] = {}
+        self._open: list[OpenStep] = []
         self._next = self._events = self._steps = 0
 
     def bind(self, optimizer: torch.optim.Optimizer, binding: str | None, site: int | None) -> None:
@@ -54,11 +71,39 @@ class Optimizers:
         for tracked, tensor in self._tensors(optimizer):
             self._recorder.states.look(tracked, tensor, Cause(site=site))
             known.versions[tracked.number] = tracked.version or 0
+        self._open.append(OpenStep(threading.get_ident(), id(sys._getframe(_WRAPPER)), site, known))
+
+    def look_in_step(self) -> None:
+        """A function of the user begins: if a `step` is open (LBFGS and its closure), what changed by now is its."""
+        step = self._innermost()
+        optimizer = None if step is None else step.optimizer.ref()
+        if step is None or optimizer is None:
+            return
+        cause = Cause(site=step.site, step=step.optimizer.number)
+        self._recorder.moments.statement(step.site)
+        for tracked, tensor in self._tensors(optimizer):
+            self._recorder.look(tracked, tensor, cause)
+        self._recorder.moments.close_statement()
+
+    def _innermost(self) -> OpenStep | None:
+        """The `step` that this thread is in; one that raised has no frame any more, and is forgotten."""
+        if not self._open:
+            return None
+        me = threading.get_ident()
+        frames: set[int] = set()
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            frames.add(id(frame))
+            frame = frame.f_back
+        self._open = [step for step in self._open if step.thread != me or step.frame in frames]
+        return next((step for step in reversed(self._open) if step.thread == me), None)
 
     def after_step(self, optimizer: Any, *_: Any) -> None:
         """`step` ended."""
         recorder, known = self._recorder, self._known_or_met(optimizer)
         site = recorder.calling_site(3)
+        frame = id(sys._getframe(_WRAPPER))
+        self._open = [step for step in self._open if step.frame != frame]
         recorder.timeline().close(site)
         recorder.bury()
         moment = recorder.moments.new("optimizer-step", site, self._steps)

@@ -103,28 +103,47 @@ class Recorder:
         """A value is returned, or stored into an attribute or a subscript."""
         facts = self.sites.facts[site]
         self.threads.here().close(site)
+        if facts.kind == "return":
+            self._returned(facts, given)
+            return
         if type(given) in PLAIN:
             return
         self.moments.statement(site)
-        if facts.kind == "return":
-            facts.times += 1
-            self.bury()
         if any(issubclass(type(container), torch.Tensor) for container in containers):
             return
         parents = self.names.read_by(facts)
         for target in facts.targets or (None,):
             self.binder.bind(facts, target, given, parents)
-        if facts.kind == "return":
-            self.moments.close_statement()
+
+    def _returned(self, facts: SiteFacts, given: Any) -> None:
+        """No tap follows a `return`: what its value changed in place is looked for here."""
+        if facts.is_inert and type(given) in PLAIN:
+            return
+        facts.times += 1
+        self.moments.statement(facts.site)
+        self.bury()
+        if type(given) not in PLAIN:
+            self.binder.bind(facts, None, given, ())
+        if not facts.is_inert:
+            self._look_again(facts)
+        self.moments.close_statement()
 
     def passing(self, site: int) -> None:
         """A test, iterable, context or yielded value was computed."""
+        facts = self.sites.facts[site]
         self.threads.here().close(site)
+        if facts.is_inert:
+            return
+        facts.times += 1
+        self.moments.statement(site)
+        self._look_again(facts)
+        self.moments.close_statement()
 
     def enter(self, site: int, arguments: Sequence[Any]) -> None:
         """A function of the user begins."""
         timeline, facts = self.threads.here(), self.sites.facts[site]
         timeline.close(self.calling_site(_CALLER))
+        self.optimizers.look_in_step()
         facts.times += 1
         self.moments.statement(site)
         self.bury()

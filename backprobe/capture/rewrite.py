@@ -159,6 +159,7 @@ class Rewriter:
         if node.value is None or isinstance(node.value, ast.Constant):
             return [node]
         site = self._site(node, "return", scope, (), [node.value], call_of(node.value))
+        self._sites.facts[site].is_inert = is_inert([node.value])
         value = node.value
         node.value = call("__bp_value__", [site, self._in(value)], value)
         return [node]
@@ -232,7 +233,9 @@ class Rewriter:
         return self._block_end(node, scope)
 
     def _head(self, node: ast.AST, scope: Scope) -> int:
-        return self._site(node, "statement", scope, (), [node], call_of(node))
+        site = self._site(node, "statement", scope, (), [node], call_of(node))
+        self._sites.facts[site].is_inert = is_inert([node])
+        return site
 
     def _before_loop(self, node: ast.stmt) -> ast.stmt:
         return place(ast.Expr(call("__bp_loop__", [], node)), node)
