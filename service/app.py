@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiflask import APIFlask
+from werkzeug.routing import IntegerConverter
 
 from backprobe import __version__
 from service import errors, guard, openapi
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 MOST_BODY_BYTES: Final = 2 << 20
 """Of a request's body (api.md, 2)."""
+
+
+class _Digits(IntegerConverter):
+    """`<int:no>` of an address: digits of ASCII, where a regular expression would take those of every script."""
+
+    regex = "[0-9]+"
 
 
 def create_app(settings: Settings) -> APIFlask:
@@ -44,6 +51,7 @@ def create_app(settings: Settings) -> APIFlask:
         JSON_SORT_KEYS=False,
     )
     app.url_map.strict_slashes = True
+    app.url_map.converters["int"] = _Digits
     database = Database(settings.store.database_url, durable=True)
     hub = Hub(database)
     app.extensions[EXTENSION] = Context(

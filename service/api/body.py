@@ -19,7 +19,7 @@ from backprobe.show.plain import plain
 from service.errors import Place, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from pydantic_core import ErrorDetails
 
@@ -139,6 +139,16 @@ def _unstorable(text: str) -> str | None:
     return None
 
 
+def _check_parameters(given: Mapping[str, str]) -> None:
+    """Refuse unstorable text in a query."""
+    faults = [(name, _unstorable(name) or _unstorable(value)) for name, value in given.items()]
+    places = tuple(
+        Place(parameter=plain(name)[:100], code="unstorable-text", detail=fault) for name, fault in faults if fault
+    )
+    if places:
+        raise Problem("invalid-request", f"{places[0].parameter}: {places[0].detail}", places=places[:50])
+
+
 _SAID: Final = {"extra_forbidden": "unknown-field", "missing": "missing-field", "model_type": "not-an-object"}
 _WORDS: Final = {
     "extra_forbidden": "There is no such field.",
@@ -233,9 +243,10 @@ def read_query(model: type[QueryModel]) -> QueryModel:
                 detail,
                 places=(Place(parameter=name[:100], code="repeated-parameter", detail=detail),),
             )
-    _check_texts({name: values[0] for name, values in given.items()})
+    single = {name: values[0] for name, values in given.items()}
+    _check_parameters(single)
     try:
-        return model.model_validate({name: values[0] for name, values in given.items()})
+        return model.model_validate(single)
     except ValidationError as error:
 
         def place(fault: ErrorDetails) -> Place:

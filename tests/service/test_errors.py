@@ -56,7 +56,7 @@ def test_an_error_is_problem_json(plain_site, method, path, status, code):
     assert "max-age" not in answer.headers["Cache-Control"]
 
 
-@pytest.mark.parametrize("parameter", ["limit=0", "status=done", "colour=red"])
+@pytest.mark.parametrize("parameter", ["limit=0", "status=done", "colour=red", "cursor=a%00", "queue=%00"])
 def test_a_bad_parameter_is_named(plain_site, parameter):
     told = plain_site.client.get(f"/v1/runs?{parameter}").json
     assert [place["parameter"] for place in told["errors"]] == [parameter.partition("=")[0]]

@@ -100,6 +100,12 @@ def test_one_tensor_is_told_in_full(get):
     get("tensors/5/snapshots", 404)
 
 
+def test_a_number_in_an_address_is_written_in_ascii(get):
+    get("tensors/%D9%A1", 404)
+    get("tensors/%D9%A1/snapshots", 404)
+    get("tensors/1/snapshots")
+
+
 def test_snapshots_are_filtered_by_kind_and_moment(get):
     assert {row["kind"] for row in get("snapshots?kind=after-backward").json["items"]} == {"after-backward"}
     assert [row["moment"] for row in get("tensors/1/snapshots?from=2&to=6").json["items"]] == [6]
