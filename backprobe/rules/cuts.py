@@ -13,7 +13,7 @@ from backprobe.rules.syntax import Tree, is_same_statement, statement, tree_of, 
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, Binding, Record
+    from backprobe.record import BackwardCall, Binding, Moment, Record, Site
 
 _CAUSES: Final = {
     "detach": "`.detach()`",
@@ -71,23 +71,35 @@ def cuts(record: Record) -> dict[int, Cut]:
             before = state_at(record, parent, binding.moment)
             if parent == binding.tensor or before is None or not before.requires_grad:
                 continue
-            how = _cause(record, binding, parent)
-            if how is not None:
-                found[binding.tensor] = Cut(tensor=binding.tensor, source=parent, site=binding.site, how=how)
+            cut = _made_at(record, binding, parent)
+            if cut is not None:
+                found[binding.tensor] = cut
                 break
     return found
 
 
-def _cause(record: Record, binding: Binding, parent: int) -> str | None:
-    """What ended the history on the way from the parent into the binding; None where nothing shows that."""
+def _made_at(record: Record, binding: Binding, parent: int) -> Cut | None:
+    """The cut at the binding's own statement, or at the `return` that its value came from."""
     index = lookup(record)
-    moment, site = index.moments[binding.moment], index.sites[binding.site]
+    tensor = index.tensors[binding.tensor]
+    places = [(binding.site, binding.moment)]
+    if tensor.site is not None and tensor.site != binding.site and index.sites[tensor.site].kind == "return":
+        places.insert(0, (tensor.site, tensor.moment))
+    for site, moment in places:
+        how = _cause(record, index.sites[site], index.moments[moment], binding.name, parent)
+        if how is not None:
+            return Cut(tensor=binding.tensor, source=parent, site=site, how=how)
+    return None
+
+
+def _cause(record: Record, site: Site, moment: Moment, name: str, parent: int) -> str | None:
+    """What ended the history on the way from the parent into the name; None where nothing shows that."""
     node, tree = statement(record, site), tree_of(record, site)
-    value = _value_for(node, binding.name)
+    value = _value_for(node, name)
     if value is None or tree is None:
         return None
-    named = {row.name for row in index.bindings_of[parent]}
-    named |= {name.split("[")[0] for name in named}
+    named = {row.name for row in lookup(record).bindings_of[parent]}
+    named |= {one.split("[")[0] for one in named}
     for part in ast.walk(value):
         if isinstance(part, ast.Name | ast.Attribute) and ast.unparse(part) in named:
             how = _on_the_way(tree, part, value)

@@ -66,6 +66,8 @@ def test_a_tensor_that_only_asked_another_for_its_form_was_not_cut_off(program, 
 
 CUTS = [
     ("t = w.detach() * 2", "`.detach()` at line 3 cut it off"),
+    ("def f(x):\n    return x.detach() * 2\nt = f(w)", "`.detach()` at line 4 cut it off"),
+    ("@torch.no_grad()\ndef f(x):\n    return x * 2\nt = f(w)", "`no_grad` at line 5 cut it off"),
     ("t = torch.tensor(w.sum().item())", "`.item()` at line 3 cut it off"),
     ("with torch.no_grad():\n    t = w * 2", "`no_grad` at line 4 cut it off"),
     ("t = (w > 0).float()", "a comparison, which has no derivative, at line 3 cut it off"),
