@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from backprobe.capture.sites import SiteFacts, Target
+from backprobe.capture.sites import SiteFacts
 from backprobe.capture.taps import PLAIN
+from backprobe.capture.targets import Target
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
@@ -25,7 +26,7 @@ class Binder:
 
     def take(self, facts: SiteFacts, values: Sequence[Any]) -> None:
         """The plain names of a statement hold these values now."""
-        parents = self._recorder.names.read_by(facts)
+        parents = self._recorder.names.parents_in(facts)
         for target, value in zip(facts.targets, values, strict=True):
             if type(value) in PLAIN:
                 self._recorder.names.unbind(facts, target)

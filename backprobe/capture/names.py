@@ -12,7 +12,6 @@ from backprobe.capture.text import name as short
 from backprobe.capture.writer import Writer
 from backprobe.record import Binding
 
-_MODULE = "<module>"
 _PARENTS = 64
 
 
@@ -29,23 +28,25 @@ class Names:
         self._next = 0
         self._times: dict[tuple[str, int], int] = {}
 
-    def last(self, function: str, name: str) -> int | None:
-        """The tensor that a name held last, in a function or else in the module."""
-        number = self.held.get((function, name))
-        return self.held.get((_MODULE, name)) if number is None else number
-
     def read_by(self, facts: SiteFacts) -> tuple[int, ...]:
         """The tensors that the names a statement reads held last, in source order, each once."""
+        return self._held_by(facts.read_keys)
+
+    def parents_in(self, facts: SiteFacts) -> tuple[int, ...]:
+        """The tensors among them whose elements can get into the statement's value."""
+        return self._held_by(facts.operands)
+
+    def _held_by(self, keys: Sequence[tuple[str, str]]) -> tuple[int, ...]:
         found: dict[int, None] = {}
-        for name in facts.reads:
-            number = self.last(facts.function, name)
+        for key in keys:
+            number = self.held.get(key)
             if number is not None:
                 found[number] = None
         return tuple(found)[:_PARENTS]
 
     def bind(self, facts: SiteFacts, name: str, known: Known, parents: Sequence[int]) -> None:
         """A name holds a tensor from now on."""
-        key = (facts.function, name)
+        key = (facts.scope.owner(name), name)
         before = self.held.get(key)
         self.held[key] = known.number
         known.name = name
@@ -63,7 +64,7 @@ class Names:
                 name=short(name),
                 site=facts.site,
                 moment=self._moments.now(),
-                function=short(facts.function),
+                function=short(key[0]),
                 version=known.version,
                 replaces=None if before == known.number else before,
                 parents=tuple(parent for parent in parents if parent != known.number),
@@ -73,4 +74,4 @@ class Names:
 
     def unbind(self, facts: SiteFacts, name: str) -> None:
         """A name holds something else than a tensor from now on."""
-        self.held.pop((facts.function, name), None)
+        self.held.pop((facts.scope.owner(name), name), None)

@@ -46,6 +46,41 @@ def reads(nodes: Iterable[ast.AST | None]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def operands(nodes: Iterable[ast.AST | None]) -> tuple[str, ...]:
+    """The names and chains among `reads` whose elements can get into the value: not what is only asked for its shape.
+
+    Left out besides: the object that an attribute or subscript is stored into.
+    """
+    found: dict[str, None] = {}
+    waiting: list[ast.AST] = [node for node in nodes if node is not None][::-1]
+    while waiting and len(found) < _MOST:
+        node = waiting.pop()
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
+            text = None if _is_metadata(node) else chain(node)
+            if text is not None:
+                found[text] = None
+        waiting += _operands_in(node)[::-1]
+    return tuple(found)
+
+
+def _operands_in(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node whose elements can get into its value."""
+    if isinstance(node, ast.Attribute):
+        return [] if _is_metadata(node) or isinstance(node.ctx, ast.Store) else [node.value]
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        return [node.slice]
+    if isinstance(node, ast.Call):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        is_method = isinstance(node.func, ast.Attribute) and not called.endswith("_like")
+        given = node.args[1:] if called in _ASKS and not is_method else node.args
+        return [node.func, *given, *node.keywords]
+    return list(ast.iter_child_nodes(node))
+
+
+def _is_metadata(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in _METADATA
+
+
 def call_of(node: ast.AST | None) -> str:
     """The call or operator whose result an expression is: `torch.randn`, `.detach`, `*`; "" for anything else."""
     if isinstance(node, ast.Await):
@@ -80,3 +115,15 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.FloorDiv: "//",
     ast.Mod: "%",
 }
+_ASKS = frozenset({
+    "len", "id", "type", "isinstance", "hasattr", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like",
+    "randn_like", "randint_like",
+})  # fmt: skip
+"""Functions that ask their first argument for no element."""
+_METADATA = frozenset({
+    "shape", "size", "numel", "nelement", "dtype", "dim", "ndim", "ndimension", "device", "layout", "stride",
+    "storage_offset", "element_size", "itemsize", "nbytes", "is_leaf", "requires_grad", "is_contiguous", "is_cuda",
+    "is_floating_point", "new_ones", "new_zeros", "new_full", "new_empty", "new_tensor", "new_empty_strided",
+    "data_ptr",
+})  # fmt: skip
+"""Attributes and methods whose answer holds no element of the tensor they are asked of."""

@@ -111,7 +111,7 @@ class Recorder:
         self.moments.statement(site)
         if any(issubclass(type(container), torch.Tensor) for container in containers):
             return
-        parents = self.names.read_by(facts)
+        parents = self.names.parents_in(facts)
         for target in facts.targets or (None,):
             self.binder.bind(facts, target, given, parents)
 
@@ -274,11 +274,10 @@ class Recorder:
             self.look_at_all(cause)
             return
         numbers = dict.fromkeys(self.names.read_by(facts))
-        for target in facts.targets:
-            if isinstance(target, str):
-                number = self.names.last(facts.function, target)
-                if number is not None:
-                    numbers[number] = None
+        for key in facts.keys:
+            number = self.names.held.get(key)
+            if number is not None:
+                numbers[number] = None
         for number in numbers:
             known = self.tensors.live.get(number)
             tensor = None if known is None else known.ref()

@@ -11,13 +11,16 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final
 
 from backprobe.capture.expressions import ExpressionTaps, call, place, simple
-from backprobe.capture.reads import call_of, chain, is_inert, reads
-from backprobe.capture.sites import Scope, Sites, Target
+from backprobe.capture.reads import call_of, chain, is_inert, operands, reads
+from backprobe.capture.scopes import Scope
+from backprobe.capture.sites import Sites
 from backprobe.capture.targets import (
+    Target,
     captured,
     containers,
     is_docstring,
@@ -33,7 +36,7 @@ _SILENT: Final = (ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)
 
 
 def _in_loop(scope: Scope, line: int) -> Scope:
-    return Scope(function=scope.function, prefix=scope.prefix, loop_line=line, top=scope.top)
+    return dataclasses.replace(scope, loop_line=line)
 
 
 class Rewriter:
@@ -72,7 +75,9 @@ class Rewriter:
         read: Any = (),
         how: str = "",
     ) -> int:
-        return self._sites.add(self._filename, node, kind, scope, targets=targets, reads=reads(read), how=how)
+        return self._sites.add(
+            self._filename, node, kind, scope, targets=targets, reads=reads(read), operands=operands(read), how=how
+        )
 
     def _grad_site(self, node: ast.Attribute) -> int:
         """The site of a `.grad` load; it carries the statement's target where the load is all that is assigned."""
@@ -186,7 +191,7 @@ class Rewriter:
         inner, plain = _in_loop(scope, node.lineno), plain_names([node.target])
         node.iter = self._passing(node.iter, self._head(node.iter, scope))
         targets = tuple(name.id for name in plain or ())
-        site = self._sites.add(self._filename, node.target, "for", inner, targets=targets, reads=reads([node.iter]))
+        site = self._site(node.target, "for", inner, targets, [node.iter])
         self._sites.facts[site].is_inert = plain is not None
         opening = self._after(site, node.target, plain or ())
         node.body, node.orelse = [opening, *self._block(node.body, inner)], self._block(node.orelse, scope)
@@ -250,8 +255,7 @@ class Rewriter:
     # ---- definitions
 
     def _FunctionDef(self, node: Any, scope: Scope) -> list[ast.stmt]:
-        qualified = f"{scope.prefix}{node.name}"
-        inner = Scope(function=qualified, prefix=f"{qualified}.<locals>.", top=False)
+        inner = scope.inside(node)
         first = 1 if is_docstring(node.body[0]) else 0
         head, anchor = node.body[:first], node.body[min(first, len(node.body) - 1)]
         params = parameters(node.args)
@@ -264,8 +268,7 @@ class Rewriter:
     _AsyncFunctionDef = _FunctionDef
 
     def _ClassDef(self, node: ast.ClassDef, scope: Scope) -> list[ast.stmt]:
-        qualified = f"{scope.prefix}{node.name}"
-        inner = Scope(function=qualified, prefix=f"{qualified}.", top=False)
+        inner = scope.inside(node)
         first = 1 if is_docstring(node.body[0]) else 0
         node.body = node.body[:first] + self._block(node.body[first:], inner)
         return self._definition(node, scope)

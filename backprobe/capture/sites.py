@@ -6,32 +6,13 @@ import ast
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from backprobe.capture.scopes import Scope
+from backprobe.capture.targets import Target
 from backprobe.capture.text import name
 from backprobe.capture.writer import Writer
 from backprobe.record import Site, Source
 from backprobe.record.program import SiteKind
-
-Target = Any
-"""How a statement binds its value: a name; a tuple of targets, one per element; ("*", target); None where unnamed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where a statement stands.
-
-    Attributes:
-        function: Qualified name of the enclosing function or class body.
-        prefix: What the qualified name of a definition in here begins with.
-        loop_line: First line of the innermost loop around it in this function.
-        top: At a module's top level.
-    """
-
-    function: str = "<module>"
-    prefix: str = ""
-    loop_line: int | None = None
-    top: bool = True
 
 
 @dataclass(slots=True)
@@ -39,24 +20,30 @@ class SiteFacts:
     """A site while the program runs.
 
     Attributes:
+        scope: Where it stands: whose its names are.
         targets: One per value that the tap is given, or the alternatives `a = b = value`.
         how: The call that a statement's value comes from, `torch.randn`, as written; "" if it is none.
         is_inert: It calls nothing and stores into no object, so that it can change no tensor it does not bind.
-        keys: Its function with each of its plain targets.
-        top: A statement of a module's top level, loops and branches there included.
+        keys: Its plain targets, each with the function it belongs to; read_keys: the names it reads; operands: those
+            of them whose elements can get into its value.
         times: How often it ran.
     """
 
     site: int
     kind: SiteKind
-    function: str
+    scope: Scope
     targets: tuple[Target, ...]
-    reads: tuple[str, ...]
     how: str
-    top: bool
     is_inert: bool = False
     keys: tuple[tuple[str, str], ...] = ()
+    read_keys: tuple[tuple[str, str], ...] = ()
+    operands: tuple[tuple[str, str], ...] = ()
     times: int = 0
+
+    @property
+    def top(self) -> bool:
+        """It stands at a module's top level."""
+        return self.scope.top
 
 
 class Columns:
@@ -122,12 +109,15 @@ class Sites:
         *,
         targets: tuple[Target, ...] = (),
         reads: Sequence[str] = (),
+        operands: Sequence[str] | None = None,
         how: str = "",
     ) -> int:
         """Register one site; its number."""
         number = len(self.facts)
-        facts = SiteFacts(number, kind, scope.function, targets, tuple(reads), how, scope.top)
-        facts.keys = tuple((scope.function, target) for target in targets if isinstance(target, str))
+        facts = SiteFacts(number, kind, scope, targets, how)
+        facts.keys = _keys(scope, [target for target in targets if isinstance(target, str)])
+        facts.read_keys = _keys(scope, reads)
+        facts.operands = facts.read_keys if operands is None else _keys(scope, operands)
         self.facts.append(facts)
         line, end = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
         columns = self._columns[filename]
@@ -165,6 +155,10 @@ class Sites:
             if start <= line <= end and (best is None or end - start < best[0]):
                 best = (end - start, number)
         return None if best is None else best[1]
+
+
+def _keys(scope: Scope, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((scope.owner(text), text) for text in names)
 
 
 def flat_names(target: Target) -> list[str]:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from backprobe.capture.expressions import place
-from backprobe.capture.sites import Target
+
+Target = Any
+"""How a statement binds its value: a name; a tuple of targets, one per element; ("*", target); None where unnamed."""
 
 
 def is_docstring(node: ast.stmt | None) -> bool:

@@ -136,3 +136,73 @@ def test_a_step_that_raised_is_not_open_any_more() -> None:
         """
     )
     assert [row[0] for row in changes(record)] == ["statement"]
+
+
+def bound(record: Record) -> dict[str, list[tuple[str, bool]]]:
+    """The bindings of each name: the function, and whether it replaced a tensor."""
+    found: dict[str, list[tuple[str, bool]]] = {}
+    for row in record.bindings:
+        found.setdefault(row.name, []).append((row.function, row.replaces is not None))
+    return found
+
+
+def test_a_global_name_is_the_modules_and_a_nonlocal_one_its_functions() -> None:
+    record = run(
+        """\
+        import torch
+        h = torch.ones(1)
+        def again():
+            global h
+            h = h * 2
+        def outer():
+            k = torch.ones(2)
+            def inner():
+                nonlocal k
+                k = k + h
+            inner()
+        again()
+        outer()
+        """
+    )
+    assert bound(record) == {
+        "h": [("<module>", False), ("<module>", True)],
+        "k": [("outer", False), ("outer", True)],
+    }
+    first, second = (row.tensor for row in record.bindings if row.name == "h")
+    assert [row.parents for row in record.bindings if row.name == "h"] == [(), (first,)]
+    k = [row for row in record.bindings if row.name == "k"]
+    assert k[1].parents == (k[0].tensor, second)
+
+
+PARENTS = [
+    ("def f(x): q = torch.ones(x); return q\nf(3)", []),
+    ("def f():\n    x = 3\n    q = torch.ones(x)\nf()", []),
+    ("def f(): q = x * 2\nf()", ["x"]),
+    ("class A:\n    x = 3\n    def f(self): self.q = q = x * 2\nA().f()", ["x"]),
+    ("q = torch.zeros_like(x)", []),
+    ("q = x.new_zeros(2)", []),
+    ("q = torch.ones(x.shape)", []),
+    ("q = torch.ones(x.size(0), len(x), dtype=x.dtype)", []),
+    ("q = y.reshape(x.shape) + 1", ["y"]),
+    ("q = x.sum() + x.numel()", ["x"]),
+    ("q = torch.stack([x, y])", ["x", "y"]),
+    ("q = torch.add(x, other=y)", ["x", "y"]),
+    ("q = x[0] + 1", ["x"]),
+    ("x.grad = q = torch.ones(3)", []),
+    ("d = {}\nd[x] = q = torch.ones(2)", ["x"]),
+]
+
+
+@pytest.mark.parametrize(("program", "parents"), PARENTS, ids=[program for program, _ in PARENTS])
+def test_a_binding_has_the_parents_whose_elements_it_can_hold(program: str, parents: list[str]) -> None:
+    record = run(f"import torch\nx = torch.ones(3, requires_grad=True)\ny = torch.ones(3)\n{program}\n")
+    names = {row.tensor: row.name for row in record.bindings if row.name in ("x", "y")}
+    q = next(row for row in record.bindings if row.name == "q")
+    assert [names[parent] for parent in q.parents if parent in names] == parents
+
+
+def test_a_store_into_an_attribute_has_no_parent_in_the_object() -> None:
+    record = run(
+        "import torch\nx = torch.ones(2, requires_grad=True)\nx.grad = torch.ones(2)\nx.data = torch.zeros(2)\n"
+    )
+    assert {row.name: row.parents for row in record.bindings} == {"x": (), "x.grad": (), "x.data": ()}
