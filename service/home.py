@@ -13,6 +13,8 @@ _NETWORKED: Final = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "fuse.sshfs", "lustre"}
 )
 
+_OURS: Final = ("serve.lock", "secret", "backprobe.db")
+
 
 class CannotServe(Exception):
     """Serving cannot begin; the message is one line for the operator, with a way out. Exit code 2."""
@@ -67,10 +69,24 @@ def make_writable(home: Path) -> None:
     """
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _keep_private(home)
         (home / "logs").mkdir(exist_ok=True)
         probe(home)
     except OSError as error:
         raise _not_writable(home, error) from None
+
+
+def private_files() -> None:
+    """What this process and its children make is its user's alone: the database holds programs of strangers."""
+    os.umask(0o077)
+
+
+def _keep_private(home: Path) -> None:
+    """Close a home of ours to others. A folder that holds something else was not made for us and stays as it is."""
+    found = home.stat()
+    ours = not any(home.iterdir()) or any((home / name).exists() for name in _OURS)
+    if ours and found.st_uid == os.geteuid() and found.st_mode & 0o077:
+        home.chmod(0o700)
 
 
 def probe(home: Path) -> None:

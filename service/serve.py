@@ -13,11 +13,12 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from service.address import is_loopback, listen
 from service.children import DRAIN_SECONDS, Children
-from service.home import CannotServe, ServeLock, make_writable, refuse_networked
+from service.home import CannotServe, ServeLock, make_writable, private_files, refuse_networked
 from service.settings import Settings, children_environment
 from store.settings import StoreSettings
 
@@ -142,11 +143,20 @@ def _children(wanted: Wanted, store: StoreSettings, fallen: Callable[[], None]) 
 
 
 def _signals(stop: threading.Event, again: threading.Event) -> None:
-    def heard(_number: int, _frame: object) -> None:
-        (again if stop.is_set() else stop).set()
+    """The first SIGTERM or SIGINT sets `stop`, each further one `again`.
 
-    signal.signal(signal.SIGTERM, heard)
-    signal.signal(signal.SIGINT, heard)
+    A thread does it: `Event.set` takes a lock that the interrupted thread may hold, and then it waits for ever.
+    """
+    heard: SimpleQueue[None] = SimpleQueue()  # its put is made for signal handlers
+
+    def listen() -> None:
+        while True:
+            heard.get()
+            (again if stop.is_set() else stop).set()
+
+    threading.Thread(target=listen, name="signals", daemon=True).start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: heard.put(None))
 
 
 def _log_to_stderr() -> None:
@@ -159,6 +169,7 @@ def _log_to_stderr() -> None:
 
 def run(wanted: Wanted) -> int:
     """Serve until a signal; the exit code."""
+    private_files()
     _log_to_stderr()
     store = StoreSettings.from_environment(home=wanted.home)
     try:
@@ -240,6 +251,7 @@ def _end(server: Server, children: Children, again: threading.Event) -> None:
 
 def run_api(host: str, port: int, home: Path | None) -> int:
     """Serve the API and the pages only; workers and reaper run elsewhere. The exit code."""
+    private_files()
     _log_to_stderr()
     try:
         store = StoreSettings.from_environment(home=home)
@@ -263,6 +275,7 @@ def run_api(host: str, port: int, home: Path | None) -> int:
 
 def run_migrate(home: Path | None) -> int:
     """Migrate the database and end; the exit code."""
+    private_files()
     store = StoreSettings.from_environment(home=home)
     try:
         make_writable(store.home)

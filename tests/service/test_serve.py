@@ -122,6 +122,21 @@ def test_a_snippet_goes_in_and_its_finding_comes_out(serve, samples):
     assert (one.home.stat().st_mode & 0o777, (one.home / "secret").stat().st_mode & 0o777) == (0o700, 0o600)
 
 
+@pytest.mark.parametrize("theirs", [False, True])
+def test_a_home_of_ours_is_closed_to_others_and_so_is_what_lies_in_it(serve, tmp_path, theirs):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    if theirs:
+        (home / "thesis.tex").write_text("")
+    one = serve(home=home).ready()
+    one.until(lambda: named(one, "reaper") and (home / "logs" / "worker-1.log").exists(), what="its children")
+    assert one.end() == 0
+    made = [path for path in home.rglob("*") if path.name != "thesis.tex"]
+    assert {path.name: oct(path.stat().st_mode & 0o077) for path in made if path.stat().st_mode & 0o077} == {}
+    assert home / "backprobe.db" in made
+    assert home.stat().st_mode & 0o777 == (0o755 if theirs else 0o700)
+
+
 def test_a_second_serve_names_the_first_one(serve):
     first = serve("--no-worker").ready()
     refused(serve("--no-worker"), first.url, "--home")
