@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from celery import Celery, signals
 from celery.exceptions import SecurityWarning
@@ -24,6 +24,7 @@ from workers.reaper import Reaper
 from workers.sandbox.supervisor import Supervisor
 from workers.settings import WorkerSettings
 from workers.tasks import execute_next
+from workers.told import set_on_signals, telling
 
 BROKER_TRIES: Final = 10
 LEAVE_SECONDS: Final = 5.0
@@ -72,7 +73,7 @@ def serve_reaper(store: StoreSettings, settings: WorkerSettings) -> int:
     """
     database = open_database(store)
     stop = threading.Event()
-    stop_on_signals(stop)
+    set_on_signals(stop)
     watch_parent(settings.parent, stop.set)
     Reaper(database, store.make_home(), publisher(make_app(store))).serve(stop)
     database.close()
@@ -114,12 +115,6 @@ def reach_broker(app: Celery) -> None:
             raise CannotStart(text) from error
 
 
-def stop_on_signals(stop: threading.Event) -> None:
-    """SIGTERM and SIGINT set the event."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-
-
 def watch_parent(parent: int | None, leave: Callable[[], None]) -> None:
     """When the process that started this one is gone, leave: within seconds, and by force if need be."""
     if parent is None:
@@ -129,10 +124,13 @@ def watch_parent(parent: int | None, leave: Callable[[], None]) -> None:
         forever = threading.Event()
         while os.getppid() == parent:
             forever.wait(0.5)
-        leave()
-        os.kill(os.getpid(), signal.SIGTERM)
+        threading.Thread(target=politely, name="leave", daemon=True).start()  # it may wait for a lock
         forever.wait(LEAVE_SECONDS)
         os._exit(1)
+
+    def politely() -> None:
+        leave()
+        os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
 
@@ -147,10 +145,7 @@ def log_to_stderr() -> None:
 
 def _consume(app: Celery, queue: str, slots: int, drain: Callable[[], None]) -> int:
     """Celery's consumer, in this thread, until a signal ends it; its pool is `slots` threads."""
-
-    def shutting_down(**_: Any) -> None:
-        drain()
-
+    shutting_down = telling(drain)  # Celery sends it from within its signal handler
     signals.worker_shutting_down.connect(shutting_down, weak=False)
     worker = app.Worker(
         pool="threads",

@@ -11,7 +11,6 @@ import contextlib
 import logging
 import os
 import selectors
-import signal
 import socket
 import subprocess
 import threading
@@ -20,6 +19,7 @@ from typing import Final
 
 from workers.sandbox import orphans
 from workers.sandbox.boot import CHECK, OK, WANT_ZYGOTE, popen_zygote
+from workers.told import set_on_signals
 
 MOST_ZYGOTES: Final = 8
 """A worker holds one, and two for the moment in which one replaces the other."""
@@ -116,6 +116,5 @@ def run(path: Path, visible_devices: str | None) -> None:
     """Serve until SIGTERM or SIGINT."""
     stop = threading.Event()
     executor = Executor(path, visible_devices)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    set_on_signals(stop)
     executor.serve(stop)
