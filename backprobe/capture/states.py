@@ -72,7 +72,8 @@ class States:
         self._node(known, tensor, made=requires_grad and not is_leaf, changed=version != known.version)
         gradient = tensor.grad if is_leaf or retains else None
         grad_kind = "not-read" if not (is_leaf or retains) else "none" if gradient is None else "present"
-        grad_changed, grad_raw = self._gradient(known, gradient, cause, is_leaf=is_leaf and requires_grad)
+        followed = is_leaf and requires_grad
+        grad_changed, grad_raw = self._gradient(known, gradient, cause, is_leaf=followed, empties=followed or retains)
         state = (is_leaf, requires_grad, retains, grad_kind, known.grad_fn, known.grad_fn_read, version)
         known.version, known.raw = version, raw
         if state == known.state and not (value_changed or grad_changed):
@@ -186,12 +187,16 @@ class States:
             self._tensors.update(known, created_by="op", proof="seen", created_how=facts.row.type)
 
     def _gradient(
-        self, known: Known, gradient: torch.Tensor | None, cause: Cause, *, is_leaf: bool
+        self, known: Known, gradient: torch.Tensor | None, cause: Cause, *, is_leaf: bool, empties: bool
     ) -> tuple[bool, bytes | None]:
-        """Compare `.grad` with the last look: whether it changed, and its elements if it is small."""
+        """Compare `.grad` with the last look: whether it changed, and its elements if it is small.
+
+        Args:
+            is_leaf: Every change of it is told. empties: its end is told; so it is of a gradient that was retained.
+        """
         if gradient is None:
             had = known.grad is not None
-            if had and is_leaf:
+            if had and empties:
                 self._leaf_grad(known, "set-none", cause, None, None)
             known.grad = known.grad_version = known.grad_raw = None
             return had, None

@@ -206,3 +206,19 @@ def test_a_store_into_an_attribute_has_no_parent_in_the_object() -> None:
         "import torch\nx = torch.ones(2, requires_grad=True)\nx.grad = torch.ones(2)\nx.data = torch.zeros(2)\n"
     )
     assert {row.name: row.parents for row in record.bindings} == {"x": (), "x.grad": (), "x.data": ()}
+
+
+def test_a_retained_gradient_that_is_set_to_none_leaves_a_row() -> None:
+    record = run(
+        """\
+        import torch
+        x = torch.ones(2, requires_grad=True)
+        h = x * 2
+        h.retain_grad()
+        h.sum().backward()
+        h.grad = None
+        """
+    )
+    h = next(row.tensor for row in record.bindings if row.name == "h")
+    told = [(row.kind, text_at(record, row.site)) for row in record.leaf_grads if row.tensor == h]
+    assert told == [("set-none", "h.grad = None")]
