@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 blueprint = APIBlueprint("graph", __name__, tag="What the run saw")
 
-MOST_RECORD_BYTES: Final = 16 << 20
-"""Of frames: a larger record is not read whole for one answer."""
+MOST_NODES: Final = 5_000
+"""A record with more is not read whole for one answer: at this bound that takes half a second of a core."""
+
+MOST_RECORD_BYTES: Final = 2 << 20
+"""Of frames: the same bound for a record that is large without nodes; a MiB takes about two seconds of a core."""
 
 
 class GraphQuery(Strict):
@@ -74,7 +77,11 @@ def get_graph(run: str, query: GraphQuery) -> Response:
 def _record(transaction: Transaction, run: RunRow) -> Record | None:
     if run.key is None:
         return None
-    if run.record.bytes > MOST_RECORD_BYTES:
-        detail = f"The record has {run.record.nodes:,} nodes in {run.record.bytes:,} bytes."
+    told = run.record
+    if told.nodes > MOST_NODES or told.bytes > MOST_RECORD_BYTES:
+        detail = (
+            f"The record has {told.nodes:,} nodes and {told.tensors:,} tensors in {told.bytes:,} bytes; "
+            f"a graph is drawn of up to {MOST_NODES:,} nodes in {MOST_RECORD_BYTES:,} bytes."
+        )
         raise Problem("too-much-asked", detail)
     return records.load(transaction, run.key)

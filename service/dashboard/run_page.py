@@ -11,6 +11,7 @@ from markupsafe import Markup
 from backprobe.show import graph as drawing
 from backprobe.show import svg
 from backprobe.show.tensors import tensor_rows
+from service.api.graph import MOST_NODES
 from service.dashboard.cards import Card, card
 from service.dashboard.lines import Listing, listing
 from service.dashboard.tables import Row, rows
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 MOST_CARDS: Final = 50
 MOST_CALLS: Final = 100
 TENSORS_PER_PAGE: Final = 100
-MOST_RECORD_BYTES: Final = 4 << 20
-"""Of frames; a larger record is not read whole for a page: then no graph and no elements, and the page says so."""
+MOST_RECORD_BYTES: Final = 1 << 20
+"""Of frames; a larger record is not read whole for a page: then no graph and no elements, and the page says so.
+
+For its nodes the bound is that of the graph alone.
+"""
 
 
 WIDEST_IN_A_COLUMN: Final = 840
@@ -115,7 +119,8 @@ def run_page(transaction: Transaction, run: RunRow, *, file: str | None, first: 
 
 def _record(transaction: Transaction, run: RunRow) -> Record | None:
     """The record, if there is one and it is small enough to be read for a page."""
-    if run.key is None or not _has_record(run) or run.record.bytes > MOST_RECORD_BYTES:
+    told = run.record
+    if run.key is None or not _has_record(run) or told.bytes > MOST_RECORD_BYTES or told.nodes > MOST_NODES:
         return None
     return records.load(transaction, run.key)
 
@@ -146,12 +151,19 @@ class _Texts:
         return None if found is None else [line.text for line in found.lines]
 
 
+def _too_large(run: RunRow) -> str:
+    told = run.record
+    return (
+        f"The record has {told.nodes:,} nodes and {told.tensors:,} tensors in {told.bytes:,} bytes: too much to draw."
+    )
+
+
 def _graph(run: RunRow, record: Record | None) -> GraphShown:
     if not _has_record(run):
         waiting = "There is no record of this run." if run.ended else "Shown when the run has ended."
         return GraphShown(svg=None, said=waiting)
     if record is None:
-        return GraphShown(svg=None, said=f"The record has {run.record.nodes:,} nodes: too many to draw here.")
+        return GraphShown(svg=None, said=_too_large(run))
     found = drawing.graph_of(record)
     if not found.boxes:
         return GraphShown(svg=None, said="No backward call was walked, so there is no graph to draw.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 LISTS = ["tensors", "snapshots", "backward-calls", "findings", "tensors/1/snapshots"]
@@ -132,6 +133,23 @@ def test_the_graph_tells_leaves_from_non_leaves_and_draws_them(get):
     assert drawing.mimetype == "image/svg+xml"
     assert drawing.text.startswith("<svg")
     get("graph?format=dot", 422)
+
+
+@pytest.mark.parametrize("more", [4995, 4996])
+def test_a_graph_of_too_many_nodes_is_refused_with_its_counts(site, samples, more):
+    record = samples.tutorial()
+    nodes = tuple(msgspec.structs.replace(record.nodes[0], node=100 + at) for at in range(more))
+    run = site.finished(msgspec.structs.replace(record, nodes=record.nodes + nodes))
+    answer = site.client.get(f"/v1/runs/{run}/graph")
+    page = site.client.get(f"/runs/{run}", headers={"Accept": "text/html"})
+    assert page.status_code == 200
+    if more + len(record.nodes) <= 5000:
+        assert answer.status_code == 200, answer.text
+        assert "too much to draw" not in page.text
+    else:
+        assert (answer.status_code, answer.json["code"]) == (422, "too-much-asked")
+        assert "5,001 nodes" in answer.json["detail"]
+        assert "5,001 nodes" in page.text
 
 
 def test_findings_are_filtered(get):
