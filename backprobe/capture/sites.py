@@ -116,8 +116,7 @@ class Sites:
         number = len(self.facts)
         facts = SiteFacts(number, kind, scope, targets, how)
         facts.keys = _keys(scope, [target for target in targets if isinstance(target, str)])
-        facts.read_keys = _keys(scope, reads)
-        facts.operands = facts.read_keys if operands is None else _keys(scope, operands)
+        facts.read_keys, facts.operands = _keys(scope, reads), _keys(scope, reads if operands is None else operands)
         self.facts.append(facts)
         line, end = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
         columns = self._columns[filename]
