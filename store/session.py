@@ -80,7 +80,12 @@ class Database:
             self._reader = self._engine.execution_options(reading=True)
         else:
             self._engine = sa.create_engine(
-                self.url, pool_size=POOL, max_overflow=POOL, json_serializer=json_text, json_deserializer=json_value
+                self.url,
+                pool_size=POOL,
+                max_overflow=POOL,
+                json_serializer=json_text,
+                json_deserializer=json_value,
+                hide_parameters=True,  # they are a stranger's text, and an error's message goes to the log
             )
             self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
 
@@ -142,6 +147,7 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
         max_overflow=POOL,
         json_serializer=json_text,
         json_deserializer=json_value,
+        hide_parameters=True,
     )
 
     def opened(connection: sqlite3.Connection, _: object) -> None:
