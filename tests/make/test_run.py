@@ -55,6 +55,17 @@ class Started:
             time.sleep(0.05)
         return found
 
+    def wait_for_parts(self, *words: str) -> list[psutil.Process]:
+        """Everyone, once each of the words stands in somebody's command line."""
+        deadline = time.monotonic() + FIRST_RESULT_SECONDS
+        while True:
+            everyone = self.everyone()
+            commands = [" ".join(process.cmdline()) for process in everyone if process.is_running()]
+            if all(any(word in command for command in commands) for word in words):
+                return everyone
+            assert time.monotonic() < deadline, commands
+            time.sleep(0.05)
+
     def everyone(self) -> list[psutil.Process]:
         make = psutil.Process(self.process.pid)
         return [make, *make.children(recursive=True)]
@@ -97,8 +108,7 @@ def test_it_prints_the_tutorials_tensors_and_its_page_and_ctrl_c_ends_all(demo):
         assert re.search(rf"(?m)^\W*{name}\b", demo.said), demo.said
     with urllib.request.urlopen(demo.url, timeout=20) as page:
         assert page.status == 200
-    everyone = demo.everyone()
-    assert len(everyone) >= 5, "make, serve, worker, zygote, reaper"
+    everyone = demo.wait_for_parts("worker", "zygote", "reaper")
     os.killpg(demo.process.pid, signal.SIGINT)  # what Ctrl-C in a terminal does
     assert gone(everyone) == []
     assert "Traceback" not in demo.said
