@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from typing import TYPE_CHECKING, Any
@@ -97,9 +98,12 @@ def _is_child(process: Any) -> bool:
 
 
 def _child_of_zygote(stack: Stack) -> int | None:
+    """A child in which the program runs: it has closed the descriptor on which it waited for its `go`."""
     for zygote in _zygotes(stack):
         for child in zygote.children():
-            return int(child.pid)
+            with contextlib.suppress(OSError):
+                if os.getsid(child.pid) == child.pid and "4" not in os.listdir(f"/proc/{child.pid}/fd"):
+                    return int(child.pid)
     return None
 
 

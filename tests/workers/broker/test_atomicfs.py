@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,7 +95,8 @@ def test_the_stock_transport_loses_messages_which_is_why_ours_exists(elsewhere: 
 def test_what_one_process_publishes_another_receives_by_its_queue(folder: Path) -> None:
     options = {name: str(folder / "m") for name in ("data_folder_in", "data_folder_out")}
     options |= {"control_folder": str(folder / "c"), "polling_interval": 0.01}
-    queue = Queue("backprobe.cpu.v1", Exchange("backprobe.cpu.v1"), routing_key="backprobe.cpu.v1")
+    name = f"queue.{uuid.uuid4().hex}"  # kombu keeps the bindings of a process, whatever folder they were made in
+    queue = Queue(name, Exchange(name), routing_key=name)
     with Connection("filesystem://", transport=EMBEDDED_TRANSPORT, transport_options=options) as connection:
         with connection.Producer() as producer:
             producer.publish({"n": 1}, declare=[queue], exchange=queue.exchange, routing_key=queue.routing_key)
