@@ -118,7 +118,7 @@ def test_a_snippet_goes_in_and_its_finding_comes_out(serve, samples):
     assert run["status"] == "succeeded", run
     assert [finding["rule"]["code"] for finding in run["included"]["findings"]["items"]] == ["BP101"]
     assert {"x", "W", "b", "z", "loss"} <= {tensor["name"] for tensor in run["included"]["tensors"]["items"]}
-    assert one.end() == 0
+    assert one.end() == 0, one.said
     assert (one.home.stat().st_mode & 0o777, (one.home / "secret").stat().st_mode & 0o777) == (0o700, 0o600)
 
 
@@ -130,7 +130,7 @@ def test_a_home_of_ours_is_closed_to_others_and_so_is_what_lies_in_it(serve, tmp
         (home / "thesis.tex").write_text("")
     one = serve(home=home).ready()
     one.until(lambda: named(one, "reaper") and (home / "logs" / "worker-1.log").exists(), what="its children")
-    assert one.end() == 0
+    assert one.end() == 0, one.said
     made = [path for path in home.rglob("*") if path.name != "thesis.tex"]
     assert {path.name: oct(path.stat().st_mode & 0o077) for path in made if path.stat().st_mode & 0o077} == {}
     assert home / "backprobe.db" in made
@@ -169,7 +169,7 @@ def test_a_killed_child_is_started_again(serve):
     (reaper,) = one.until(lambda: named(one, "reaper"), what="the reaper")
     os.kill(reaper, signal.SIGKILL)
     one.until(lambda: named(one, "reaper") - {reaper}, what="another reaper")
-    assert one.end() == 0
+    assert one.end() == 0, one.said
 
 
 def test_a_taken_port_is_told_in_one_line(serve, tmp_path):
@@ -224,7 +224,7 @@ def test_beyond_loopback_a_key_and_trust_are_needed(serve):
     denied.value.close()
     assert denied.value.code == 401
     assert one.get("/v1/runs", Authorization="Bearer k")["items"] == []
-    assert one.end() == 0
+    assert one.end() == 0, one.said
 
 
 def test_no_key_reaches_a_child(serve):
@@ -233,7 +233,7 @@ def test_no_key_reaches_a_child(serve):
     for child in one.family():
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             assert "BACKPROBE_API_KEY" not in child.environ()
-    assert one.end() == 0
+    assert one.end() == 0, one.said
 
 
 def test_stopping_answers_requests_that_wait(serve):
@@ -246,7 +246,7 @@ def test_stopping_answers_requests_that_wait(serve):
         lambda: [c for c in server.net_connections() if c.status == psutil.CONN_ESTABLISHED], what="the request came"
     )
     begun = time.monotonic()
-    assert one.end() == 0
+    assert one.end() == 0, one.said
     assert time.monotonic() - begun < 8
     waiter.join(10)
     assert [told["status"] for told in heard] == ["queued"]
