@@ -1,14 +1,16 @@
 """Record -> findings. One file per rule; the file is its manual. Torch is not needed."""
 
 from backprobe.rules.finding import Edit, Finding, Fix, Location, Occurrences, Region, Related, finding_json
-from backprobe.rules.judge import Judgement, JudgeOptions, NotRun, judge
+from backprobe.rules.judge import Judgement, NotRun, judge
 from backprobe.rules.manual import Manual, UnknownRule, manual
+from backprobe.rules.options import BadOption, JudgeOptions, options_from
 from backprobe.rules.registry import RULES
 from backprobe.rules.rule import Rule
 from backprobe.rules.why_none import WhyNone, why_none
 
 __all__ = [
     "RULES",
+    "BadOption",
     "Edit",
     "Finding",
     "Fix",
@@ -26,5 +28,6 @@ __all__ = [
     "finding_json",
     "judge",
     "manual",
+    "options_from",
     "why_none",
 ]

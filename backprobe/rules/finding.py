@@ -107,6 +107,18 @@ class Suppression(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What a finding is about, in the record's own numbers: what `folding.py` compares, and no client sees.
+
+    Attributes:
+        facts: Pairs of a kind ("tensor", "call", "optimizer", "module") and a number.
+        moment: When the mistake was made; consequences come later.
+    """
+
+    facts: tuple[tuple[str, int], ...] = ()
+    moment: int = 0
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A rule's verdict at a source line.
 
@@ -131,6 +143,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     occurrences: Occurrences = Occurrences()
     fingerprint: str = ""
     suppressed: Suppression | None = None
+    subject: Subject = Subject()
 
 
 def rule_name(rule: Rule) -> RuleName:
@@ -155,6 +168,7 @@ def finding_json(
     shown.update({key: value for key, value in (("id", id), ("run", run), ("ruleset", ruleset)) if value is not None})
     body: dict[str, Any] = msgspec.to_builtins(finding)
     shown["fingerprint"] = body.pop("fingerprint")
+    del body["subject"]
     shown.update(body)
     for place in _places(shown):
         place.pop("function", None)

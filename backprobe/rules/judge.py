@@ -1,4 +1,4 @@
-"""Record -> findings: run each rule, collapse, sort, fingerprint. Pure: order of the rules cannot matter.
+"""Record -> findings: run each rule, collapse, fold, fingerprint, suppress, sort. Pure: the rules' order cannot matter.
 
 1. An exception in a rule costs that rule only; it becomes `BP902 rule-failed`.
 2. A rule whose facts are not in the record is not run, and that is said: not run is not passed.
@@ -11,34 +11,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from backprobe.rules.facts import missing_fact
 from backprobe.rules.finding import Finding, Occurrences, with_fingerprints
+from backprobe.rules.folding import folded
 from backprobe.rules.health.rule_failed import failure
+from backprobe.rules.options import LEVELS, JudgeOptions, chosen_thresholds
 from backprobe.rules.registry import RULES
 from backprobe.rules.rule import RuleModule
+from backprobe.rules.suppressions import suppressed
 from backprobe.rules.table import shared_tables
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-
-LEVELS: Final = ("error", "warning", "note")
-"""Worst first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeOptions:
-    """Which rules judge.
-
-    Attributes:
-        select: Names or codes; None: all. ignore: names or codes left out of those.
-    """
-
-    select: tuple[str, ...] | None = None
-    ignore: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,39 +70,43 @@ def judge(
         rules: The rules to choose from; the built-in set by default.
     """
     options = options or JudgeOptions()
-    found: list[Finding] = []
-    not_run: list[NotRun] = []
-    judged = 0
-    with shared_tables(record):
-        for module in selected(RULES if rules is None else rules, options):
-            rule = module.RULE
-            lacking = missing_fact(record, rule.needs)
-            if lacking is not None:
-                not_run.append(NotRun(code=rule.code, name=rule.name, why=lacking))
-                continue
-            try:
-                found += module.check(record)
-                judged += 1
-            except Exception as error:  # noqa: BLE001 - the fence: a rule's bug costs that rule only
-                found.append(failure(record, rule, error))
-    findings = with_fingerprints(sorted(collapsed(found), key=_place))
+    modules = selected(RULES if rules is None else rules, options)
+    with shared_tables(record), chosen_thresholds(options.thresholds):
+        found, judged, not_run = _found(record, modules)
+        single = folded(record, sorted(collapsed(found), key=_place), [module.RULE for module in modules])
+        kept = with_fingerprints(finding for finding in single if options.keeps(finding))
+        shown = suppressed(record, kept, judged)
+    levelled = (msgspec.structs.replace(finding, level=options.level(finding)) for finding in shown)
     return Judgement(
-        findings=tuple(sorted(findings, key=lambda finding: LEVELS.index(finding.level))),
-        rules_judged=judged,
+        findings=tuple(sorted(levelled, key=lambda finding: LEVELS.index(finding.level))),
+        rules_judged=len(judged),
         not_run=tuple(not_run),
         ruleset=ruleset(options),
     )
 
 
+def _found(record: Record, modules: Iterable[RuleModule]) -> tuple[list[Finding], list[str], list[NotRun]]:
+    """What the rules say one by one, the names of those that judged to their end, and those that could not."""
+    found: list[Finding] = []
+    judged: list[str] = []
+    not_run: list[NotRun] = []
+    for module in modules:
+        rule = module.RULE
+        lacking = missing_fact(record, rule.needs)
+        if lacking is not None:
+            not_run.append(NotRun(code=rule.code, name=rule.name, why=lacking))
+            continue
+        try:
+            found += module.check(record)
+            judged.append(rule.name)
+        except Exception as error:  # noqa: BLE001 - the fence: a rule's bug costs that rule only
+            found.append(failure(record, rule, error))
+    return found, judged, not_run
+
+
 def selected(rules: Iterable[RuleModule], options: JudgeOptions) -> list[RuleModule]:
     """The rules that the options name, in order of their codes."""
-    chosen: list[RuleModule] = []
-    for module in rules:
-        names = {module.RULE.name, module.RULE.code}
-        wanted = options.select is None or not names.isdisjoint(options.select)
-        if wanted and names.isdisjoint(options.ignore):
-            chosen.append(module)
-    return sorted(chosen, key=lambda module: module.RULE.code)
+    return sorted((module for module in rules if options.wants(module.RULE)), key=lambda module: module.RULE.code)
 
 
 def collapsed(findings: Iterable[Finding]) -> list[Finding]:

@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Final
 
-from backprobe.rules.health import rule_failed
+from backprobe.rules.health import rule_failed, unknown_suppression, unused_suppression
 from backprobe.rules.registry import RULES
 from backprobe.rules.rule import Rule
 
@@ -26,6 +26,9 @@ TITLES: Final = (
 
 CODE: Final = frozenset({"Example", "Use instead", "Near miss"})
 """Sections that are programs, and are executed by a test."""
+
+ABOUT: Final = (rule_failed, unused_suppression, unknown_suppression)
+"""Modules of rules that speak of the run and the rules themselves: `judge` makes their findings."""
 
 MARK: Final = "# <- here"
 """What the line carries that an Example's finding stands at."""
@@ -82,7 +85,7 @@ class UnknownRule(LookupError):
 
 def every_rule() -> list[Rule]:
     """All rules that have a manual, in order of code; the last ones speak about the run and the rules themselves."""
-    return [*(module.RULE for module in RULES), rule_failed.RULE]
+    return [module.RULE for module in (*RULES, *ABOUT)]
 
 
 def manual(name_or_code: str) -> Manual:
@@ -91,7 +94,7 @@ def manual(name_or_code: str) -> Manual:
     Raises:
         UnknownRule: there is no such rule.
     """
-    for module in (*RULES, rule_failed):
+    for module in (*RULES, *ABOUT):
         if name_or_code.lower() in (module.RULE.name, module.RULE.code.lower()):
             return parse(module.RULE, module.__doc__ or "")
     raise UnknownRule(name_or_code)

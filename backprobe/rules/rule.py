@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Rule:
         needs: Facts of the record without which the rule is not run (`facts.py` lists them).
         explains: Names of rules whose findings are consequences of this one's.
         refines: Names of rules that this one supersedes where both claim one fact.
+        thresholds: The numbers of a heuristic, by name; the manual's Source says where each comes from.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Rule:
     needs: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
     refines: tuple[str, ...] = ()
+    thresholds: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def url(self) -> str:

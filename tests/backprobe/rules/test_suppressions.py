@@ -1,0 +1,97 @@
+"""Comments that hide findings: what each covers, and what is said of those that hide nothing."""
+
+import pytest
+
+from backprobe.rules import JudgeOptions, judge
+from backprobe.rules.comments import comments
+
+FAULT = """import torch
+
+w = torch.ones(3, requires_grad=True).to(torch.float64){comment}
+loss = (w * w).sum()
+loss.backward()
+step = w.grad
+"""
+NAME = "non-leaf-grad-read"
+
+
+def seen(record, **options) -> list[tuple[str, str, str | None]]:
+    found = judge(record, JudgeOptions(**options)).findings
+    return [(one.rule.name, one.level, one.suppressed.reason if one.suppressed else "shown") for one in found]
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (FAULT.format(comment=f"  # backprobe: ignore[{NAME}] -- only read for logging"), "only read for logging"),
+        (FAULT.format(comment=f"  # backprobe: ignore[{NAME}]"), None),
+        (FAULT.format(comment=f"  # backprobe: ignore[inplace-on-saved, {NAME}] -- both"), "both"),
+        (f"# backprobe: file-ignore[{NAME}] -- a demo\n" + FAULT.format(comment=""), "a demo"),
+        (FAULT.format(comment="").replace("w = ", f"# backprobe: ignore[{NAME}] -- above\nw = ", 1), "above"),
+        (
+            FAULT.format(comment="").replace(".to(", f".to(  # backprobe: ignore[{NAME}] -- inside\n    ", 1),
+            "inside",
+        ),
+    ],
+    ids=["behind", "without a reason", "several names", "whole file", "above", "inside the statement"],
+)
+def test_a_comment_hides_the_finding_and_keeps_its_reason(source, reason, captured) -> None:
+    found = seen(captured(source))
+    assert (NAME, "warning", reason) in found
+    assert judge(captured(source)).at_least("warning") == ()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        FAULT.format(comment="").replace("loss =", f"# backprobe: ignore[{NAME}]\nloss =", 1),
+        FAULT.format(comment="") + f'text = "# backprobe: ignore[{NAME}]"\n',
+        FAULT.format(comment=f"  # backprobe: ignored[{NAME}]"),
+    ],
+    ids=["on another statement", "in a string", "another word"],
+)
+def test_what_covers_something_else_hides_nothing(source, captured) -> None:
+    assert (NAME, "warning", "shown") in seen(captured(source))
+
+
+def test_the_head_of_a_block_is_covered_and_its_body_is_not(captured) -> None:
+    source = FAULT.format(comment="").replace("w = ", f"if True:  # backprobe: ignore[{NAME}]\n    w = ", 1)
+    record = captured(source)
+    assert [(one.first, one.last) for one in comments(record)] == [(3, 3)]
+    assert (NAME, "warning", "shown") in seen(record)
+
+
+def test_a_comment_that_hides_nothing_is_found_where_the_line_ran_and_the_rule_judged(captured) -> None:
+    clean = "import torch\n\nx = torch.ones(3)  # backprobe: ignore[non-leaf-grad-read]\n"
+    assert seen(captured(clean)) == [("unused-suppression", "note", "shown")]
+    assert seen(captured(clean), ignore=(NAME,)) == []
+    not_reached = "import torch\n\nif torch.ones(1) < 0:\n    x = 1  # backprobe: ignore[non-leaf-grad-read]\n"
+    assert seen(captured(not_reached)) == []
+
+
+@pytest.mark.parametrize(
+    ("comment", "said"),
+    [
+        ("# backprobe: ignore[non-leaf-gard-read]", "Did you mean `non-leaf-grad-read`?"),
+        ("# backprobe: ignore[BP101]", "is a code; comments name rules"),
+        ("# backprobe: ignore[zzzz]", "`backprobe rules` lists the names"),
+        ("# backprobe: ignore", "names no rule"),
+    ],
+)
+def test_a_comment_that_names_no_rule_is_a_warning_with_the_nearest_name(comment, said, captured) -> None:
+    (finding,) = judge(captured(f"import torch\n\nx = torch.ones(3)  {comment}\n")).findings
+    assert (finding.rule.code, finding.level) == ("BP909", "warning")
+    assert said in finding.message
+    assert finding.location.region.start_line == 3
+
+
+def test_a_source_that_does_not_tokenize_has_the_comments_before_that_place() -> None:
+    from backprobe.record import Environment, Header, Record, Source
+
+    header = Header(
+        schema_version=1, backprobe_version="0", tier="full", entry="run", started_at="2026-01-01T00:00:00Z",
+        environment=Environment(python="3.11", platform="linux"),
+    )  # fmt: skip
+    text = "x = 1  # backprobe: ignore[non-leaf-grad-read]\n'''never ends\n# backprobe: ignore[second]\n"
+    record = Record(header=header, sources=(Source(source=0, path="t.py", sha256="", text=text),))
+    assert [one.names for one in comments(record)] == [("non-leaf-grad-read",)]
