@@ -7,7 +7,10 @@ FROM python:3.11-slim AS build
 ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 WORKDIR /build
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+# For the compiled core; it stays in this stage. Without it the image still works: the core's Python twin serves.
+RUN (apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*) \
+    || echo "no compiler: the pure-Python core will serve"
+COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE ./
 COPY backprobe backprobe
 COPY store store
 COPY migrations migrations

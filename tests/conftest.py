@@ -13,6 +13,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -50,6 +51,7 @@ PRESENT: dict[str, Callable[[], bool]] = {
     "rabbitmq": lambda: _answers(RABBITMQ),
     "chromium": lambda: chromium_path() is not None,
     "bubblewrap": lambda: shutil.which("bwrap") is not None,
+    "core": lambda: any((ROOT / "backprobe" / "capture").glob(f"_core{EXTENSION_SUFFIXES[0]}")),
     "shared": lambda: shared_folder().is_dir(),
 }
 """What a test may require, and how its presence is seen."""

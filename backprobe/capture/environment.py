@@ -12,6 +12,7 @@ from typing import Final
 import torch
 
 import backprobe
+from backprobe.capture import core
 from backprobe.capture.nodes import node_budget, stack_bytes
 from backprobe.capture.options import Options
 from backprobe.capture.text import cut
@@ -56,6 +57,7 @@ def environment(argv: Sequence[str]) -> Environment:
         anomaly_mode=torch.is_anomaly_enabled(),
         initial_seed=_signed(torch.initial_seed()),
         argv=tuple(cut(arg) for arg in argv)[:1024],
+        tap=core.kind,
         stack_bytes=stack_bytes(),
         node_budget=node_budget(stack_bytes()),
         variables={

@@ -1,0 +1,54 @@
+"""Which core serves: the compiled one, or its Python twin; decided once, when this module is imported.
+
+The variable BACKPROBE_CORE decides it: "c" (an error if that cannot be), "python", or unset for the compiled one if
+there is one that loads and passes its self-test.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sysconfig
+from typing import Any, Final, Literal, TypeVar
+
+_VARIABLE: Final = "BACKPROBE_CORE"
+_API: Final = 1
+"""Raised with every change of what the compiled core and the Python files ask of each other."""
+
+_T = TypeVar("_T")
+
+
+def _load() -> tuple[Any, str]:
+    """The compiled core, or None and why the twin serves."""
+    asked = os.environ.get(_VARIABLE, "")
+    if asked not in ("", "c", "python"):
+        raise ImportError(f'{_VARIABLE} is {asked!r}; it may be "c" or "python"')
+    if asked == "python":
+        return None, f"{_VARIABLE}=python"
+    module, why = _tried()
+    if module is None and asked == "c":
+        raise ImportError(f"{_VARIABLE}=c, but {why}; `make core` builds it")
+    return module, why
+
+
+def _tried() -> tuple[Any, str]:
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return None, "the compiled core needs an interpreter with a global lock, and this one is free-threaded"
+    try:
+        module: Any = importlib.import_module("backprobe.capture._core")
+    except ImportError as error:
+        return None, f"no compiled core: {error}"
+    if module.API != _API:
+        return None, f"the compiled core is of another version ({module.API}, not {_API})"
+    return module, ""
+
+
+native, reason = _load()
+"""The extension module, None where the twin serves; and why it does, "" where it does not."""
+
+kind: Final[Literal["c", "python"]] = "python" if native is None else "c"
+
+
+def chosen(twin: type[_T]) -> type[_T]:
+    """The compiled class of the same name, where it serves and has one; else the twin itself."""
+    return twin if native is None else getattr(native, twin.__name__, twin)

@@ -1,0 +1,112 @@
+"""Builds `backprobe.capture._core` from every C file in its folder: for a wheel, or in place for this checkout.
+
+1. The extension is optional: without a compiler the install goes on, and the core's Python twin serves.
+2. A file is compiled again only if it, or any header beside it, is newer than its object.
+
+usage: python hatch_build.py        build in place (`make core`); exits with 1 and says why if that fails
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import os
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ROOT = Path(__file__).resolve().parent
+SOURCES = "backprobe/capture/_core_src"
+MODULE = "backprobe/capture/_core"
+SUFFIX = importlib.machinery.EXTENSION_SUFFIXES[0]
+GNU_FLAGS = ["-O3", "-std=gnu11", "-Wall", "-Wextra", "-Werror=implicit-function-declaration", "-fvisibility=hidden"]
+"""Never -ffast-math: linked with it, a library switches denormal numbers off in the whole process of the user."""
+
+
+def build_core(root: Path = ROOT) -> Path:
+    """Compile what has changed, and link.
+
+    Returns:
+        The extension, in the folder `build`.
+
+    Raises:
+        Exception: No compiler, no Python headers, or an error in a source; the text says which.
+    """
+    from setuptools import Distribution, Extension
+    from setuptools.command.build_ext import build_ext
+
+    folder = root / "build" / f"core{SUFFIX.rpartition('.')[0]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    library = folder / f"_core{SUFFIX}"
+
+    class OneByOne(build_ext):
+        """The platform's compiler, as setuptools finds it, with a memory of what it compiled."""
+
+        def build_extension(self, ext: Any) -> None:
+            unix = self.compiler.compiler_type == "unix"
+            headers = max(path.stat().st_mtime for path in (root / SOURCES).glob("*.h"))
+
+            def compiled(source: str) -> str:
+                target = folder / (Path(source).stem + self.compiler.obj_extension)
+                if not target.exists() or target.stat().st_mtime < max(Path(source).stat().st_mtime, headers):
+                    with tempfile.TemporaryDirectory(dir=folder) as fresh:
+                        flags = GNU_FLAGS if unix else ["/O2", "/std:c11"]
+                        made = self.compiler.compile(
+                            [source], fresh, include_dirs=self.include_dirs, extra_postargs=flags
+                        )
+                        Path(made[0]).replace(target)
+                return str(target)
+
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                objects = list(pool.map(compiled, ext.sources))
+            self.compiler.link_shared_object(
+                objects,
+                str(library),
+                libraries=["m", "pthread"] if unix else self.get_libraries(ext),
+                library_dirs=self.library_dirs,
+                extra_postargs=[] if unix else ["/EXPORT:PyInit__core"],
+            )
+
+    sources = [str(path) for path in sorted((root / SOURCES).glob("*.c"))]
+    command = OneByOne(Distribution({"name": "backprobe", "ext_modules": [Extension("_core", sources)]}))
+    command.build_lib = command.build_temp = str(folder)
+    command.ensure_finalized()
+    command.run()
+    return library
+
+
+def put_in_place(root: Path = ROOT) -> Path:
+    """Build and move the extension beside its Python modules, in one step for whoever has the old one loaded."""
+    library = build_core(root)
+    target = root / (MODULE + SUFFIX)
+    library.replace(target)
+    return target
+
+
+class CoreBuildHook(BuildHookInterface):
+    """Adds the extension to a wheel; an editable install gets it in place."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build the extension, or say in one line why there is none."""
+        root = Path(self.root)
+        try:
+            library = put_in_place(root) if version == "editable" else build_core(root)
+        except (Exception, SystemExit) as error:  # distutils ends the process for some of its errors
+            self.app.display_warning(f"no compiled core, its Python twin will serve: {error}")
+            return
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        if version != "editable":
+            build_data["force_include"][str(library)] = MODULE + SUFFIX
+
+
+if __name__ == "__main__":
+    try:
+        print(put_in_place().relative_to(ROOT))
+    except (Exception, SystemExit) as error:
+        sys.exit(f"the core was not built: {error}")
