@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench core docs venv venv-dev clean
+.PHONY: help run test check core bench accuracy docs venv venv-dev clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -32,8 +32,7 @@ bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.capture
 
-core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the install does it too where it can
-	$(BIN)/python hatch_build.py
+.PHONY: help run test check core bench accuracy docs venv venv-dev clean
 
 docs: $(DEV_STAMP) ## write the generated part of the documents
 	$(BIN)/python -m docs.generate

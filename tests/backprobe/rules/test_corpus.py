@@ -11,7 +11,7 @@ import pytest
 
 from backprobe.rules import Finding, judge
 
-KINDS = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text())
+KINDS = tomllib.loads((Path(__file__).parents[2] / "corpus" / "kinds.toml").read_text())
 LEVELS = {"error": 0, "warning": 1, "info": 2, "note": 2}
 
 

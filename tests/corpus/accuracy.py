@@ -1,0 +1,167 @@
+"""Accuracy of the rules on faulty and correct programs, beside plain torch and `detect_anomaly`: `make accuracy`.
+
+usage: python -m tests.corpus.accuracy [--corpus own|public|all] [--only TEXT] [--write]
+
+Prints a table by category: cases, found on the right line (strict), on a line that may be named (lenient), false alarms;
+then each miss and alarm by name. `--write` puts the tables into docs/accuracy.md.
+"""
+
+import argparse
+import os
+import sys
+import time
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from backprobe.rules import judge
+from tests.corpus.cases import OWN, Corpus, own, public
+from tests.corpus.runner import Runner
+from tests.corpus.score import Score, loud, scored, torch_found
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "accuracy.md"
+MARKS = ("<!-- accuracy: begin -->", "<!-- accuracy: end -->")
+
+
+@dataclass
+class Tally:
+    """What was counted in one category."""
+
+    cases: int = 0
+    strict: int = 0
+    lenient: int = 0
+    plain: int = 0
+    anomaly: int = 0
+    alarms: int = 0
+
+
+@dataclass
+class Outcome:
+    """One corpus, measured."""
+
+    name: str
+    by_category: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    scores: list[Score] = field(default_factory=list)
+    alarms: list[tuple[str, list[tuple[str, int]]]] = field(default_factory=list)
+    correct: int = 0
+    torch_alarms: int = 0
+    anomaly_alarms: int = 0
+
+
+def measured(corpus: Corpus, kinds: dict[str, str], runner: Runner) -> Outcome:
+    """Run every program of a corpus three ways."""
+    outcome, started = Outcome(corpus.name), time.monotonic()
+    for done, case in enumerate(corpus.cases, 1):
+        score = scored(case, judge(runner.captured(case.bad)).findings, kinds)
+        tally = outcome.by_category[case.category]
+        outcome.scores.append(score)
+        tally.cases += 1
+        tally.strict += score.strict
+        tally.lenient += score.lenient
+        tally.plain += torch_found(case, runner.plain(case.bad))[0]
+        tally.anomaly += torch_found(case, runner.plain(case.bad, anomaly=True))[0]
+        tally.alarms += _correct(outcome, runner, f"{case.id}, repaired", case.good)
+        _progress(corpus.name, done, len(corpus.cases), started)
+    for name, text in corpus.clean.items():
+        outcome.by_category["correct programs"].alarms += _correct(outcome, runner, name, text)
+    return outcome
+
+
+def _correct(outcome: Outcome, runner: Runner, name: str, text: str) -> int:
+    """Look for alarms on a correct program; how many there are."""
+    outcome.correct += 1
+    outcome.torch_alarms += bool(runner.plain(text))
+    outcome.anomaly_alarms += bool(runner.plain(text, anomaly=True))
+    found = [(one.rule.code, one.location.region.start_line) for one in loud(judge(runner.captured(text)).findings)]
+    if found:
+        outcome.alarms.append((name, found))
+    return len(found)
+
+
+def _progress(name: str, done: int, total: int, started: float) -> None:
+    if sys.stderr.isatty() or done % 20 == 0 or done == total:
+        print(f"{name}: {done} of {total} cases, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+
+
+def report(outcome: Outcome) -> Iterator[str]:
+    """The lines of one corpus: a table by category, then what is not as it should be."""
+    yield f"### {outcome.name}: {len(outcome.scores)} faulty programs, {outcome.correct} correct ones\n"
+    yield "| category | cases | right line | fair line | plain torch | `detect_anomaly` | false alarms |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    total = Tally()
+    for category, tally in sorted(outcome.by_category.items()):
+        yield _row(category, tally)
+        for key, value in vars(tally).items():
+            setattr(total, key, getattr(total, key) + value)
+    yield _row("**all**", total)
+    yield ""
+    # with no event in n trials the rate lies below 3/n at 95 % confidence (the rule of three)
+    bound = f"; with none in {outcome.correct} the rate is below {3 / max(outcome.correct, 1):.1%} at 95 % confidence"
+    yield (
+        f"False alarms on correct programs: Backprobe {len(outcome.alarms)}, plain torch {outcome.torch_alarms}, "
+        f"`detect_anomaly` {outcome.anomaly_alarms}, of {outcome.correct}{bound if not outcome.alarms else ''}."
+    )
+    yield from _exceptions(outcome)
+
+
+def _row(name: str, tally: Tally) -> str:
+    return f"| {name} | {tally.cases} | {tally.strict} | {tally.lenient} | {tally.plain} | {tally.anomaly} | {tally.alarms} |"
+
+
+def _exceptions(outcome: Outcome) -> Iterator[str]:
+    missed = [score for score in outcome.scores if not score.strict]
+    if missed:
+        yield "\nNot on the right line: " + "; ".join(_miss(score) for score in missed) + "."
+    if outcome.alarms:
+        yield "\nAlarms: " + "; ".join(f"{name} {_said(found)}" for name, found in outcome.alarms) + "."
+    others = [score for score in outcome.scores if score.others]
+    if others:
+        yield "\nAlso said of faulty programs: " + "; ".join(f"{s.case.id} {_said(s.others)}" for s in others) + "."
+
+
+def _miss(score: Score) -> str:
+    how = "fair line" if score.lenient else "kind only" if score.kind else "silent"
+    return f"{score.case.id} ({score.case.kind}: {how})"
+
+
+def _said(found: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{code} line {line}" for code, line in found)
+
+
+def main() -> int:
+    """Measure, print, and write if asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--corpus", choices=("own", "public", "all"), default="all")
+    parser.add_argument("--only", default="", help="cases whose id or kind contains this")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/accuracy.md")
+    asked = parser.parse_args()
+    kinds = tomllib.loads((OWN / "kinds.toml").read_text())
+    shared = Path(os.environ.get("BACKPROBE_SHARED", ROOT.parent / "shared")) / "corpus" / "public"
+    corpora = [own()] if asked.corpus != "public" else []
+    corpora += [public(shared)] if asked.corpus != "own" and shared.is_dir() else []
+    if asked.only:
+        corpora = [_only(corpus, asked.only) for corpus in corpora]
+    with Runner() as runner:
+        lines = [line for corpus in corpora for line in [*report(measured(corpus, kinds, runner)), ""]]
+    print("\n".join(lines))
+    if asked.write:
+        _write(lines)
+    return 0
+
+
+def _only(corpus: Corpus, text: str) -> Corpus:
+    chosen = tuple(case for case in corpus.cases if text in case.id or text in case.kind)
+    return Corpus(name=corpus.name, cases=chosen, clean={k: v for k, v in corpus.clean.items() if text in k})
+
+
+def _write(lines: list[str]) -> None:
+    head, _, rest = DOCUMENT.read_text().partition(MARKS[0])
+    _old, _, tail = rest.partition(MARKS[1])
+    DOCUMENT.write_text(f"{head}{MARKS[0]}\n\n" + "\n".join(lines).rstrip() + f"\n\n{MARKS[1]}{tail}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""The programs of a corpus: faulty ones with their twins and what is expected of a report, and correct ones."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+OWN = Path(__file__).parent
+_HEAD = re.compile(r"#! kind=(?P<kind>\S+) severity=(?P<severity>error|warning|note) names=(?P<names>\S+)\n")
+_MARK = re.compile(r"[ \t]*#! (here|also)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One planted mistake.
+
+    Attributes:
+        bad, good: The programs, as they run. lines: 1-based lines of `bad` where the mistake is; also: further lines that
+            a fair report may name. names: of which it should use one.
+    """
+
+    id: str
+    category: str
+    kind: str
+    severity: str
+    bad: str
+    good: str
+    lines: tuple[int, ...]
+    also: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """A named set of cases and correct programs (name -> text)."""
+
+    name: str
+    cases: tuple[Case, ...]
+    clean: dict[str, str]
+
+
+def own() -> Corpus:
+    """The corpus of this folder.
+
+    Raises:
+        ValueError: a program has no head line, no mark, or a mark where none may be.
+    """
+    cases = tuple(_own_case(path) for path in sorted(OWN.glob("cases/*/*/bad.py")))
+    clean = {path.stem: path.read_text() for path in sorted((OWN / "clean").glob("*.py"))}
+    return Corpus(name="own", cases=cases, clean=clean)
+
+
+def _own_case(path: Path) -> Case:
+    text = path.read_text()
+    head = _HEAD.match(text)
+    if head is None:
+        raise ValueError(f"{path}: its first line must be `#! kind=... severity=... names=...`")
+    marks: dict[str, list[int]] = {"here": [], "also": []}
+    lines = ["", *text[head.end() :].split("\n")]
+    for at, line in enumerate(lines):
+        mark = _MARK.search(line)
+        if mark is not None:
+            marks[mark[1]].append(at + 1)
+            lines[at] = line[: mark.start()]
+    if not marks["here"]:
+        raise ValueError(f"{path}: no line is marked `#! here`")
+    good = path.with_name("good.py").read_text()
+    if "#!" in good or "#!" in "\n".join(lines):
+        raise ValueError(f"{path}: a mark stands where none may be")
+    return Case(
+        id=path.parent.name, category=path.parent.parent.name, kind=head["kind"], severity=head["severity"],
+        bad="\n".join(lines), good=good, lines=tuple(marks["here"]), also=tuple(marks["also"]),
+        names=tuple(head["names"].split(",")),
+    )  # fmt: skip
+
+
+def public(folder: Path) -> Corpus:
+    """The shared development set, in its own layout."""
+    cases: list[Case] = []
+    for path in sorted(folder.glob("cases/*/case.json")):
+        told = json.loads(path.read_text())
+        expected = told["expected"]
+        severity = {"info": "note"}.get(expected["severity"], expected["severity"])
+        cases.append(
+            Case(
+                id=told["id"], category=told["category"], kind=expected["kind"], severity=severity,
+                bad=path.with_name("bad.py").read_text(), good=path.with_name("good.py").read_text(),
+                lines=tuple(expected["lines"]), also=tuple(expected["lines_also_ok"]), names=tuple(expected["names"]),
+            )
+        )  # fmt: skip
+    clean = {path.stem: path.read_text() for path in sorted(folder.glob("clean/*.py"))}
+    return Corpus(name="public", cases=tuple(cases), clean=clean)

@@ -1,0 +1,94 @@
+"""The measuring itself: what is read from a marked program, what counts as found, and what torch itself says."""
+
+import pytest
+
+from backprobe.rules import Location, Region, judge
+from backprobe.rules.finding import Finding, RuleName
+from tests.corpus import cases as corpus
+from tests.corpus.cases import Case
+from tests.corpus.runner import Runner
+from tests.corpus.score import scored, torch_found
+
+BAD = """#! kind=grad-read-on-nonleaf severity=warning names=w
+import torch
+
+w = torch.ones(3, requires_grad=True).to(torch.float64)  #! here
+(w * w).sum().backward()
+print(w.grad + 1)  #! also
+"""
+KINDS = {"non-leaf-grad-read": "grad-read-on-nonleaf"}
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch) -> Case:
+    folder = tmp_path / "cases" / "leaf" / "moved-leaf"
+    folder.mkdir(parents=True)
+    (folder / "bad.py").write_text(BAD)
+    (folder / "good.py").write_text("x = 1\n")
+    monkeypatch.setattr(corpus, "OWN", tmp_path)
+    (one,) = corpus.own().cases
+    return one
+
+
+def test_marks_are_taken_out_and_lines_stay(case) -> None:
+    assert (case.id, case.category, case.kind) == ("moved-leaf", "leaf", "grad-read-on-nonleaf")
+    assert "#!" not in case.bad
+    assert case.lines == (4,)
+    assert case.also == (6,)
+    assert case.bad.split("\n")[3] == "w = torch.ones(3, requires_grad=True).to(torch.float64)"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import torch\n", "first line"),
+        (BAD.replace("  #! here", ""), "no line is marked"),
+        (BAD.replace("#! also", "#! also, see above"), "a mark stands where none may be"),
+    ],
+)
+def test_a_program_that_is_marked_wrongly_is_refused(case, text, said) -> None:
+    path = corpus.OWN / "cases" / "leaf" / "moved-leaf" / "bad.py"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=said):
+        corpus.own()
+
+
+def finding(line: int, *, level: str = "warning", name: str = "non-leaf-grad-read", message: str = "`w`") -> Finding:
+    region = Region(start_line=line, start_col=1, end_line=line, end_col=2)
+    return Finding(
+        rule=RuleName(code="BP101", name=name, url=""), level=level, confidence="proven", message=message,
+        location=Location(path="train.py", region=region),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("found", "kind", "lenient", "strict", "named"),
+    [
+        (finding(4), True, True, True, True),
+        (finding(6), True, True, False, False),
+        (finding(5), True, False, False, False),
+        (finding(4, level="note"), False, False, False, False),
+        (finding(4, level="error"), True, True, True, True),
+        (finding(4, name="another"), False, False, False, False),
+        (finding(4, message="`x`"), True, True, True, False),
+    ],
+)
+def test_a_finding_counts_by_kind_level_line_and_name(case, found, kind, lenient, strict, named) -> None:
+    score = scored(case, [found], KINDS)
+    assert (score.kind, score.lenient, score.strict, score.named) == (kind, lenient, strict, named)
+    assert score.others == ((("BP101", 4),) if found.rule.name == "another" else ())
+
+
+def test_programs_run_under_a_neutral_name_captured_plain_and_with_anomaly_mode(case) -> None:
+    raising = "import torch\nx = torch.ones(2, requires_grad=True)\ny = x.exp()\ny.add_(1)\ny.sum().backward()\n"
+    with Runner() as runner:
+        record = runner.captured(case.bad)
+        assert [source.path for source in record.sources] == ["train.py"]
+        assert scored(case, judge(record).findings, KINDS).strict
+        plain, anomaly = runner.plain(raising), runner.plain(raising, anomaly=True)
+        assert {line for line, _text in plain} == {5}
+        assert {line for line, _text in anomaly} == {3, 5}
+        assert runner.plain("x = 1\n") == []
+    assert torch_found(case, [(4, "")]) == (True, True)
+    assert torch_found(case, [(6, "")]) == (False, True)
+    assert torch_found(case, []) == (False, False)
