@@ -32,7 +32,11 @@ bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.capture
 
-.PHONY: help run test check core bench accuracy docs venv venv-dev clean
+core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the install does it too where it can
+	$(BIN)/python hatch_build.py
+
+accuracy: $(DEV_STAMP) ## score the rules on faulty and correct programs, beside plain torch
+	$(BIN)/python -m tests.corpus.accuracy $(ARGS)
 
 docs: $(DEV_STAMP) ## write the generated part of the documents
 	$(BIN)/python -m docs.generate
