@@ -11,6 +11,10 @@ import os
 import sysconfig
 from typing import Any, Final, Literal, TypeVar
 
+import msgspec
+
+from backprobe.record import TABLES
+
 _VARIABLE: Final = "BACKPROBE_CORE"
 _API: Final = 1
 """Raised with every change of what the compiled core and the Python files ask of each other."""
@@ -40,7 +44,24 @@ def _tried() -> tuple[Any, str]:
         return None, f"no compiled core: {error}"
     if module.API != _API:
         return None, f"the compiled core is of another version ({module.API}, not {_API})"
+    unlike = _unlike(module)
+    if unlike:
+        return None, f"the compiled core writes rows of other fields than the record has: {unlike}"
     return module, ""
+
+
+def _unlike(module: Any) -> str:
+    """The tables whose rows the core would write in other fields than the record's, "" if there is none.
+
+    The record may have more fields behind them, if they can be left out.
+    """
+    found: list[str] = []
+    for table, names in module.ROW_FIELDS.items():
+        fields = msgspec.structs.fields(TABLES[table])
+        known, more = fields[: len(names)], fields[len(names) :]
+        if [field.name for field in known] != names or any(field.required for field in more):
+            found.append(table)
+    return ", ".join(found)
 
 
 native, reason = _load()

@@ -83,9 +83,9 @@ class Identities:
         return None if entry is None else entry[0]
 
     def holders(self, address: int) -> tuple[int, ...]:
-        """The tensors that hold the storage at an address."""
+        """The tensors that hold the storage at an address, in order."""
         entry = self._storages.get(address)
-        return () if entry is None else tuple(entry[1])
+        return () if entry is None else tuple(sorted(entry[1]))
 
     def close(self) -> None:
         """Forget everything."""

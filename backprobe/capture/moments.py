@@ -70,14 +70,14 @@ class Moments:
                 step=self.steps,
                 grad_mode=torch.is_grad_enabled(),
                 inference_mode=torch.is_inference_mode_enabled(),
-                autocast=_autocast(),
+                autocast=autocast(),
             ),
         )
         self.last = number
         return number
 
 
-def _autocast() -> str | None:
+def autocast() -> str | None:
     """The dtype per device under autocast; None if it is off."""
     on = [
         f"{device} {str(torch.get_autocast_dtype(device)).removeprefix('torch.')}"

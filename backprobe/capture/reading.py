@@ -46,6 +46,11 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype)[6:]
 
 
+def ordinary_dtypes() -> list[tuple[torch.dtype, str, int]]:
+    """The dtypes whose elements can be read in place, with their names and bytes per element: for the compiled core."""
+    return [(dtype, dtype_name(dtype), dtype.itemsize) for dtype in _NUMPY]
+
+
 def special(tensor: torch.Tensor) -> str | None:
     """Why a tensor's elements cannot be read in place; None for an ordinary one."""
     if is_functorch_wrapped(tensor):

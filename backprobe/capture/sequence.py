@@ -84,22 +84,13 @@ class Threads:
         self._writer = writer
         self._local = threading.local()
         self._all: list[Timeline] = []
-        self._main = threading.main_thread().ident
 
     def here(self) -> Timeline:
         """This thread's timeline."""
         timeline: Timeline | None = getattr(self._local, "timeline", None)
         if timeline is None:
-            timeline, current = Timeline(len(self._all)), threading.current_thread()
-            self._writer.add(
-                "threads",
-                Thread(
-                    thread=timeline.thread,
-                    name=name(current.name),
-                    main=current.ident == self._main,
-                    first_seq=timeline.last,
-                ),
-            )
+            timeline = Timeline(len(self._all))
+            write_thread(self._writer, timeline.thread, timeline.last)
             self._local.timeline = timeline
             self._all.append(timeline)
         return timeline
@@ -110,3 +101,10 @@ class Threads:
             return self._all[0].owner(number) or _UNKNOWN, 0
         found = [(owner, timeline.thread) for timeline in self._all if (owner := timeline.owner(number)) is not None]
         return found[0] if len(found) == 1 else (_UNKNOWN, self.here().thread)
+
+
+def write_thread(writer: Writer, thread: int, first: int) -> None:
+    """Write the row of the calling thread."""
+    current = threading.current_thread()
+    main = current.ident == threading.main_thread().ident
+    writer.add("threads", Thread(thread=thread, name=name(current.name), main=main, first_seq=first))

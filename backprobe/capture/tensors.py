@@ -126,7 +126,7 @@ class Tensors:
 
     def note(self, known: Known, why: str) -> None:
         """Say why something of a tensor is not recorded."""
-        self._writer.add("notes", Note(tensor=known.number, moment=self._moments.now(), why=cut(why)))
+        write_note(self._writer, self._moments, known.number, why)
 
     def bury(self) -> None:
         """Write down the tensors that died since the last time."""
@@ -138,40 +138,60 @@ class Tensors:
                 self.update(known, died=self._moments.now())
 
     def _row(self, tensor: torch.Tensor, ref: TensorRef, site: int | None, how: str) -> Tensor:
-        why = special(tensor)
-        base = None
-        if why not in ("nested", "functorch") and tensor._is_view():
-            root = tensor._base
-            base = None if root is None or root is tensor else self.meet(root, site)
-        strided = tensor.layout is torch.strided and not tensor.is_nested
-        address = storage_address(tensor)
+        shape, dtype, device, layout, numel, size_bytes, stride, offset, address, storage_bytes, why, root = described(
+            tensor
+        )
+        base = None if root is None else self.meet(root, site)
+        moment = self._moments.now()
+        storage = None if address is None else self.ids.storage(ref, address)
         is_leaf, requires_grad, _ = flags_of(tensor) or (False, False, False)
         return Tensor(
-            tensor=ref.number,
-            shape=_shape(tensor),
-            dtype=dtype_name(tensor.dtype),
-            device=str(tensor.device),
-            layout=str(tensor.layout)[6:],
-            cls=class_name(tensor),
-            numel=int(tensor.numel()),
-            size_bytes=int(tensor.numel()) * tensor.element_size(),
-            moment=self._moments.now(),
-            stride=tuple(int(s) for s in tensor.stride()) if strided else None,
-            storage_offset=int(tensor.storage_offset()) if strided else None,
-            storage=None if address is None else self.ids.storage(ref, address),
-            storage_bytes=None if address is None else tensor.untyped_storage().nbytes(),
-            view_of=None if base is None else base.number,
-            special=why,
+            tensor=ref.number, shape=shape, dtype=dtype, device=device, layout=layout, cls=class_name(tensor),
+            numel=numel, size_bytes=size_bytes, moment=moment, stride=stride, storage_offset=offset, storage=storage,
+            storage_bytes=storage_bytes, view_of=None if base is None else base.number, special=why,
             created_by="unknown" if not requires_grad else "user" if is_leaf else "op",
             created_how=how,
             proof="seen" if requires_grad else "source" if how else "unknown",
             site=site,
-        )
+        )  # fmt: skip
 
     def close(self) -> None:
         """Forget everything."""
         self.live.clear()
         self.ids.close()
+
+
+def described(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """What a row says of the object itself.
+
+    Returns:
+        shape, dtype, device, layout, numel, bytes, stride, storage offset, the storage's address and bytes, why it is
+        special, the tensor that it is a view of. In this order the compiled core takes it (`describe.c`).
+    """
+    why, root = special(tensor), None
+    if why not in ("nested", "functorch") and tensor._is_view():
+        root = tensor._base
+    strided = tensor.layout is torch.strided and not tensor.is_nested
+    address = storage_address(tensor)
+    return (
+        _shape(tensor),
+        dtype_name(tensor.dtype),
+        str(tensor.device),
+        str(tensor.layout)[6:],
+        int(tensor.numel()),
+        int(tensor.numel()) * tensor.element_size(),
+        tuple(int(s) for s in tensor.stride()) if strided else None,
+        int(tensor.storage_offset()) if strided else None,
+        address,
+        None if address is None else tensor.untyped_storage().nbytes(),
+        why,
+        None if root is tensor else root,
+    )
+
+
+def write_note(writer: Writer, moments: Moments, tensor: int, why: str) -> None:
+    """Say why something of a tensor is not recorded."""
+    writer.add("notes", Note(tensor=tensor, moment=moments.now(), why=cut(why)))
 
 
 def _shape(tensor: torch.Tensor) -> tuple[int, ...] | None:

@@ -14,36 +14,47 @@ from typing import Any, Final
 
 import msgspec
 
+from backprobe.capture import core
 from backprobe.capture.options import Caps
-from backprobe.record import End, Header, Row, Truncation, batch_frames, end_frame, header_frame
-from backprobe.record.record import TABLES
+from backprobe.capture.rows import RowBuffer
+from backprobe.record import TABLES, End, Header, Truncation, batch_frames, end_frame, header_frame
+from backprobe.record.codec import BATCH_ROWS, MAX_FRAME
 
 Sink = Callable[[bytes], None]
 """Receives whole frames; one call may carry several."""
 
 _SIGNALS: Final = frozenset(_signal.valid_signals())
 _ALWAYS: Final = frozenset({"sources", "sites", "threads", "raised", "warned", "truncations"})
+_ENCODE: Final = msgspec.msgpack.Encoder().encode
 
 
 class Writer:
     """Collects rows and hands whole frames to a sink.
 
     Attributes:
-        closed: A cap was reached: only what ends a record is still taken.
+        buffer: Where rows wait; the compiled core writes its own rows there.
     """
 
     def __init__(self, caps: Caps, sink: Sink) -> None:
         self.caps = caps
-        self.closed = False
-        self.rows = 0
+        self.buffer = core.chosen(RowBuffer)(tuple(TABLES), _ENCODE, self._is_full, caps.rows, MAX_FRAME, BATCH_ROWS)
         self.sent_bytes = 0
         self.start_ns = time.perf_counter_ns()
         self._sink: Sink | None = sink
         self._pid = os.getpid()
-        self._tables: dict[str, list[Row]] = {table: [] for table in TABLES}
         self._truncations: dict[str, Truncation] = {}
         self._flushed_at = 0.0
         self._dirty = False
+
+    @property
+    def closed(self) -> bool:
+        """A cap was reached: only what ends a record is still taken."""
+        return self.buffer.closed
+
+    @property
+    def rows(self) -> int:
+        """Rows taken so far."""
+        return self.buffer.rows
 
     def time_ns(self) -> int:
         """Nanoseconds since the start of the record."""
@@ -61,16 +72,15 @@ class Writer:
             if table in ("raised", "warned"):
                 row = msgspec.structs.replace(row, moment=None)
                 row = msgspec.structs.replace(row, call=None) if table == "raised" else row
-        self._tables[table].append(row)
-        self._dirty = True
-        self.rows += 1
-        if self.rows >= self.caps.rows and not self.closed:
-            self.close("rows", "the record holds its most rows; the rest of the run is not in it", self.caps.rows)
+        self.buffer.add(table, row)
+
+    def _is_full(self) -> None:
+        self.close("rows", "the record holds its most rows; the rest of the run is not in it", self.caps.rows)
 
     def close(self, what: str, why: str, limit: int) -> None:
         """Stop taking detail and say why."""
         self.cut(what, why, limit)
-        self.closed = True
+        self.buffer.closed = True
 
     def cut(self, what: str, why: str, limit: int = 0, moment: int | None = None) -> None:
         """Count something that was left out; one truncation row per `what`."""
@@ -87,14 +97,19 @@ class Writer:
         self._truncations[what] = msgspec.structs.replace(old, seen=max(old.seen, limit) + 1)
         self._dirty = True
 
+    @property
+    def dirty(self) -> bool:
+        """Something waits to be sent."""
+        return self._dirty or self.buffer.dirty
+
     def flush_if_due(self) -> None:
         """Flush unless the last one was a moment ago."""
-        if self._dirty and time.monotonic() - self._flushed_at >= self.caps.flush_seconds:
+        if self.dirty and time.monotonic() - self._flushed_at >= self.caps.flush_seconds:
             self.flush()
 
     def flush(self) -> None:
         """Send everything that was taken."""
-        if not self._dirty or self._sink is None or self._pid != os.getpid():
+        if not self.dirty or self._sink is None or self._pid != os.getpid():
             return
         # an exception from a signal handler of the program in the middle of a frame would spoil the rest of the stream
         blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _SIGNALS)
@@ -105,13 +120,11 @@ class Writer:
 
     def _flush(self) -> None:
         self._flushed_at = time.monotonic()
-        data = b"".join(frame for table, rows in self._tables.items() if rows for frame in batch_frames(table, rows))
+        data = self.buffer.drain()
         if self.sent_bytes + len(data) > self.caps.record_bytes and not self.closed:
             # what is in the buffer is dropped whole: rows already sent never refer to rows that were not
             self.close("record bytes", "the record is full; the rest of the run is not in it", self.caps.record_bytes)
             data = b""
-        for rows in self._tables.values():
-            rows.clear()
         self._dirty = False
         if self._truncations:
             data += b"".join(batch_frames("truncations", list(self._truncations.values())))
