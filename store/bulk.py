@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from backprobe.record import BadRecord
 from store.run import RunKey
 from store.session import Transaction
-from store.tables.types import Float32, Text, float32
+from store.tables.types import Float32, Float64, Text, float32
 from store.text import json_text, stored
 
 PIPELINED_ROWS: Final = 300
@@ -45,7 +45,7 @@ _KINDS: Final[tuple[tuple[type[Any], str], ...]] = (
     (sa.SmallInteger, "SMALLINT"),
     (sa.BigInteger, "BIGINT"),
     (sa.Integer, "INTEGER"),
-    (sa.Double, "DOUBLE"),
+    (Float64, "DOUBLE"),
 )
 
 
@@ -98,7 +98,7 @@ def _make_plan(table: sa.Table) -> Plan:
         pipelined=f'INSERT INTO "{table.name}" ({quoted}) VALUES ({", ".join(["%b"] * len(names))})',  # noqa: S608 - likewise
         types=tuple(_TYPES[kind] for kind in kinds),
         json=tuple(n for n, kind in enumerate(kinds) if kind == "JSON"),
-        real=tuple(n for n, kind in enumerate(kinds) if kind == "REAL"),
+        real=tuple(n for n, kind in enumerate(kinds) if kind in ("REAL", "DOUBLE")),
     )
 
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from backprobe import record as r
 from store import layout, tables
 from store.chunks import NAMES, columns_of, numbers
-from store.row_spec import IN_HEAD, SPECS, STATISTICS, RowSpec, as_array
+from store.row_spec import IN_HEAD, SPECS, STATISTICS, STATISTICS_OF, RowSpec, as_array
 from store.run import RunKey
 from store.session import Transaction
 
@@ -31,6 +31,7 @@ def load_record(transaction: Transaction, key: RunKey) -> r.Record | None:
     head = heads[0]
     parts: dict[str, Any] = {spec.of: tuple(_rows(transaction, spec, key)) for spec in SPECS}
     parts |= {of: tuple(row_of(row, stored) for stored in head[name]) for name, (of, row) in IN_HEAD.items()}
+    parts["streams"] = tuple(_streams(head["streams"].get("recorded", {})))
     parts["tensor_nodes"] = tuple(_tensor_nodes(transaction, key))
     chunk = tables.snapshot_chunk
     stored = transaction.execute(
@@ -57,10 +58,14 @@ def _rows(transaction: Transaction, spec: RowSpec, key: RunKey) -> Iterator[Any]
     order = list(table.primary_key.columns)
     for stored in mappings(transaction.execute(sa.select(table).where(at_key(table, key)).order_by(*order))):
         values = {field: stored[column] for field, column in fields.items()}
-        if spec.row is r.NodePass:
-            values["grad_output"] = _statistics(stored)
+        if spec.row in STATISTICS_OF:
+            values[STATISTICS_OF[spec.row]] = _statistics(stored)
         elif spec.row is r.Optimizer:
             values["learning_rates"] = [float(group["learning_rate"]) for group in stored["groups"]]
+        elif spec.row is r.OptimizerEvent:
+            values["learning_rates"] = [float(rate) for rate in stored["learning_rates"] or ()]
+        elif spec.row is r.Node:
+            values["candidates"] = stored["candidates"] or ()
         yield row_of(spec.row, values)
 
 
@@ -68,6 +73,12 @@ def _statistics(stored: Mapping[str, Any]) -> list[Any] | None:
     if stored["stat_kind"] is None:
         return None
     return [stored["stat_kind" if name == "kind" else name] for name in STATISTICS]
+
+
+def _streams(stored: Mapping[str, Mapping[str, Any]]) -> Iterator[r.Stream]:
+    """What the record itself says was printed; beside it lies what came through the pipe."""
+    for name in sorted(stored):
+        yield msgspec.convert([name, stored[name]["tail"], stored[name]["total_bytes"]], r.Stream)
 
 
 def _tensor_nodes(transaction: Transaction, key: RunKey) -> Iterator[r.TensorNode]:
@@ -136,7 +147,7 @@ def _header(head: Mapping[str, Any]) -> r.Header:
         "fallbacks",
         "deviations",
     )
-    return msgspec.convert({name: head[name] for name in names}, r.Header)
+    return r.upgraded(msgspec.convert({name: head[name] for name in names}, r.Header))
 
 
 def _end(head: Mapping[str, Any]) -> r.End | None:

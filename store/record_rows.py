@@ -62,17 +62,22 @@ def _column(spec: RowSpec, name: str, known: Lookup, rows: Sequence[Any]) -> lis
 
 
 def _head(record: Record | None, grad_fns: list[str], head: Mapping[str, Any]) -> Batch:
-    values: dict[str, Any] = {name: [] for name in (*IN_HEAD, "hooks", "growth", "fallbacks", "deviations")}
-    values |= {"reached_end": False, "grad_fns": grad_fns, "streams": {}, "rules_not_run": []} | dict(head)
+    values: dict[str, Any] = {name: [] for name in (*IN_HEAD, "fallbacks", "deviations")}
+    values |= {"reached_end": False, "grad_fns": grad_fns, "streams": {}, "rules_not_run": []}
     if record is not None:
         header, end = record.header, record.end
         values |= {name: [plain(row) for row in getattr(record, of)] for name, (of, _) in IN_HEAD.items()}
-        values |= {name: getattr(header, name) for name in ("schema_version", "backprobe_version", "tier", "entry")}
+        values |= {name: getattr(header, name) for name in ("backprobe_version", "tier", "entry")}
+        values["schema_version"] = header.schema_version if header.first_version is None else header.first_version
         values |= {"started_at": header.started_at, "tap": header.environment.tap}
         values |= {"environment": msgspec.to_builtins(header.environment)}
         values |= {"fallbacks": header.fallbacks, "deviations": header.deviations}
         if end is not None:
             values |= {name: getattr(end, name) for name in end.__struct_fields__} | {"reached_end": True}
+    values |= dict(head)
+    if record is not None and record.streams:
+        recorded = {row.name: {"tail": row.tail, "total_bytes": row.total_bytes} for row in record.streams}
+        values["streams"] = recorded | values["streams"] | {"recorded": recorded}
     names = [column.name for column in tables.record.columns][len(KEY) :]
     row = tuple(fitted(tables.record, name, [values.get(name)])[0] for name in names)
     return Batch(table=tables.record, rows=[row])

@@ -55,6 +55,8 @@ INNER: Final[Mapping[tuple[type[Any], str], type[Any]]] = {
     (r.BackwardCall, "roots"): r.Root,
     (r.BackwardCall, "inputs"): r.Root,
     (r.Raised, "frames"): r.Frame,
+    (r.BackwardCall, "returned_grads"): r.Statistics,
+    (r.WatchedCall, "inputs"): r.Passed,
 }
 """Fields that hold rows of their own."""
 
@@ -76,17 +78,20 @@ def as_array(row: type[Any], stored: Mapping[str, Any]) -> list[Any]:
             values.append(_default(info))
             continue
         value, inner = stored[info.name], INNER.get((row, info.name))
-        values.append(value if inner is None or value is None else [as_array(inner, item) for item in value])
-    return values
+        if inner is not None and value is not None:
+            value = [None if item is None else as_array(inner, item) for item in value]
+        values.append(value)
+    return [as_number(value) for value in values] if row is r.Statistics else values
+
+
+def as_number(value: Any) -> Any:
+    """A number from JSON, where non-finite ones are words; anything else as it is."""
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
 
 
 def _default(info: Any) -> Any:
     """What a field added after the row was stored holds."""
     return info.default if info.default is not msgspec.NODEFAULT else info.default_factory()
-
-
-def _none(_: Lookup, rows: Sequence[Any]) -> list[Any]:
-    return [None] * len(rows)
 
 
 def _each(name: str, at: str) -> Derived:
@@ -99,11 +104,17 @@ def _each(name: str, at: str) -> Derived:
     return column
 
 
-def _statistic(name: str) -> Derived:
-    def column(_: Lookup, rows: Sequence[Any]) -> list[Any]:
-        return [None if row.grad_output is None else getattr(row.grad_output, name) for row in rows]
+def _statistics(of: str) -> dict[str, Derived]:
+    """The columns of the `Statistics` in field `of`."""
 
-    return column
+    def derived(name: str) -> Derived:
+        def column(_: Lookup, rows: Sequence[Any]) -> list[Any]:
+            found = [getattr(row, of) for row in rows]
+            return [None if one is None else getattr(one, name) for one in found]
+
+        return column
+
+    return {("stat_kind" if name == "kind" else name): derived(name) for name in STATISTICS}
 
 
 def _groups(_: Lookup, rows: Sequence[Any]) -> list[Any]:
@@ -149,7 +160,7 @@ SPECS: Final[tuple[RowSpec, ...]] = (
         renamed={"class": "cls"},
         derived={"line": _each("line_of_site", "site"), **{name: _of_tensor(name) for name in _LAST}},
     ),
-    RowSpec(of="nodes", row=r.Node, table=tables.node, derived={"custom_site": _none}),
+    RowSpec(of="nodes", row=r.Node, table=tables.node),
     RowSpec(of="edges", row=r.Edge, table=tables.edge),
     RowSpec(of="saved", row=r.Saved, table=tables.saved),
     RowSpec(of="bindings", row=r.Binding, table=tables.binding),
@@ -161,19 +172,33 @@ SPECS: Final[tuple[RowSpec, ...]] = (
         renamed={"class": "cls"},
         derived={"groups": _groups},
     ),
-    RowSpec(of="optimizer_events", row=r.OptimizerEvent, table=tables.optimizer_event, derived={"scale": _none}),
+    RowSpec(
+        of="optimizer_events",
+        row=r.OptimizerEvent,
+        table=tables.optimizer_event,
+        renamed={"class": "cls", "scale": "scale_after", "clip_limit": "limit"},
+    ),
     RowSpec(of="backward_calls", row=r.BackwardCall, table=tables.backward_call),
     RowSpec(
         of="node_passes",
         row=r.NodePass,
         table=tables.node_pass,
-        derived={("stat_kind" if name == "kind" else name): _statistic(name) for name in STATISTICS},
+        derived=_statistics("grad_output"),
     ),
     RowSpec(of="leaf_grads", row=r.LeafGrad, table=tables.leaf_grad),
     RowSpec(of="inplace_events", row=r.InplaceEvent, table=tables.inplace_event),
-    RowSpec(of="retentions", row=r.Retention, table=tables.retention, derived={"n": _numbered, "since_step": _none}),
+    RowSpec(of="retentions", row=r.Retention, table=tables.retention, derived={"n": _numbered}),
+    RowSpec(of="grad_inputs", row=r.GradInput, table=tables.grad_input, derived=_statistics("statistics")),
+    RowSpec(of="histograms", row=r.Histogram, table=tables.histogram),
+    RowSpec(of="modes", row=r.Mode, table=tables.mode),
+    RowSpec(of="watched_calls", row=r.WatchedCall, table=tables.watched_call),
+    RowSpec(of="steps", row=r.Step, table=tables.step),
+    RowSpec(of="origins", row=r.Origin, table=tables.origin),
 )
 """Every table with a row per row of the record. `record`, `snapshot_chunk` and `tensor_nodes` are apart."""
+
+STATISTICS_OF: Final[Mapping[type[r.Row], str]] = {r.NodePass: "grad_output", r.GradInput: "statistics"}
+"""Rows with a field of statistics that lies in columns of its own."""
 
 IN_HEAD: Final[Mapping[str, tuple[str, type[r.Row]]]] = {
     "sources": ("sources", r.Source),
@@ -183,5 +208,7 @@ IN_HEAD: Final[Mapping[str, tuple[str, type[r.Row]]]] = {
     "truncations": ("truncations", r.Truncation),
     "grad_reads": ("grad_reads", r.GradRead),
     "tensor_notes": ("notes", r.Note),
+    "hooks": ("hooks", r.Hook),
+    "growth": ("growth", r.Growth),
 }
 """JSON column of `record` -> the record's table in it, and the type of its rows."""

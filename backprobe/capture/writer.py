@@ -71,7 +71,7 @@ class Writer:
                 return
             if table in ("raised", "warned"):
                 row = msgspec.structs.replace(row, moment=None)
-                row = msgspec.structs.replace(row, call=None) if table == "raised" else row
+                row = msgspec.structs.replace(row, call=None, node=None) if table == "raised" else row
         self.buffer.add(table, row)
 
     def _is_full(self) -> None:

@@ -1,5 +1,6 @@
 """What is left behind of a run: plain typed values and their codec."""
 
+from backprobe.record.asked import Hook, Mode, Passed, WatchedCall
 from backprobe.record.codec import FrameReader, batch_frames, dumps, encode, end_frame, header_frame, loads
 from backprobe.record.events import (
     Frame,
@@ -17,12 +18,14 @@ from backprobe.record.events import (
     Warned,
 )
 from backprobe.record.fields import Row
-from backprobe.record.graph import BackwardCall, Edge, Node, NodePass, Output, Retention, Root, Saved
+from backprobe.record.graph import BackwardCall, Edge, GradInput, Node, NodePass, Output, Retention, Root, Saved
 from backprobe.record.integrity import REFERENCES, BadRecord, check
-from backprobe.record.program import Environment, Site, Source, Thread
+from backprobe.record.program import Environment, Site, Source, Stream, Thread
 from backprobe.record.record import KEYS, SCHEMA_VERSION, TABLES, End, Header, Record, RecordBuilder
+from backprobe.record.series import Growth, Histogram, Origin, Step
 from backprobe.record.tensors import Binding, GradRead, Note, SmallValue, Snapshot, Statistics, Tensor, TensorNode
 from backprobe.record.values import flat, itemsize, nested
+from backprobe.record.versions import upgraded
 
 __all__ = [
     "KEYS",
@@ -37,10 +40,15 @@ __all__ = [
     "Environment",
     "Frame",
     "FrameReader",
+    "GradInput",
     "GradRead",
+    "Growth",
     "Header",
+    "Histogram",
+    "Hook",
     "InplaceEvent",
     "LeafGrad",
+    "Mode",
     "Module",
     "ModuleCall",
     "ModuleParameter",
@@ -51,7 +59,9 @@ __all__ = [
     "Optimizer",
     "OptimizerEvent",
     "OptimizerTensor",
+    "Origin",
     "Output",
+    "Passed",
     "Raised",
     "Record",
     "RecordBuilder",
@@ -64,11 +74,14 @@ __all__ = [
     "Snapshot",
     "Source",
     "Statistics",
+    "Step",
+    "Stream",
     "Tensor",
     "TensorNode",
     "Thread",
     "Truncation",
     "Warned",
+    "WatchedCall",
     "batch_frames",
     "check",
     "dumps",
@@ -79,4 +92,5 @@ __all__ = [
     "itemsize",
     "loads",
     "nested",
+    "upgraded",
 ]

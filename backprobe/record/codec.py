@@ -19,7 +19,8 @@ import msgspec
 
 from backprobe.record.fields import Row
 from backprobe.record.integrity import BadRecord, check
-from backprobe.record.record import SCHEMA_VERSION, TABLES, End, Header, Record, RecordBuilder
+from backprobe.record.record import TABLES, End, Header, Record, RecordBuilder
+from backprobe.record.versions import upgraded
 
 MAGIC: Final = b"BPREC\x01\n"
 MAX_FRAME: Final = 1 << 20
@@ -171,12 +172,7 @@ class FrameReader:
     def _begin(self, header: Header) -> None:
         if self._builder is not None:
             raise BadRecord("second-header", "a second header frame")
-        if header.schema_version != SCHEMA_VERSION:
-            raise BadRecord(
-                "unknown-version",
-                f"schema version {header.schema_version}; this Backprobe reads version {SCHEMA_VERSION}: upgrade it",
-            )
-        self._builder = RecordBuilder(header)
+        self._builder = RecordBuilder(upgraded(header))
 
     def record(self) -> Record | None:
         """The record so far; None before its header.

@@ -148,21 +148,60 @@ class Optimizer(Row, frozen=True, kw_only=True):
 
 
 class OptimizerEvent(Row, frozen=True, kw_only=True):
-    """A `step` or `zero_grad`: how many of its tensors had a gradient, and how many changed.
+    """A step of an optimizer, or what belongs to one: zero_grad, clipping, a scheduler's step, a gradient scaler.
 
     Attributes:
-        set_to_none: of zero_grad; None for a step. changed: tensors whose version rose in a step.
+        n: Its number, in order of time.
+        optimizer: Whose. None: clipping and scaling that name none.
+        kind: step, zero_grad, clip_grad_norm, clip_grad_value, scheduler_step, scaler_scale, scaler_unscale,
+            scaler_step, scaler_update, add_param_group, load_state_dict.
+        moment: When.
+        site: The statement. None: not known.
+        set_to_none: Of zero_grad, as it took effect. None: another kind.
+        with_grad: Its tensors, or the clipped ones, that had a gradient.
+        without_grad: Those that had none.
+        changed: Tensors whose version rose in it.
+        cls: Class of the scheduler or scaler. None: another kind.
+        limit: Of clipping: the greatest norm or value allowed, in the gradients' unit. None: another kind.
+        norm_type: Of clip_grad_norm: the order of the norm. None: another kind.
+        total_norm: Of clip_grad_norm: the norm before clipping. None: another kind, or not read.
+        scale_before: Of a scaler: its factor before. None: another kind, or not read.
+        scale_after: Of a scaler: its factor after. None: another kind, or not read.
+        found_inf: Of scaler_unscale, scaler_step, scaler_update: a gradient was not finite. None: another, or not read.
+        skipped: Of scaler_step: it did not call the optimizer's step. None: another kind.
+        learning_rates: After it, by group; empty: not read.
     """
 
     n: Id
-    optimizer: Id
-    kind: Literal["step", "zero_grad"]
+    optimizer: Id | None
+    kind: Literal[
+        "step",
+        "zero_grad",
+        "clip_grad_norm",
+        "clip_grad_value",
+        "scheduler_step",
+        "scaler_scale",
+        "scaler_unscale",
+        "scaler_step",
+        "scaler_update",
+        "add_param_group",
+        "load_state_dict",
+    ]
     moment: Id
     site: Id | None = None
     set_to_none: bool | None = None
     with_grad: Count = 0
     without_grad: Count = 0
     changed: Count = 0
+    cls: Name | None = None
+    limit: float | None = None
+    norm_type: float | None = None
+    total_norm: float | None = None
+    scale_before: float | None = None
+    scale_after: float | None = None
+    found_inf: bool | None = None
+    skipped: bool | None = None
+    learning_rates: Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)] = ()
 
 
 class Frame(Row, frozen=True, kw_only=True):
@@ -182,6 +221,8 @@ class Raised(Row, frozen=True, kw_only=True):
         site: The user statement that it surfaced at.
         call: The backward call in progress.
         facts: What torch says about an in-place error and the like: "op", "output", "version", "expected_version".
+        family: Which of torch's known errors it is, as a kebab-case word. None: none that we know.
+        node: The node that was running or is named. None: not known.
     """
 
     n: Id
@@ -193,10 +234,16 @@ class Raised(Row, frozen=True, kw_only=True):
     call: Id | None = None
     caught: bool = False
     facts: dict[Name, Text] = msgspec.field(default_factory=dict[Name, Text])
+    family: Name | None = None
+    node: Id | None = None
 
 
 class Warned(Row, frozen=True, kw_only=True):
-    """A warning as the program's own filters showed it: category, exact text, and the place it points at."""
+    """A warning as the program's own filters showed it: category, exact text, and the place it points at.
+
+    Attributes:
+        moment: When it was first shown. count: how often. family: as of `Raised`.
+    """
 
     n: Id
     category: Name
@@ -206,6 +253,7 @@ class Warned(Row, frozen=True, kw_only=True):
     site: Id | None = None
     moment: Id | None = None
     count: Count = 1
+    family: Name | None = None
 
 
 class Truncation(Row, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """The field types that record rows share: each caps what a stranger's process may send."""
 
+import sys
 from typing import Annotated, Literal
 
 import msgspec
@@ -13,6 +14,9 @@ Nanoseconds = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """Nanoseconds on one monotonic clock, counted from the start of the record."""
 
 Int = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Finite = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+"""Neither NaN nor infinite."""
+
 Line = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 """1-based."""
 
@@ -21,6 +25,7 @@ Col = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
 Name = Annotated[str, msgspec.Meta(max_length=512)]
 Text = Annotated[str, msgspec.Meta(max_length=8192)]
+TailText = Annotated[str, msgspec.Meta(max_length=1 << 16)]
 SourceText = Annotated[str, msgspec.Meta(max_length=1 << 20)]
 Path = Annotated[str, msgspec.Meta(max_length=4096)]
 Dims = Annotated[tuple[Int, ...], msgspec.Meta(max_length=64)]

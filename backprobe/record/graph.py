@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from backprobe.record.fields import Bytes, Count, Dims, Id, Name, Names, Nanoseconds, Proof, Row, Text
+from backprobe.record.fields import Bytes, Count, Dims, Id, Ids, Name, Names, Nanoseconds, Proof, Row, Text
 from backprobe.record.tensors import Statistics
 
 
@@ -27,6 +27,8 @@ class Node(Row, frozen=True, kw_only=True):
         variable: The leaf of an AccumulateGrad.
         custom: The user's `autograd.Function`, if it is one.
         first_seen: The moment of the walk that met it; died: first moment at which it was gone.
+        custom_site: Where the user's `autograd.Function` is defined. None: no such node, or not in the user's files.
+        candidates: Sites that may have made it, where its number was issued in several threads; `site` is None then.
     """
 
     node: Id
@@ -46,6 +48,8 @@ class Node(Row, frozen=True, kw_only=True):
     saved_bytes: Bytes = 0
     freed_by: Id | None = None
     died: Id | None = None
+    custom_site: Id | None = None
+    candidates: Ids = ()
 
 
 class Edge(Row, frozen=True, kw_only=True):
@@ -103,10 +107,14 @@ class BackwardCall(Row, frozen=True, kw_only=True):
         moment_before, moment_after: `before-backward k` and `after-backward k`, where k is `call`.
         exception: Number of the raised row, if it raised.
         truncated: The walk was cut by the node budget or a cap.
+        returned_grads: Of autograd.grad: statistics of each gradient that came back, None in it where there is none or
+            it was not measured. None: another entry, or nothing was measured.
     """
 
     call: Id
-    entry: Literal["Tensor.backward", "autograd.backward", "autograd.grad", "functional", "checkpoint", "unseen"]
+    entry: Literal[
+        "Tensor.backward", "autograd.backward", "autograd.grad", "functional", "func.grad", "checkpoint", "unseen"
+    ]
     thread: Id
     moment_before: Id
     moment_after: Id | None = None
@@ -130,6 +138,7 @@ class BackwardCall(Row, frozen=True, kw_only=True):
     outcome: Literal["running", "finished", "raised"] = "running"
     exception: Id | None = None
     truncated: bool = False
+    returned_grads: Annotated[tuple[Statistics | None, ...], msgspec.Meta(max_length=4096)] | None = None
 
 
 class NodePass(Row, frozen=True, kw_only=True):
@@ -152,6 +161,24 @@ class NodePass(Row, frozen=True, kw_only=True):
     grad_output: Statistics | None = None
 
 
+class GradInput(Row, frozen=True, kw_only=True):
+    """A gradient that a node sent on in one backward call, by a post hook on chosen nodes (custom, relu, sqrt).
+
+    Attributes:
+        call: Which backward call.
+        node: Which node.
+        slot: Place in its `next_functions`: to which the gradient went.
+        hole: It sent none there (None or undefined).
+        statistics: Of the gradient that was sent. None: not measured, or a hole.
+    """
+
+    call: Id
+    node: Id
+    slot: Count
+    hole: bool = False
+    statistics: Statistics | None = None
+
+
 class Retention(Row, frozen=True, kw_only=True):
     """What a live root keeps alive, after a call or at the end.
 
@@ -160,6 +187,7 @@ class Retention(Row, frozen=True, kw_only=True):
         state: "held", "freed", "partly-freed" or "released" (nothing was ever saved, or the nodes are gone).
         freed_by: The call that freed it.
         holders: Paths of Python names that keep it: `losses[3]`, `self.hidden`.
+        since_step: Optimizer steps finished when it began to be held. None: not known.
     """
 
     root: Id
@@ -174,3 +202,4 @@ class Retention(Row, frozen=True, kw_only=True):
     holders: Names = ()
     holder_search: Literal["done", "not-asked", "truncated"] = "not-asked"
     why: Text | None = None
+    since_step: Count | None = None

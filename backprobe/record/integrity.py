@@ -22,6 +22,7 @@ REFERENCES: Final[dict[str, dict[str, str]]] = {
         "first_seen": "moments",
         "died": "moments",
         "variable": "tensors",
+        "custom_site": "sites",
     },
     "tensor_nodes": {"tensor": "tensors", "node": "nodes"},
     "edges": {"node": "nodes", "to_node": "nodes"},
@@ -50,7 +51,23 @@ REFERENCES: Final[dict[str, dict[str, str]]] = {
         "call": "backward_calls",
         "freed_by": "backward_calls",
     },
-    "raised": {"site": "sites", "moment": "moments", "call": "backward_calls"},
+    "grad_inputs": {"call": "backward_calls", "node": "nodes"},
+    "growth": {"call": "backward_calls", "moment": "moments", "site": "sites"},
+    "histograms": {"tensor": "tensors", "moment": "moments"},
+    "hooks": {
+        "tensor": "tensors",
+        "module": "modules",
+        "optimizer": "optimizers",
+        "callable_site": "sites",
+        "site": "sites",
+        "moment": "moments",
+        "removed": "moments",
+    },
+    "modes": {"thread": "threads", "site": "sites", "moment": "moments", "until": "moments", "module": "modules"},
+    "watched_calls": {"moment": "moments", "site": "sites", "thread": "threads", "module_call": "module_calls"},
+    "steps": {"first_moment": "moments", "last_moment": "moments", "site": "sites", "loss_tensor": "tensors"},
+    "origins": {"site": "sites", "moment": "moments", "call": "backward_calls", "tensor": "tensors"},
+    "raised": {"site": "sites", "moment": "moments", "call": "backward_calls", "node": "nodes"},
     "warned": {"site": "sites", "moment": "moments"},
     "truncations": {"moment": "moments"},
 }
@@ -58,6 +75,8 @@ REFERENCES: Final[dict[str, dict[str, str]]] = {
 
 LISTED: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
     "bindings": {"parents": (None, "tensors")},
+    "nodes": {"candidates": (None, "sites")},
+    "watched_calls": {"inputs": ("tensor", "tensors"), "outputs": (None, "tensors")},
     "optimizers": {"tensors": ("tensor", "tensors")},
     "backward_calls": {"roots": ("tensor", "tensors"), "inputs": ("tensor", "tensors")},
 }

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from backprobe.record.fields import Col, Count, Id, Int, Line, Name, Names, Path, Row, SourceText, Text
+from backprobe.record.fields import Bytes, Col, Count, Id, Int, Line, Name, Names, Path, Row, SourceText, TailText, Text
 
 SiteKind = Literal["assign", "return", "call", "inplace", "for", "enter", "grad-read", "statement", "module"]
 
@@ -61,6 +61,20 @@ class Thread(Row, frozen=True, kw_only=True):
     first_seq: Count = 0
 
 
+class Stream(Row, frozen=True, kw_only=True):
+    """What the program printed, where the streams are ours to read.
+
+    Attributes:
+        name: stdout or stderr.
+        tail: The end of it, at most 64 KiB of text.
+        total_bytes: All of it.
+    """
+
+    name: Literal["stdout", "stderr"]
+    tail: TailText
+    total_bytes: Bytes
+
+
 class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the program ran.
 
@@ -69,6 +83,14 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         devices: Names of the accelerators that were visible, in order.
         tap: Which build of the taps ran.
         node_budget: Live autograd nodes that may be wrapped at once; beyond it the record says `truncated`.
+        cuda: CUDA version torch was built for. None: none. rocm: likewise.
+        device_bytes: Memory of each of `devices`. interop_threads: between operators.
+        cpu_capability: The instruction set torch uses. None: not asked.
+        cudnn: Its version. None: not there.
+        matmul_precision: `torch.get_float32_matmul_precision()`. None: not asked.
+        cudnn_benchmark, allow_tf32: None: not asked.
+        seeds: Seeds of other generators by name, `cuda:0`, `numpy`, `python`, where the program or we set them.
+        sampling: Which steps were captured in full, in words. None: all.
         variables: Allow-listed environment variables (TORCH_*, PYTORCH_*, CUDA_LAUNCH_BLOCKING, OMP_NUM_THREADS).
     """
 
@@ -87,3 +109,14 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     stack_bytes: Count = 0
     node_budget: Count = 0
     variables: dict[Name, Text] = msgspec.field(default_factory=dict[Name, Text])
+    cuda: Name | None = None
+    rocm: Name | None = None
+    device_bytes: Annotated[tuple[Bytes, ...], msgspec.Meta(max_length=4096)] = ()
+    interop_threads: Count | None = None
+    cpu_capability: Name | None = None
+    cudnn: Count | None = None
+    cudnn_benchmark: bool | None = None
+    allow_tf32: bool | None = None
+    matmul_precision: Name | None = None
+    seeds: dict[Name, Int] = msgspec.field(default_factory=dict[Name, Int])
+    sampling: Text | None = None

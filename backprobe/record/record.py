@@ -7,11 +7,17 @@ from typing import Final, Literal
 
 import msgspec
 
-from backprobe.record import events, graph, program, tensors
+from backprobe.record import asked, events, graph, program, series, tensors
 from backprobe.record.fields import Count, Id, Name, Nanoseconds, Row, Text
 
-SCHEMA_VERSION: Final = 1
-"""Version of the stored format. History: 1, the first (2026-11)."""
+SCHEMA_VERSION: Final = 2
+"""Version of the stored format that this code writes. It reads 1 to this.
+
+History:
+    1: the first (2026-11).
+    2: hooks, modes, watched calls, steps, growth, histograms, gradients sent, origins, streams; more kinds of optimizer
+       events; optional fields at the ends of rows (2026-11).
+"""
 
 Tier = Literal["state", "grad", "full", "deep"]
 Entry = Literal["run", "watch", "notebook", "service"]
@@ -23,6 +29,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     Attributes:
         started_at: UTC, ISO 8601. fallbacks: instruments that had to be installed in another way than planned.
         deviations: What the program could notice of being recorded.
+        first_version: The version that the record was first written in, where it was an older one: facts that came
+            later are not recorded, which is not the same as none. None: `schema_version`.
     """
 
     schema_version: Count
@@ -33,6 +41,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     environment: program.Environment
     fallbacks: tuple[Text, ...] = ()
     deviations: tuple[Text, ...] = ()
+    first_version: Count | None = None
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,7 +85,16 @@ TABLES: Final[dict[str, type[Row]]] = {
     "node_passes": graph.NodePass,
     "leaf_grads": events.LeafGrad,
     "inplace_events": events.InplaceEvent,
+    "grad_inputs": graph.GradInput,
     "retentions": graph.Retention,
+    "growth": series.Growth,
+    "histograms": series.Histogram,
+    "hooks": asked.Hook,
+    "modes": asked.Mode,
+    "watched_calls": asked.WatchedCall,
+    "steps": series.Step,
+    "origins": series.Origin,
+    "streams": program.Stream,
     "raised": events.Raised,
     "warned": events.Warned,
     "truncations": events.Truncation,
@@ -106,7 +124,16 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "node_passes": ("call", "node", "output_nr"),
     "leaf_grads": ("n",),
     "inplace_events": ("n",),
+    "grad_inputs": ("call", "node", "slot"),
     "retentions": ("root", "moment"),
+    "growth": ("call",),
+    "histograms": ("tensor", "moment", "of"),
+    "hooks": ("hook",),
+    "modes": ("n",),
+    "watched_calls": ("n",),
+    "steps": ("step",),
+    "origins": ("n",),
+    "streams": ("name",),
     "raised": ("n",),
     "warned": ("n",),
     "truncations": ("n",),
@@ -144,7 +171,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     node_passes: tuple[graph.NodePass, ...] = ()
     leaf_grads: tuple[events.LeafGrad, ...] = ()
     inplace_events: tuple[events.InplaceEvent, ...] = ()
+    grad_inputs: tuple[graph.GradInput, ...] = ()
     retentions: tuple[graph.Retention, ...] = ()
+    growth: tuple[series.Growth, ...] = ()
+    histograms: tuple[series.Histogram, ...] = ()
+    hooks: tuple[asked.Hook, ...] = ()
+    modes: tuple[asked.Mode, ...] = ()
+    watched_calls: tuple[asked.WatchedCall, ...] = ()
+    steps: tuple[series.Step, ...] = ()
+    origins: tuple[series.Origin, ...] = ()
+    streams: tuple[program.Stream, ...] = ()
     raised: tuple[events.Raised, ...] = ()
     warned: tuple[events.Warned, ...] = ()
     truncations: tuple[events.Truncation, ...] = ()

@@ -1,5 +1,6 @@
 """Every table of the database; each table and column carries its comment. Migrations are made from these."""
 
+from store.tables.asked import grad_input, histogram, mode, origin, step, watched_call
 from store.tables.findings import finding
 from store.tables.graph import backward_call, edge, node, node_pass, retention, saved
 from store.tables.key import KEY
@@ -29,8 +30,11 @@ __all__ = [
     "binding",
     "edge",
     "finding",
+    "grad_input",
+    "histogram",
     "inplace_event",
     "leaf_grad",
+    "mode",
     "module",
     "module_call",
     "moment",
@@ -38,6 +42,7 @@ __all__ = [
     "node_pass",
     "optimizer",
     "optimizer_event",
+    "origin",
     "project",
     "record",
     "retention",
@@ -50,7 +55,9 @@ __all__ = [
     "snapshot_chunk",
     "snippet",
     "snippet_file",
+    "step",
     "tenant",
     "tensor",
+    "watched_call",
     "worker_node",
 ]

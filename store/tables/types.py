@@ -92,6 +92,22 @@ class Float32(sa.types.TypeDecorator[float]):
         return math.nan if value == "NaN" else float32(value)
 
 
+class Float64(sa.types.TypeDecorator[float]):
+    """A float64 that may be NaN, on SQLite as `Float32`."""
+
+    impl = sa.Double
+    cache_ok = True
+
+    def process_bind_param(self, value: float | None, dialect: sa.Dialect) -> Any:
+        """As the driver takes it."""
+        return "NaN" if value is not None and dialect.name == "sqlite" and math.isnan(value) else value
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> float | None:
+        """As Python has it."""
+        del dialect
+        return math.nan if value == "NaN" else value
+
+
 Id: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """A 64-bit key that the database counts; SQLite does that for INTEGER only, which has 64 bits there."""
 
@@ -126,7 +142,7 @@ def f4(name: str, comment: str, *, null: bool = False) -> Column:
 
 def f8(name: str, comment: str, *, null: bool = False) -> Column:
     """A float64."""
-    return _column(sa.Double(), name, comment, null=null)
+    return _column(Float64(), name, comment, null=null)
 
 
 def text(name: str, comment: str, *, null: bool = False) -> Column:

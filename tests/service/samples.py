@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 
 from backprobe.record import (
+    SCHEMA_VERSION,
     BackwardCall,
     Binding,
     Edge,
@@ -135,7 +136,7 @@ def tutorial(words: Words = Words(), *, text: str = TUTORIAL, path: str = "snipp
     )  # fmt: skip
     record = Record(
         header=Header(
-            schema_version=1, backprobe_version="0.1.0", tier="full", entry="service",
+            schema_version=SCHEMA_VERSION, backprobe_version="0.1.0", tier="full", entry="service",
             started_at="2026-11-20T19:52:29.123Z",
             environment=Environment(python="3.11.2", platform="Linux", torch="2.13.0+cpu"),
         ),

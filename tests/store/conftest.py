@@ -225,7 +225,9 @@ def records(draw):
                 given[field] = st.one_of(options) if options else st.just(0)
             else:
                 given |= {
-                    name: st.just(n) for name in key if name not in references and name not in ("slot", "of", "why")
+                    name: st.just(n)
+                    for name in key
+                    if name not in references and name not in ("slot", "of", "why", "name")
                 }
                 if table == "small_values":
                     given |= {
@@ -239,7 +241,13 @@ def records(draw):
                 rows[tuple(getattr(one, name) for name in key)] = one
         built[table] = tuple(rows[one] for one in sorted(rows))
     end = draw(st.none() | struct(r.End))
-    return r.Record(header=draw(struct(r.Header, schema_version=st.just(1))), end=end, **built)
+    return r.Record(
+        header=draw(
+            struct(r.Header, schema_version=st.just(r.SCHEMA_VERSION), first_version=st.sampled_from([None, 1]))
+        ),
+        end=end,
+        **built,
+    )
 
 
 def may_be_none(row, field) -> bool:
@@ -278,7 +286,7 @@ def same():
 
 
 HEADER = r.Header(
-    schema_version=1,
+    schema_version=r.SCHEMA_VERSION,
     backprobe_version="0.1.0",
     tier="full",
     entry="service",

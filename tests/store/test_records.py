@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from backprobe import record as r
 from store import records
 from store.bulk import PIPELINED_ROWS
-from store.row_spec import IN_HEAD, SPECS
+from store.row_spec import IN_HEAD, SPECS, STATISTICS_OF
 from store.run import RunKey
 from store.sweep import delete_records
 from store.tables.types import float32
@@ -87,11 +87,10 @@ def test_a_number_too_large_for_its_column_is_refused_before_anything_is_written
 
 def test_every_field_of_every_row_has_a_place():
     for spec in SPECS:
-        rebuilt = (
-            {"grad_output"} if spec.row is r.NodePass else {"learning_rates"} if spec.row is r.Optimizer else set()
-        )
+        rebuilt = {STATISTICS_OF[spec.row]} if spec.row in STATISTICS_OF else set()
+        rebuilt |= {"learning_rates"} if spec.row is r.Optimizer else set()
         assert set(spec.row.__struct_fields__) - set(spec.fields()) - rebuilt == set(), spec.of
-    elsewhere = {of for of, _ in IN_HEAD.values()} | {"tensor_nodes", "snapshots"}
+    elsewhere = {of for of, _ in IN_HEAD.values()} | {"tensor_nodes", "snapshots", "streams"}
     assert {spec.of for spec in SPECS} | elsewhere == set(r.TABLES)
 
 
@@ -122,6 +121,7 @@ def rounded(record):
         record,
         snapshots=tuple(each(row, "value", "grad_stats") for row in record.snapshots),
         node_passes=tuple(each(row, "grad_output") for row in record.node_passes),
+        grad_inputs=tuple(each(row, "statistics") for row in record.grad_inputs),
     )
 
 

@@ -6,10 +6,12 @@ import struct
 
 from backprobe import record as r
 
-ENVIRONMENT = r.Environment(python="3.11", platform="linux", torch="2.13", variables={"TORCH_X": "1"})
+ENVIRONMENT = r.Environment(
+    python="3.11", platform="linux", torch="2.13", variables={"TORCH_X": "1"}, seeds={"cuda:0": -1}
+)
 HEADER = r.Header(
     schema_version=r.SCHEMA_VERSION, backprobe_version="0.1", tier="full", entry="run", started_at="now",
-    environment=ENVIRONMENT, fallbacks=("one",), deviations=("two",),
+    environment=ENVIRONMENT, fallbacks=("one",), deviations=("two",), first_version=1,
 )  # fmt: skip
 END = r.End(ending="raised", exit_code=1, exception=0, own_error="none")
 
@@ -55,7 +57,9 @@ def full_record() -> r.Record:
                 node=0, type="AccumulateGrad", thread=0, first_seen=0, variable=0, died=1, site=0, module_call=0,
                 outputs=(r.Output(shape=(1,), dtype="float32", device="cpu"),),
             ),
-            r.Node(node=1, type="MulBackward0", thread=0, first_seen=1, seq=7),
+            r.Node(
+                node=1, type="MulBackward0", thread=0, first_seen=1, seq=7, custom="Mul", custom_site=1, candidates=(0, 1),
+            ),
         ),
         tensor_nodes=(r.TensorNode(tensor=0, node=1, output_nr=0, proof="seen"),),
         edges=(r.Edge(node=1, slot=0, to_node=0), r.Edge(node=1, slot=1, to_node=None)),
@@ -80,12 +84,18 @@ def full_record() -> r.Record:
                 tensors=(r.OptimizerTensor(tensor=0, group=0, stale=True),),
             ),
         ),
-        optimizer_events=(r.OptimizerEvent(n=0, optimizer=0, kind="step", moment=1, site=0),),
+        optimizer_events=(
+            r.OptimizerEvent(n=0, optimizer=0, kind="step", moment=1, site=0),
+            r.OptimizerEvent(
+                n=1, optimizer=None, kind="clip_grad_norm", moment=1, limit=1.0, norm_type=float("inf"),
+                total_norm=float("nan"), learning_rates=(0.1,), found_inf=False,
+            ),
+        ),
         backward_calls=(
             r.BackwardCall(
                 call=0, entry="Tensor.backward", thread=0, moment_before=0, moment_after=1, site=0,
                 roots=(r.Root(tensor=0, name="x", shape=(1,)),), inputs=(), returned=(True, False), outcome="raised",
-                exception=0,
+                exception=0, returned_grads=(stats, None),
             ),
         ),
         node_passes=(r.NodePass(call=0, node=1, position=0, freed=True, grad_output=stats),),
@@ -93,10 +103,40 @@ def full_record() -> r.Record:
         inplace_events=(
             r.InplaceEvent(n=0, tensor=0, moment=1, version_before=0, version_after=1, done_by="optimizer", optimizer=0),
         ),
-        retentions=(r.Retention(root=0, moment=1, state="held", call=0, site=0, holders=("x",)),),
+        grad_inputs=(
+            r.GradInput(call=0, node=1, slot=0, statistics=stats), r.GradInput(call=0, node=1, slot=1, hole=True),
+        ),
+        retentions=(r.Retention(root=0, moment=1, state="held", call=0, site=0, holders=("x",), since_step=3),),
+        growth=(r.Growth(call=0, moment=1, live_nodes=7, site=0, held_bytes=12),),
+        histograms=(r.Histogram(tensor=0, moment=1, of="grad", low=-1.5, high=2.5, counts=(1, 0, 2), nonfinite=1),),
+        hooks=(
+            r.Hook(
+                hook=0, kind="tensor", callable="clip", tensor=0, module=0, optimizer=0, path="a.py", line=1,
+                callable_site=0, site=1, moment=0, removed=1, calls=2, replaced_gradient=True,
+            ),
+        ),
+        modes=(
+            r.Mode(n=0, kind="grad", before="True", after="False", how="with", switched_by="torch.no_grad", site=0,
+                   moment=0, until=1, module=0, device="cpu"),
+        ),
+        watched_calls=(
+            r.WatchedCall(
+                n=0, function="torch.nn.functional.softmax", moment=1, site=0, module_call=0,
+                arguments={"dim": 1, "p": 0.5, "inplace": False, "dtype": None, "mode": "'mean'"},
+                inputs=(r.Passed(name="input", tensor=0), r.Passed(name="weight", tensor=None)), outputs=(3,),
+            ),
+        ),
+        steps=(
+            r.Step(step=0, sampled=True, why="first", first_moment=0, last_moment=1, site=0, loss=float("nan"),
+                   loss_tensor=0, grad_norm=float("inf"), learning_rate=0.1),
+        ),
+        origins=(
+            r.Origin(n=0, direction="forward", op="aten.log.default", what="nan", site=0, moment=0, call=0, tensor=0),
+        ),
+        streams=(r.Stream(name="stderr", tail="boom", total_bytes=4), r.Stream(name="stdout", tail="", total_bytes=0)),
         raised=(
             r.Raised(
-                n=0, type="RuntimeError", message="no", site=0, moment=1, call=0, facts={"op": "Mul"},
+                n=0, type="RuntimeError", message="no", site=0, moment=1, call=0, facts={"op": "Mul"}, family="inplace", node=1,
                 frames=(r.Frame(path="a.py", line=1, function="<module>", user=True),),
             ),
         ),

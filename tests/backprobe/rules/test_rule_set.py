@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import backprobe.rules
-from backprobe.record import Environment, Header, Record, Source
+from backprobe.record import SCHEMA_VERSION, Environment, Header, Record, Source
 from backprobe.rules import (
     RULES,
     Finding,
@@ -43,7 +43,7 @@ OPENINGS = ("no-", "avoid-", "check-")
 
 def empty(tier: str = "full") -> Record:
     header = Header(
-        schema_version=1, backprobe_version="0", tier=tier, entry="run", started_at="2026-01-01T00:00:00Z",
+        schema_version=SCHEMA_VERSION, backprobe_version="0", tier=tier, entry="run", started_at="2026-01-01T00:00:00Z",
         environment=Environment(python="3.11", platform="linux"),
     )  # fmt: skip
     return Record(header=header, sources=(Source(source=0, path="train.py", sha256="", text="x = 1\n"),))

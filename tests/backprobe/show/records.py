@@ -3,6 +3,7 @@
 from typing import Any
 
 from backprobe.record import (
+    SCHEMA_VERSION,
     BackwardCall,
     Binding,
     Edge,
@@ -32,7 +33,7 @@ TEXT = "import torch\nw = torch.ones(2, requires_grad=True)\nx = torch.ones(2)\n
 def header(tier: str = "full") -> Header:
     environment = Environment(python="3.11", platform="linux", torch="2.13.0")
     return Header(
-        schema_version=1,
+        schema_version=SCHEMA_VERSION,
         backprobe_version="0.1.0",
         tier=tier,
         entry="run",

@@ -4,13 +4,13 @@ import signal
 
 import pytest
 
-from backprobe.record import BadRecord, End, Environment, Header, Raised, Record
+from backprobe.record import SCHEMA_VERSION, BadRecord, End, Environment, Header, Raised, Record
 from store.limits import Limits
 from workers.sandbox.outcome import Facts, Verdict, verdict
 
 LIMITS = Limits(cpu_seconds=10)
 HEADER = Header(
-    schema_version=1,
+    schema_version=SCHEMA_VERSION,
     backprobe_version="0",
     tier="full",
     entry="service",
