@@ -13,7 +13,8 @@ class Step(Row, frozen=True, kw_only=True):
     Attributes:
         step: Its number, counted from 0; `Moment.step` of the moments in it.
         sampled: It was captured in full; else only its gradient norm and its loss were taken.
-        why: Why it was captured, or not: first, schedule, anomaly, after-anomaly, every, not-sampled, all.
+        why: Why it was captured, or not: all (no sampling), first (of the run), 1-2-5 (the schedule), every (what was
+            asked for), anomaly, after-anomaly, loop-left, not-sampled, skipped.
         first_moment: The first moment in it. None: it has none.
         last_moment: The last moment in it. None: it has none.
         site: The statement that ended it. None: not known.
@@ -26,13 +27,15 @@ class Step(Row, frozen=True, kw_only=True):
         started_ns: Since the start of the record.
         duration_ns: How long it took.
         own_ns: Of that, ours.
-        anomaly: What was odd about it: `nonfinite-loss`, `nonfinite-gradient`, `raised`, `gradient-stopped`. None:
-            nothing was seen.
+        anomaly: What was odd about it: non-finite, exception, gradient-stopped. None: nothing was seen.
+        tensor: The tensor with that anomaly: whose gradient stopped arriving. None: none in particular.
     """
 
     step: Id
     sampled: bool
-    why: Literal["first", "schedule", "anomaly", "after-anomaly", "every", "not-sampled", "all"] = "all"
+    why: Literal[
+        "all", "first", "1-2-5", "every", "anomaly", "after-anomaly", "loop-left", "not-sampled", "skipped"
+    ] = "all"
     first_moment: Id | None = None
     last_moment: Id | None = None
     site: Id | None = None
@@ -45,7 +48,8 @@ class Step(Row, frozen=True, kw_only=True):
     started_ns: Nanoseconds = 0
     duration_ns: Nanoseconds = 0
     own_ns: Nanoseconds = 0
-    anomaly: Name | None = None
+    anomaly: Literal["non-finite", "exception", "gradient-stopped"] | None = None
+    tensor: Id | None = None
 
 
 class Growth(Row, frozen=True, kw_only=True):

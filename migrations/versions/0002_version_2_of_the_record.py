@@ -196,7 +196,7 @@ def _course() -> None:
         "step",
         sa.Column("step", I4, nullable=False, comment="Its number, from 0."),
         sa.Column("sampled", BOOL, nullable=False, comment="It was captured in full."),
-        sa.Column("why", TEXT, nullable=False, comment="Why it was, or not: first, schedule, anomaly, after-anomaly, every, not-sampled or all."),
+        sa.Column("why", TEXT, nullable=False, comment="Why it was, or not: all, first, 1-2-5, every, anomaly, after-anomaly, loop-left, not-sampled or skipped."),
         sa.Column("first_moment", I4, comment="First moment in it; NULL: none."),
         sa.Column("last_moment", I4, comment="Last moment in it; NULL: none."),
         sa.Column("site", I4, comment="The statement that ended it; NULL: not known."),
@@ -209,7 +209,8 @@ def _course() -> None:
         sa.Column("started_ns", I8, nullable=False, comment="Since the start of the record."),
         sa.Column("duration_ns", I8, nullable=False, comment="How long it took."),
         sa.Column("own_ns", I8, nullable=False, comment="Of that, ours."),
-        sa.Column("anomaly", TEXT, comment="What was odd about it; NULL: nothing was seen."),
+        sa.Column("anomaly", TEXT, comment="non-finite, exception or gradient-stopped; NULL: nothing was seen."),
+        sa.Column("tensor", I4, comment="The tensor with that anomaly; NULL: none in particular."),
         key=("step",),
         comment="One training step: the time series of a run.",
     )  # fmt: skip

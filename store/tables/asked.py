@@ -49,7 +49,10 @@ step: Final = record_table(
     "step",
     i4("step", "Its number, from 0."),
     flag("sampled", "It was captured in full."),
-    text("why", "Why it was, or not: first, schedule, anomaly, after-anomaly, every, not-sampled or all."),
+    text(
+        "why",
+        "Why it was, or not: all, first, 1-2-5, every, anomaly, after-anomaly, loop-left, not-sampled or skipped.",
+    ),
     i4("first_moment", "First moment in it; NULL: none.", null=True),
     i4("last_moment", "Last moment in it; NULL: none.", null=True),
     i4("site", "The statement that ended it; NULL: not known.", null=True),
@@ -62,7 +65,8 @@ step: Final = record_table(
     i8("started_ns", "Since the start of the record."),
     i8("duration_ns", "How long it took."),
     i8("own_ns", "Of that, ours."),
-    text("anomaly", "What was odd about it; NULL: nothing was seen.", null=True),
+    text("anomaly", "non-finite, exception or gradient-stopped; NULL: nothing was seen.", null=True),
+    i4("tensor", "The tensor with that anomaly; NULL: none in particular.", null=True),
     key=("step",),
     comment="One training step: the time series of a run.",
 )

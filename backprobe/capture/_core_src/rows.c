@@ -481,7 +481,7 @@ static const struct {
     [BP_TENSORS] = {"tensors", "tensor shape dtype device layout cls numel size_bytes moment stride storage_offset storage "
                                "storage_bytes view_of special created_by created_how proof site died fqn role"},
     [BP_NODES] = {"nodes", "node type thread first_seen seq site proof module_call born_in born_call grad_order outputs "
-                           "variable custom saved_bytes freed_by died"},
+                           "variable custom saved_bytes freed_by died custom_site candidates"},
     [BP_TENSOR_NODES] = {"tensor_nodes", "tensor node output_nr proof"},
     [BP_EDGES] = {"edges", "node slot to_node input_nr"},
     [BP_SAVED] = {"saved", "node n name held_by tensor storage size_bytes shape dtype version proof"},
