@@ -38,6 +38,15 @@ def test_marks_are_taken_out_and_lines_stay(case) -> None:
     assert case.bad.split("\n")[3] == "w = torch.ones(3, requires_grad=True).to(torch.float64)"
 
 
+def test_the_own_corpus_is_wide_enough_to_measure_on() -> None:
+    everything = corpus.own()
+    assert len(everything.cases) >= 120
+    assert len({case.id for case in everything.cases}) == len(everything.cases)
+    assert len({case.kind for case in everything.cases}) >= 90
+    assert len(everything.clean) >= 40
+    assert all(case.bad.strip() != case.good.strip() for case in everything.cases)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -1,0 +1,15 @@
+import torch
+
+torch.manual_seed(0)
+w = torch.randn(2, 3, requires_grad=True)
+flat = []
+
+
+def squash(grad):
+    flat.append(grad.flatten())
+    return None
+
+
+w.register_hook(squash)
+(w * 2).sum().backward()
+print(w.grad)

@@ -1,0 +1,19 @@
+import torch
+
+
+def descend(target: torch.Tensor, rounds: int) -> torch.Tensor:
+    direction = torch.tensor([3.0, 4.0, 0.0])
+    direction = (direction / direction.norm()).requires_grad_()
+    point = torch.zeros(3)
+    for _ in range(rounds):
+        gap = ((point + direction) - target).square().sum()
+        gap.backward(retain_graph=True)
+        grad = direction.grad
+        if grad is None:
+            grad = torch.zeros(3)
+        point = point - 0.1 * grad
+    return point
+
+
+goal = torch.tensor([1.0, 0.0, 0.0])
+print(descend(goal, 4))

@@ -1,0 +1,11 @@
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+backbone, head = nn.Linear(5, 8), nn.Linear(8, 2)
+with torch.no_grad():
+    bank = backbone(torch.randn(20, 5))
+opt = torch.optim.SGD(head.parameters(), lr=0.1)
+loss = nn.functional.cross_entropy(head(bank), torch.randint(0, 2, (20,)))
+loss.backward()
+opt.step()

@@ -1,0 +1,14 @@
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(5, 10), nn.ReLU(), nn.Linear(10, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+criterion = nn.BCEWithLogitsLoss()
+for x in torch.randn(4, 12, 5):
+    score = net(x).squeeze(1)
+    loss = criterion(score, (x.sum(1) > 0).float())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(loss.item())
