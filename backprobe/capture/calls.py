@@ -11,14 +11,13 @@ import msgspec
 import torch
 
 from backprobe.capture.entries import Entry, entry_name, handed_in
-from backprobe.capture.nodes import NodeFacts
 from backprobe.capture.options import is_kept
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import functorch_is_active, node_of
-from backprobe.capture.retention import after_call, held_bytes
-from backprobe.capture.saved import leaf_of
+from backprobe.capture.retention import after_call
 from backprobe.capture.states import Cause
 from backprobe.capture.text import name
+from backprobe.capture.unseen import Unseen
 from backprobe.capture.walk import Walk, walk
 from backprobe.record import BackwardCall, Root
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 _ROOTS = 4096
-_NO_WALK = Walk((), frozenset(), False)
+_NO_WALK = Walk()
 
 
 @dataclass(slots=True)
@@ -34,13 +33,12 @@ class OpenCall:
     """A backward call in progress.
 
     Attributes:
-        walk: What was met before it. passed: what its sentinels told. roots: numbers of its root tensors.
+        passed: What was met before it, and what its sentinels told. roots: numbers of its root tensors.
         before: The exception that was being handled when it began; another one at its end is its own.
         sampled: Graph and gradients of this call are kept.
     """
 
     row: BackwardCall
-    walk: Walk
     passed: Pass
     roots: tuple[int, ...]
     before: BaseException | None
@@ -56,10 +54,11 @@ class Calls:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._open: list[OpenCall] = []
+        self._silent: list[Pass] = []
         self._times: dict[int | None, int] = {}
         self._next = 0
-        recorder.nodes.arrived = self._arrived
-        recorder.nodes.describe = self._describe
+        self.unseen = Unseen(recorder)
+        recorder.passes.unseen = self.unseen.open
 
     # ---- the Python entries, autograd.backward and autograd.grad
 
@@ -81,7 +80,7 @@ class Calls:
         recorder = self._recorder
         site = recorder.calling_site(3)
         roots = entry.roots if isinstance(entry.roots, (tuple, list)) else (entry.roots,)
-        call, moment = self._number(), recorder.moments.new("before-backward", site, self._next - 1)
+        call, moment = self.number(), recorder.moments.new("before-backward", site, self._next - 1)
         row = BackwardCall(
             call=call, entry=entry_name(entry.kind, sys._getframe(3)), thread=recorder.timeline().thread,
             moment_before=moment, moment_after=moment, site=site, roots=self._roots(roots, entry.given),
@@ -99,26 +98,26 @@ class Calls:
         timeline = recorder.timeline()
         if functorch_is_active():
             timeline.calls.append(-1)
+            self._silent.append(recorder.passes.open(None, _NO_WALK))
             return
+        self.unseen.settle()
         site = recorder.calling_site(3)
         timeline.close(site)
         recorder.bury()
-        call = self._number()
+        call = self.number()
         self._times[site] = times = self._times.get(site, 0) + 1
         sampled = recorder.options.walks and is_kept(times, recorder.options.caps.call_times)
         recorder.look_at_all(Cause(site=site), leaves_only=not recorder.is_small)
         moment = recorder.moments.new("before-backward", site, call)
         row, roots = self._row(call, moment, site, outputs, args, options)
-        met = self._walk(outputs, sampled=sampled)
+        met = self._walk(outputs, sampled=sampled, whole=row.inputs is None)
         if row.create_graph:
-            recorder.nodes.order_of_call[call] = max((facts.row.grad_order for facts in met.nodes), default=0)
-        row = msgspec.structs.replace(
-            row, nodes_met=len(met.nodes), truncated=met.truncated, held_bytes=held_bytes(met.nodes)
-        )
+            recorder.nodes.order_of_call[call] = met.grad_order
+        row = msgspec.structs.replace(row, nodes_met=len(met), truncated=met.truncated, held_bytes=met.held[1])
         recorder.writer.add("backward_calls", row)
         started = recorder.writer.time_ns()
-        passed = Pass(recorder.states, recorder.options)
-        opened = OpenCall(row, met, passed, roots, _handled(), started, sampled)
+        passed = recorder.passes.open(call, met, detailed=sampled)
+        opened = OpenCall(row, passed, roots, _handled(), started, sampled)
         self._open.append(opened)
         timeline.calls.append(call)
         recorder.writer.flush()
@@ -131,16 +130,17 @@ class Calls:
         opened.returned = tuple(gradient is not None for gradient in given)
         for root, gradient in zip(opened.row.inputs or (), given, strict=False):
             if root.tensor is not None and isinstance(gradient, torch.Tensor):
-                opened.passed.arrive_at(root.tensor, gradient)
+                self._recorder.passes.returned(opened.passed, root.tensor, gradient)
 
-    def end(self) -> None:
+    def end(self, outputs: Sequence[Any]) -> None:
         """The engine is left, by return or by exception."""
         recorder, opened = self._recorder, self._mine()
         timeline = recorder.timeline()
         if opened is None:
-            if timeline.calls:
-                timeline.calls.pop()
+            if timeline.calls and timeline.calls.pop() < 0:
+                recorder.passes.close(self._silent.pop())
             return
+        self.unseen.settle()
         duration = recorder.writer.time_ns() - opened.started_ns
         error = _handled()
         error = None if error is opened.before else error
@@ -148,17 +148,21 @@ class Calls:
         timeline.close(row.site)
         timeline.calls.pop()
         self._open.remove(opened)
+        recorder.passes.close(opened.passed)
+        recorder.guard.own_ns += opened.passed.own_ns
         moment = recorder.moments.new("after-backward", row.site, call)
         cause = Cause(site=row.site, call=call, creates=row.create_graph)
-        freed = opened.passed.write(recorder, opened.walk, row, moment, raised=error is not None)
+        if opened.sampled:
+            recorder.nodes.complete(outputs)
+        freed = recorder.passes.write(opened.passed, moment, keeps=row.retain_graph, raised=error is not None)
         self._leaves(opened, cause)
         row = msgspec.structs.replace(
             row,
             moment_after=moment,
             returned=opened.returned,
-            nodes_run=len(opened.passed.ran),
-            nodes_freed=len(freed),
-            freed_bytes=max(0, row.held_bytes - held_bytes(opened.walk.nodes)),
+            nodes_run=len(opened.passed),
+            nodes_freed=freed,
+            freed_bytes=max(0, row.held_bytes - opened.passed.met.held[1]),
             duration_ns=duration,
             own_ns=recorder.guard.own_ns,
             outcome="finished" if error is None else "raised",
@@ -169,13 +173,14 @@ class Calls:
         recorder.writer.add("backward_calls", row)
         if opened.sampled:
             for root in opened.roots:
-                after_call(recorder, root, opened.walk, row, moment)
+                after_call(recorder, root, opened.passed.met, row, moment)
         recorder.bury()
         recorder.writer.flush()
 
     # ---- parts
 
-    def _number(self) -> int:
+    def number(self) -> int:
+        """The number of a call that begins."""
         self._next += 1
         return self._next - 1
 
@@ -233,7 +238,7 @@ class Calls:
             found.append(Root(tensor=known.number, name=label, shape=known.row.shape, gradient_given=handed))
         return tuple(found)
 
-    def _walk(self, outputs: Sequence[Any], *, sampled: bool) -> Walk:
+    def _walk(self, outputs: Sequence[Any], *, sampled: bool, whole: bool) -> Walk:
         recorder = self._recorder
         if not sampled:
             if recorder.options.walks:
@@ -247,36 +252,8 @@ class Calls:
                 roots.append(node_of(output))
             else:
                 recorder.nodes.refuse()
-                return Walk((), frozenset(), True)
-        return walk(roots, recorder.nodes, recorder.writer)
-
-    def _describe(self, facts: NodeFacts, node: Any) -> None:
-        """Fill in what a node that was just met saves, or which leaf it stores into."""
-        leaf = leaf_of(node)
-        if leaf is None:
-            self._recorder.saved.describe(facts, node)
-            return
-        known = self._recorder.see(leaf)
-        if known is not None:
-            facts.tensors[0] = known.number
-            facts.row = msgspec.structs.replace(facts.row, variable=known.number)
-
-    def _arrived(self, number: int, gradients: Any) -> None:
-        """A sentinel fired: these gradients reached a node."""
-        self._recorder.guard.run(self._take, number, gradients)
-
-    def _take(self, number: int, gradients: Any) -> None:
-        facts = self._recorder.nodes.facts.get(number)
-        opened = self._mine() or self._of_another_thread(number)
-        if facts is not None and opened is not None:
-            opened.passed.arrive(facts, gradients, detailed=opened.sampled)
-
-    def _of_another_thread(self, number: int) -> OpenCall | None:
-        """The call that a device's own thread works for: the only one that is open, else the one that met the node."""
-        if len(self._open) == 1:
-            return self._open[0]
-        met = [opened for opened in self._open if any(facts.number == number for facts in opened.walk.nodes)]
-        return met[-1] if len(met) == 1 else None
+                return Walk(truncated=True)
+        return walk(roots, recorder.nodes, recorder.writer, whole=whole)
 
     def _leaves(self, opened: OpenCall, cause: Cause) -> None:
         """What the call did to `.grad`."""

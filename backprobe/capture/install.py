@@ -42,7 +42,7 @@ class Instrument:
             swaps.put(
                 torch.autograd.graph._engine_run_backward,
                 "__bp_engine__(t_outputs, args, kwargs)",
-                "__bp_engine_left__()",
+                "__bp_engine_left__(t_outputs)",
                 "__bp_engine_returned__()",
             )
             swaps.put(

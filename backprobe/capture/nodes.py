@@ -12,7 +12,7 @@ import resource
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -75,7 +75,7 @@ class NodeFacts:
     """A node as long as it lives.
 
     Attributes:
-        saves: It held saved tensors when it was met. storages: their bytes by storage address.
+        saves: Tensors that it held when it was met. storages: their bytes by storage address.
         tensors: The record's tensors that it made, by output number.
     """
 
@@ -86,22 +86,38 @@ class NodeFacts:
     tensors: dict[int, int]
     described: bool = False
 
+    @property
+    def type(self) -> str:
+        """The name of its type in the record."""
+        return self.row.type
+
+    @property
+    def seq(self) -> int | None:
+        """Its autograd sequence number; None for AccumulateGrad."""
+        return self.row.seq
+
+    @property
+    def freed_by(self) -> int | None:
+        """The call that freed what it saved."""
+        return self.row.freed_by
+
 
 class Nodes:
     """Meets nodes under one budget.
 
     Attributes:
         order_of_call: Order of derivation of the graph that a create_graph call differentiates, by call.
-        describe: Fills in what a node saves and which leaf it belongs to; set by the recorder.
-        arrived: Where sentinels report; set by the recorder.
+        saved: Tells what a node saves. see: meets the leaf that a node stores into. Both are set by the recorder.
+        arrived: Where sentinels report; set by `Passes`.
     """
 
     def __init__(self, writer: Writer, threads: Threads, moments: Moments, budget: int) -> None:
         self.budget = budget
         self.facts: dict[int, NodeFacts] = {}
         self.order_of_call: dict[int, int] = {}
-        self.describe: Callable[[NodeFacts, Any], None] = _nothing
-        self.arrived: Callable[[int, Any], None] = _nothing
+        self.saved: Any = None
+        self.see: Callable[[Any], Any] = _nothing
+        self.arrived: Callable[[NodeFacts, Any], None] = _nothing
         self.dead: deque[_SentinelRef] = deque()
         self._writer, self._threads, self._moments = writer, threads, moments
         self._live: dict[int, _SentinelRef] = {}
@@ -111,6 +127,14 @@ class Nodes:
     def has_room(self) -> bool:
         """One more node may be wrapped."""
         return len(self._live) < self.budget
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """Live nodes that hold saved tensors still, and the bytes of the distinct storages that they hold."""
+        return held_by(self.facts.values())
 
     def known(self, node: Any) -> NodeFacts | None:
         """The facts of a node that was met before and lives."""
@@ -136,9 +160,23 @@ class Nodes:
         ref.key, ref.number = id(node), facts.number
         self._live[ref.key] = ref
         self.facts[facts.number] = facts
-        self.describe(facts, node)
+        self._describe(facts, node)
         self._writer.add("nodes", facts.row)
         return facts
+
+    def made(self, node: Any, tensor: int, output_nr: int) -> NodeFacts | None:
+        """Meet the node that made a tensor of the record, as its output `output_nr`."""
+        facts = self.meet(node)
+        if facts is not None:
+            facts.tensors[output_nr] = tensor
+        return facts
+
+    def lives(self, number: int) -> bool:
+        """A node of the record is not yet known to be dead."""
+        return number in self.facts
+
+    def complete(self, roots: Any) -> None:
+        """Read the outputs of nodes that should have run and did not; here they are read when a node is met."""
 
     def refuse(self) -> None:
         """Count a node that was left alone."""
@@ -168,7 +206,19 @@ class Nodes:
         self.dead.clear()
 
     def _on_arrival(self, number: int, gradients: Any) -> None:
-        self.arrived(number, gradients)
+        facts = self.facts.get(number)
+        if facts is not None:
+            self.arrived(facts, gradients)
+
+    def _describe(self, facts: NodeFacts, node: Any) -> None:
+        """Fill in what a node that was just met saves, or which leaf it stores into."""
+        if facts.seq is not None or not hasattr(node, "variable"):
+            self.saved.describe(facts, node)
+            return
+        known = self.see(node.variable)
+        if known is not None:
+            facts.tensors[0] = known.number
+            facts.row = msgspec.structs.replace(facts.row, variable=known.number)
 
     def _row(self, node: Any) -> Node:
         number = node._sequence_nr()
@@ -191,6 +241,15 @@ class Nodes:
             outputs=_outputs(node),
             custom=None if custom is None else name(custom.__qualname__),
         )
+
+
+def held_by(nodes: Iterable[NodeFacts]) -> tuple[int, int]:
+    """Nodes that hold saved tensors still, and the bytes of the distinct storages that they hold."""
+    holding = [facts for facts in nodes if facts.saves and facts.freed_by is None]
+    storages: dict[int, int] = {}
+    for facts in holding:
+        storages.update(facts.storages)
+    return len(holding), sum(storages.values())
 
 
 def type_name(node: Any) -> str:

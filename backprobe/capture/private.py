@@ -19,6 +19,9 @@ functorch_is_active: Final = _C._are_functorch_transforms_active
 tracing_state: Final = _C._get_tracing_state
 """Not None under `torch.jit.trace`."""
 
+current_pass: Final = _C._current_graph_task_id
+"""The engine's number of the pass that this thread works for; -1 outside of one."""
+
 dispatch_modes: Final = _C._len_torch_dispatch_stack
 function_modes: Final = _C._len_torch_function_stack
 profiler_is_on: Final = _C._autograd._profiler_enabled

@@ -18,6 +18,7 @@ from backprobe.capture.names import Names
 from backprobe.capture.nodes import Nodes, node_budget, stack_bytes
 from backprobe.capture.optimizers import Optimizers
 from backprobe.capture.options import Options, is_kept
+from backprobe.capture.passes import Passes
 from backprobe.capture.private import EXACT
 from backprobe.capture.retention import at_end
 from backprobe.capture.saved import SavedTensors
@@ -49,9 +50,11 @@ class Recorder:
         self.states = States(self.writer, self.moments, self.tensors, self.nodes, options)
         self.names = Names(self.writer, self.moments, options)
         self.saved = SavedTensors(self.writer, self.tensors)
+        self.nodes.saved, self.nodes.see = self.saved, self.see
         self.failures = Failures(self)
         self.modules = Modules(self)
         self.optimizers = Optimizers(self)
+        self.passes = Passes(self.writer, self.nodes, self.states, options, self.guard)
         self.calls = Calls(self)
         self.warnings = Warnings(self)
         self.main: Any = None
@@ -193,6 +196,7 @@ class Recorder:
         self.threads.here().close(site)
         self.moments.close_statement()
         self.bury()
+        self.calls.unseen.settle()
         moment = self.moments.new("end", site)
         self.look_at_all(Cause(site=site))
         self.modules.refresh_all()

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import torch
 
-from backprobe.capture.nodes import ACCUMULATE, NodeFacts
+from backprobe.capture.nodes import NodeFacts
 from backprobe.capture.private import is_functorch_wrapped
 from backprobe.capture.reading import dtype_name
 from backprobe.capture.tensors import Known, Tensors
@@ -20,7 +20,6 @@ from backprobe.capture.writer import Writer
 from backprobe.record import Saved
 
 _PREFIX = "_raw_saved_"
-_attributes: dict[type, tuple[str, ...]] = {}
 
 
 class SavedTensors:
@@ -28,11 +27,12 @@ class SavedTensors:
 
     def __init__(self, writer: Writer, tensors: Tensors) -> None:
         self._writer, self._tensors = writer, tensors
+        self._attributes: dict[type, tuple[str, ...]] = {}
 
     def describe(self, facts: NodeFacts, node: Any) -> None:
         """Count what a node that was just met holds, and write one row for each."""
         total = 0
-        for label, held in _held(node):
+        for label, held in self._held(node):
             row, address, size = self._row(facts, label, held)
             if row is None:
                 continue
@@ -42,6 +42,27 @@ class SavedTensors:
                 facts.storages[address] = size
                 total += size
         facts.row = _with_bytes(facts.row, total)
+
+    def holds(self, node: Any) -> bool:
+        """A node holds a saved tensor now."""
+        return any(held.data is not None for _, held in self._held(node))
+
+    def _held(self, node: Any) -> Iterator[tuple[str, Any]]:
+        """Every saved tensor of a node with torch's name for it."""
+        kind = type(node)
+        names = self._attributes.get(kind)
+        if names is None:
+            names = self._attributes[kind] = tuple(a for a in dir(kind) if a.startswith(_PREFIX))
+        for attribute in names:
+            try:
+                held = getattr(node, attribute)
+            except RuntimeError:
+                continue  # a custom function's saved tensors raise once they were freed
+            label = attribute.removeprefix(_PREFIX)
+            if isinstance(held, (tuple, list)):
+                yield from ((f"{label}[{index}]", one) for index, one in enumerate(held) if one is not None)
+            elif held is not None:
+                yield label, held
 
     def _row(self, facts: NodeFacts, label: str, held: Any) -> tuple[Saved | None, int | None, int]:
         content = held.data
@@ -90,28 +111,5 @@ class SavedTensors:
         return None
 
 
-def leaf_of(node: Any) -> torch.Tensor | None:
-    """The tensor that an AccumulateGrad stores into; None for every other node."""
-    return node.variable if node._sequence_nr() == ACCUMULATE and hasattr(node, "variable") else None
-
-
 def _with_bytes(row: Any, total: int) -> Any:
     return msgspec.structs.replace(row, saved_bytes=total)
-
-
-def _held(node: Any) -> Iterator[tuple[str, Any]]:
-    """Every saved tensor of a node with torch's name for it."""
-    kind = type(node)
-    names = _attributes.get(kind)
-    if names is None:
-        names = _attributes[kind] = tuple(a for a in dir(kind) if a.startswith(_PREFIX))
-    for attribute in names:
-        try:
-            held = getattr(node, attribute)
-        except RuntimeError:
-            continue  # a custom function's saved tensors raise once they were freed
-        label = attribute.removeprefix(_PREFIX)
-        if isinstance(held, (tuple, list)):
-            yield from ((f"{label}[{index}]", one) for index, one in enumerate(held) if one is not None)
-        elif held is not None:
-            yield label, held

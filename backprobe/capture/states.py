@@ -174,17 +174,16 @@ class States:
         if node is None:
             return
         known.grad_fn, known.grad_fn_read = type_name(node), True
-        facts = self._nodes.meet(node)
+        facts = self._nodes.made(node, known.number, tensor.output_nr)
         if facts is None:
             return
         known.node = facts.number
-        facts.tensors[tensor.output_nr] = known.number
         self._writer.add(
             "tensor_nodes",
             TensorNode(tensor=known.number, node=facts.number, output_nr=tensor.output_nr, proof="seen"),
         )
-        if known.row.created_how != facts.row.type:
-            self._tensors.update(known, created_by="op", proof="seen", created_how=facts.row.type)
+        if known.row.created_how != facts.type:
+            self._tensors.update(known, created_by="op", proof="seen", created_how=facts.type)
 
     def _gradient(
         self, known: Known, gradient: torch.Tensor | None, cause: Cause, *, is_leaf: bool, empties: bool

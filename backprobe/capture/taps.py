@@ -104,11 +104,11 @@ def engine(outputs: Any, args: Any, options: Any) -> None:
         recorder.guard.run(recorder.calls.begin, outputs, args, options)
 
 
-def engine_left() -> None:
+def engine_left(outputs: Any) -> None:
     """Closes the engine's one Python entry."""
     recorder = Active.recorder
     if recorder is not None:
-        recorder.guard.run(recorder.calls.end)
+        recorder.guard.run(recorder.calls.end, outputs)
 
 
 def engine_returned(given: Any) -> Any:

@@ -2,31 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, Literal
 
-from backprobe.capture.nodes import NodeFacts, Nodes
+from backprobe.capture.nodes import NodeFacts, Nodes, held_by
 from backprobe.capture.writer import Writer
 from backprobe.record import Edge
 
+State = Literal["held", "freed", "partly-freed", "released"]
 
-@dataclass(frozen=True, slots=True)
+
 class Walk:
     """What a walk met.
 
     Attributes:
-        nodes: In the order met. entered: numbers of nodes that an edge inside the walk leads to.
         truncated: The node budget or the cap of one call stopped it.
     """
 
-    nodes: tuple[NodeFacts, ...]
-    entered: frozenset[int]
-    truncated: bool
+    __slots__ = ("_entered", "nodes", "truncated")
+
+    def __init__(
+        self, nodes: tuple[NodeFacts, ...] = (), entered: Collection[int] = (), *, truncated: bool = False
+    ) -> None:
+        self.nodes = nodes
+        self.truncated = truncated
+        self._entered = entered
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def met(self, number: int) -> bool:
+        """It met a node of the record."""
+        return any(facts.number == number for facts in self.nodes)
+
+    def enters(self, number: int) -> bool:
+        """An edge inside the walk leads to a node of the record."""
+        return number in self._entered
+
+    @property
+    def grad_order(self) -> int:
+        """The highest order of derivation of its nodes."""
+        return max((facts.row.grad_order for facts in self.nodes), default=0)
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """Nodes that hold saved tensors still, and the bytes of the distinct storages that they hold."""
+        return held_by(self.nodes)
+
+    @property
+    def state(self) -> tuple[State, int | None]:
+        """What became of what its nodes saved, and the last call that freed some; "released" if nothing was saved."""
+        saving = [facts for facts in self.nodes if facts.saves]
+        freed = [facts.row.freed_by for facts in saving if facts.row.freed_by is not None]
+        if not saving:
+            return "released", None
+        if not freed:
+            return "held", None
+        return ("freed" if len(freed) == len(saving) else "partly-freed"), max(freed)
 
 
-def walk(roots: Iterable[Any], nodes: Nodes, writer: Writer) -> Walk:
-    """Follow `next_functions` from the root nodes once; nothing of the graph is kept alive afterwards."""
+def walk(roots: Iterable[Any], nodes: Nodes, writer: Writer, *, whole: bool = False) -> Walk:
+    """Follow `next_functions` from the root nodes once; nothing of the graph is kept alive afterwards.
+
+    Args:
+        whole: Every node is about to run: a core may take the shapes of outputs from the gradients that arrive.
+    """
+    del whole
     met: dict[int, NodeFacts] = {}
     entered: set[int] = set()
     cap, truncated = writer.caps.nodes_per_call, False
@@ -55,7 +96,7 @@ def walk(roots: Iterable[Any], nodes: Nodes, writer: Writer) -> Walk:
         entered.update(
             other.number for next_node, _ in following if next_node is not None and (other := nodes.known(next_node))
         )
-    return Walk(tuple(met.values()), frozenset(entered), truncated)
+    return Walk(tuple(met.values()), entered, truncated=truncated)
 
 
 def _describe(facts: NodeFacts, following: Any, nodes: Nodes, writer: Writer) -> bool:
