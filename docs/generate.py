@@ -62,6 +62,13 @@ def database() -> str:
     return "\n".join(parts) + "\n"
 
 
+def record() -> str:
+    """Every table and field of the record."""
+    from docs.record_reference import reference
+
+    return reference(NOTICE)
+
+
 def _cell(text: str | None) -> str:
     return (text or "").replace("|", "\\|").replace("\n", " ")
 
@@ -108,6 +115,7 @@ def how_it_works() -> str:
 FILES: dict[Path, Callable[[], str]] = {
     REFERENCE / "rules.md": rules,
     REFERENCE / "database.md": database,
+    REFERENCE / "record.md": record,
     REFERENCE / "openapi.json": openapi,
     README: readme,
     HOW_IT_WORKS: how_it_works,

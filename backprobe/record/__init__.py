@@ -10,9 +10,6 @@ from backprobe.record.events import (
     ModuleCall,
     ModuleParameter,
     Moment,
-    Optimizer,
-    OptimizerEvent,
-    OptimizerTensor,
     Raised,
     Truncation,
     Warned,
@@ -20,6 +17,7 @@ from backprobe.record.events import (
 from backprobe.record.fields import Row
 from backprobe.record.graph import BackwardCall, Edge, GradInput, Node, NodePass, Output, Retention, Root, Saved
 from backprobe.record.integrity import REFERENCES, BadRecord, check
+from backprobe.record.optimizers import Optimizer, OptimizerEvent, OptimizerTensor
 from backprobe.record.program import Environment, Site, Source, Stream, Thread
 from backprobe.record.record import KEYS, SCHEMA_VERSION, TABLES, End, Header, Record, RecordBuilder
 from backprobe.record.series import Growth, Histogram, Origin, Step

@@ -39,7 +39,7 @@ class Hook(Row, frozen=True, kw_only=True):
         module: The module it is on. None: it is on something else, or on every module.
         optimizer: The optimizer it is on. None: it is on something else.
         path: The file in which the callable is defined, relative to the project. None: not written in Python.
-        line: First line of the callable's definition. None as path.
+        line: First line of the callable's definition. None: as path.
         callable_site: The site of that definition. None: not in the user's files.
         site: The statement that registered it. None: not known.
         moment: The first moment after its registration. None: the record ends before it.

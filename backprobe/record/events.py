@@ -1,4 +1,4 @@
-"""What happened and when: moments, leaf gradients, in-place changes, modules, optimizers, exceptions, warnings."""
+"""What happened and when: moments, leaf gradients, in-place changes, modules, exceptions, warnings."""
 
 from typing import Annotated, Literal
 
@@ -11,9 +11,18 @@ class Moment(Row, frozen=True, kw_only=True):
     """A point in the run at which state is taken.
 
     Attributes:
-        k: Counts the moments of its kind that carry a number: backward call, optimizer step; 0 otherwise.
-        step: Optimizer steps finished before it. time_ns: since the start of the record.
-        autocast: dtype per device as text, None if off.
+        moment: Its number: the order in the run.
+        kind: after-statement, before-backward, after-backward, optimizer-step or end: what had just happened, or was
+            about to.
+        time_ns: Since the start of the record.
+        k: Counts the moments of its kind that carry a number, backward call or optimizer step; 0 otherwise.
+        site: The statement. None: at none.
+        thread: In which thread.
+        module_call: The innermost module call open. None: none.
+        step: Optimizer steps finished before it.
+        grad_mode: Autograd was on.
+        inference_mode: Under `inference_mode`.
+        autocast: dtype per device as text. None: off.
     """
 
     moment: Id
@@ -33,9 +42,17 @@ class LeafGrad(Row, frozen=True, kw_only=True):
     """A change of one leaf's `.grad`.
 
     Attributes:
-        call: The backward call in which it happened; None outside any.
+        n: Its number, in order of time.
+        tensor: Whose `.grad`.
+        moment: When it was seen.
         kind: populate (None -> tensor), accumulate (same tensor, version up, in a pass), accumulate-new-tensor (in a
             create_graph pass), modified-in-place, assigned, set-none, untouched.
+        call: The backward call in which it happened. None: outside any.
+        site: The statement. None: at none.
+        grad_before: Number of the tensor in `.grad` before. None: there was none.
+        grad_after: Number of the tensor in `.grad` after. None: there is none.
+        version_before: `_version` of `.grad` before. None: there was none.
+        version_after: `_version` of `.grad` after. None: there is none.
     """
 
     n: Id
@@ -56,8 +73,15 @@ class InplaceEvent(Row, frozen=True, kw_only=True):
     """A tensor's elements changed in place: who did it, at which statement.
 
     Attributes:
-        version_before, version_after: `_version`; equal if it did not rise, as after a write through `.data`.
-        done_by: "backward" is a gradient, bound to a name, that a backward call accumulated into.
+        n: Its number, in order of time.
+        tensor: Which tensor.
+        moment: When it was seen.
+        version_before: `_version` before.
+        version_after: `_version` after; equal if it did not rise, as after a write through `.data`.
+        done_by: statement; optimizer; backward: a gradient, bound to a name, that a backward call accumulated into;
+            unknown.
+        site: The statement. None: not known.
+        optimizer: The optimizer that stepped. None: none did.
     """
 
     n: Id
@@ -71,7 +95,13 @@ class InplaceEvent(Row, frozen=True, kw_only=True):
 
 
 class ModuleParameter(Row, frozen=True, kw_only=True):
-    """A parameter or buffer of a module, by its name in that module."""
+    """A parameter or buffer of a module, by its name in that module.
+
+    Attributes:
+        name: In the module itself, without its path.
+        tensor: Which tensor; one number in two modules: it is shared. None: not recorded.
+        requires_grad: When the module was first seen.
+    """
 
     name: Name
     tensor: Id | None
@@ -82,9 +112,15 @@ class Module(Row, frozen=True, kw_only=True):
     """An `nn.Module` of the program.
 
     Attributes:
-        binding: The name it was bound to, for a root module. fqn: its path below that, `model.0`.
+        module: Its number.
+        cls: Name of its class.
+        binding: The name it was bound to. None: not a root, or without a name.
+        fqn: Its path below the root, `model.0`. None: a root.
+        site: Where it was first seen. None: not known.
         user_code: Its class is defined in the user's files.
-        parameters, buffers: Its own (not its children's), with the record's tensors.
+        training: In training mode when first seen.
+        parameters: Its own, not its children's.
+        buffers: Its own, not its children's.
     """
 
     module: Id
@@ -102,8 +138,18 @@ class ModuleCall(Row, frozen=True, kw_only=True):
     """The k-th call of a module.
 
     Attributes:
+        module_call: Its number.
+        module: Whose call.
+        k: Counts the module's calls from 0.
         chain: The calls it was made in, outermost first: `model#0.0#0`.
-        lo, hi: Autograd sequence numbers at enter and leave: its nodes are those in [lo, hi).
+        parent: The call in which it was made. None: none.
+        site: The statement that called it. None: not known.
+        lo: Autograd sequence number at enter.
+        hi: At leave: its nodes are those in [lo, hi).
+        thread: In which thread.
+        training: In training mode then.
+        grad_mode: Autograd was on then.
+        recompute: A checkpoint's second forward.
     """
 
     module_call: Id
@@ -120,92 +166,15 @@ class ModuleCall(Row, frozen=True, kw_only=True):
     recompute: bool = False
 
 
-class OptimizerTensor(Row, frozen=True, kw_only=True):
-    """A tensor in an optimizer's groups.
-
-    Attributes:
-        stale: Its module holds another tensor by that name now. non_leaf: not a leaf. foreign: of no known module.
-    """
-
-    tensor: Id
-    group: Count
-    stale: bool = False
-    non_leaf: bool = False
-    foreign: bool = False
-    duplicated: bool = False
-
-
-class Optimizer(Row, frozen=True, kw_only=True):
-    """A `torch.optim.Optimizer`, with its groups as they stood at its construction or last change."""
-
-    optimizer: Id
-    cls: Name
-    moment: Id
-    binding: Name | None = None
-    site: Id | None = None
-    learning_rates: Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)] = ()
-    tensors: Annotated[tuple[OptimizerTensor, ...], msgspec.Meta(max_length=65536)] = ()
-
-
-class OptimizerEvent(Row, frozen=True, kw_only=True):
-    """A step of an optimizer, or what belongs to one: zero_grad, clipping, a scheduler's step, a gradient scaler.
-
-    Attributes:
-        n: Its number, in order of time.
-        optimizer: Whose. None: clipping and scaling that name none.
-        kind: step, zero_grad, clip_grad_norm, clip_grad_value, scheduler_step, scaler_scale, scaler_unscale,
-            scaler_step, scaler_update, add_param_group, load_state_dict.
-        moment: When.
-        site: The statement. None: not known.
-        set_to_none: Of zero_grad, as it took effect. None: another kind.
-        with_grad: Its tensors, or the clipped ones, that had a gradient.
-        without_grad: Those that had none.
-        changed: Tensors whose version rose in it.
-        cls: Class of the scheduler or scaler. None: another kind.
-        limit: Of clipping: the greatest norm or value allowed, in the gradients' unit. None: another kind.
-        norm_type: Of clip_grad_norm: the order of the norm. None: another kind.
-        total_norm: Of clip_grad_norm: the norm before clipping. None: another kind, or not read.
-        scale_before: Of a scaler: its factor before. None: another kind, or not read.
-        scale_after: Of a scaler: its factor after. None: another kind, or not read.
-        found_inf: Of scaler_unscale, scaler_step, scaler_update: a gradient was not finite. None: another, or not read.
-        skipped: Of scaler_step: it did not call the optimizer's step. None: another kind.
-        learning_rates: After it, by group; empty: not read.
-    """
-
-    n: Id
-    optimizer: Id | None
-    kind: Literal[
-        "step",
-        "zero_grad",
-        "clip_grad_norm",
-        "clip_grad_value",
-        "scheduler_step",
-        "scaler_scale",
-        "scaler_unscale",
-        "scaler_step",
-        "scaler_update",
-        "add_param_group",
-        "load_state_dict",
-    ]
-    moment: Id
-    site: Id | None = None
-    set_to_none: bool | None = None
-    with_grad: Count = 0
-    without_grad: Count = 0
-    changed: Count = 0
-    cls: Name | None = None
-    limit: float | None = None
-    norm_type: float | None = None
-    total_norm: float | None = None
-    scale_before: float | None = None
-    scale_after: float | None = None
-    found_inf: bool | None = None
-    skipped: bool | None = None
-    learning_rates: Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)] = ()
-
-
 class Frame(Row, frozen=True, kw_only=True):
-    """One frame of a traceback, innermost last; `user` if it lies in the user's files."""
+    """One frame of a traceback.
+
+    Attributes:
+        path: Relative to the project, or to the library's folder.
+        line: The line it stood at.
+        function: Qualified name.
+        user: It lies in the user's files.
+    """
 
     path: Path
     line: Line
@@ -217,10 +186,16 @@ class Raised(Row, frozen=True, kw_only=True):
     """An exception: uncaught, or one that left a backward call and was caught by the program.
 
     Attributes:
+        n: Its number.
+        type: Name of its class.
         message: Exact text, cut at 8192 characters.
-        site: The user statement that it surfaced at.
-        call: The backward call in progress.
-        facts: What torch says about an in-place error and the like: "op", "output", "version", "expected_version".
+        frames: Innermost last.
+        site: The user's innermost statement in it. None: none.
+        moment: The last moment before it. None: there was none.
+        call: The backward call in progress. None: none.
+        caught: The program went on after it.
+        facts: What torch's text says of an in-place error and the like, by name: op, output, version, expected_version,
+            shape.
         family: Which of torch's known errors it is, as a kebab-case word. None: none that we know.
         node: The node that was running or is named. None: not known.
     """
@@ -242,7 +217,15 @@ class Warned(Row, frozen=True, kw_only=True):
     """A warning as the program's own filters showed it: category, exact text, and the place it points at.
 
     Attributes:
-        moment: When it was first shown. count: how often. family: as of `Raised`.
+        n: Its number.
+        category: Name of its class.
+        message: Exact text.
+        path: The file it points at.
+        line: The line it points at.
+        site: The user's statement it points at. None: not in the user's files.
+        moment: When it was first shown. None: before the first moment.
+        count: How often it was shown.
+        family: As of `Raised`. None: none that we know.
     """
 
     n: Id
@@ -257,7 +240,17 @@ class Warned(Row, frozen=True, kw_only=True):
 
 
 class Truncation(Row, frozen=True, kw_only=True):
-    """A cap that bit, or a part that was skipped: nothing is left out silently."""
+    """A cap that bit, or a part that was skipped: nothing is left out silently.
+
+    Attributes:
+        n: Its number.
+        what: Which rows, or which part.
+        why: In a sentence.
+        limit: The cap; 0: there is none.
+        seen: How many there were.
+        kept: How many are in the record.
+        moment: When it first bit. None: after the record was full, or not known.
+    """
 
     n: Id
     what: Name

@@ -9,7 +9,13 @@ from backprobe.record.tensors import Statistics
 
 
 class Output(Row, frozen=True, kw_only=True):
-    """One forward output of a node, as its input metadata tells."""
+    """One forward output of a node, as its input metadata tells.
+
+    Attributes:
+        shape: Sizes.
+        dtype: torch's name without `torch.`.
+        device: `cpu`, `cuda:0`.
+    """
 
     shape: Dims
     dtype: Name
@@ -20,15 +26,25 @@ class Node(Row, frozen=True, kw_only=True):
     """A `torch.autograd.graph.Node`.
 
     Attributes:
-        seq: Its autograd sequence number; None for AccumulateGrad.
-        site: The statement that made it; module_call: the innermost module call open then.
-        born_in: "forward", "backward" (made by a create_graph pass; `born_call` names it) or "recompute" (checkpoint).
-        grad_order: 0 forward; 1 + the order of the nodes it derives.
-        variable: The leaf of an AccumulateGrad.
-        custom: The user's `autograd.Function`, if it is one.
-        first_seen: The moment of the walk that met it; died: first moment at which it was gone.
+        node: Its number.
+        type: `AddmmBackward0`.
+        thread: The thread that made it.
+        first_seen: The moment of the walk that met it.
+        seq: Its autograd sequence number. None: AccumulateGrad, which has none.
+        site: The statement that made it. None: not known.
+        proof: How site is known: seen, range, source, unknown.
+        module_call: The innermost module call open then. None: none.
+        born_in: forward; backward: made by a create_graph pass; recompute: by a checkpoint.
+        born_call: The create_graph call that made it. None: another birth.
+        grad_order: 0 forward; else 1 + the order of the nodes it derives.
+        outputs: Its forward outputs, by output_nr.
+        variable: The leaf of an AccumulateGrad. None: another node, or a leaf without a row.
+        custom: The user's `autograd.Function`. None: one of torch's.
+        saved_bytes: Of the storages that it saved for backward.
+        freed_by: The call that freed what it saved. None: none did.
+        died: First moment at which it was gone. None: not known to be.
         custom_site: Where the user's `autograd.Function` is defined. None: no such node, or not in the user's files.
-        candidates: Sites that may have made it, where its number was issued in several threads; `site` is None then.
+        candidates: Sites that may have made it, where its number was issued in several threads; site is None then.
     """
 
     node: Id
@@ -53,7 +69,14 @@ class Node(Row, frozen=True, kw_only=True):
 
 
 class Edge(Row, frozen=True, kw_only=True):
-    """`node.next_functions[slot]`: it leads to input `input_nr` of `to_node`; None where no gradient is wanted."""
+    """`node.next_functions[slot]`.
+
+    Attributes:
+        node: From.
+        slot: Place in its next_functions.
+        to_node: The node it leads to. None: no gradient is wanted there.
+        input_nr: Which input of to_node.
+    """
 
     node: Id
     slot: Count
@@ -65,10 +88,17 @@ class Saved(Row, frozen=True, kw_only=True):
     """A tensor that a node holds for backward.
 
     Attributes:
+        node: Which node.
+        n: Counts what it holds from 0.
         name: torch's name for it: `self`, `result`, `tensors[2]`.
-        tensor: The tensor it is, where that is known. size_bytes: of its storage; None if a hook's object is held.
-        version: `_version` at the birth of the node; `proof` says how it is known.
-        held_by: "plain", or the class of a saved-tensor hook's object.
+        held_by: plain, or the class of a saved-tensor hook's object.
+        tensor: The tensor it is. None: none that we know.
+        storage: Number of its memory. None: not known.
+        size_bytes: Of its storage. None: a hook's object is held instead.
+        shape: Sizes.
+        dtype: torch's name without `torch.`; empty: not known.
+        version: `_version` at the birth of the node. None: not known.
+        proof: How version is known.
     """
 
     node: Id
@@ -85,7 +115,14 @@ class Saved(Row, frozen=True, kw_only=True):
 
 
 class Root(Row, frozen=True, kw_only=True):
-    """Where a backward call began: a tensor, with the name it had, and whether a gradient was handed in for it."""
+    """Where a backward call began, or what it was asked for.
+
+    Attributes:
+        tensor: Which tensor. None: one without a row, or an edge.
+        name: The name it had then. None: none.
+        shape: Sizes. None: strided nested, or not known.
+        gradient_given: A gradient was handed in for it.
+    """
 
     tensor: Id | None
     name: Name | None
@@ -94,21 +131,36 @@ class Root(Row, frozen=True, kw_only=True):
 
 
 class BackwardCall(Row, frozen=True, kw_only=True):
-    """One pass of the engine.
+    """One pass of the autograd engine.
 
     Attributes:
-        entry: The Python entry; "unseen" if the pass came from C++ or TorchScript.
-        parent: The call inside which it ran.
-        roots, inputs: `inputs` None: all leaves.
-        retain_graph, create_graph: As they took effect; `retain_graph_given`: as written, None if defaulted.
+        call: Its number, in order.
+        entry: The Python entry; unseen: the pass came from C++ or TorchScript.
+        thread: In which thread.
+        moment_before: `before-backward k`, where k is call.
+        moment_after: `after-backward k`. None: the record ends inside it.
+        site: The statement. None: not known.
+        parent: The call inside which it ran. None: none.
+        roots: Where it began.
+        inputs: What it was asked for. None: all leaves.
+        retain_graph: As it took effect.
+        retain_graph_given: As written. None: defaulted.
+        create_graph: As it took effect.
         accumulate_grad: False for `autograd.grad`, which returns gradients instead of storing them.
-        nodes_met: Walked before; nodes_run: executed; nodes_freed: whose saved tensors this call freed.
-        held_bytes: Distinct saved storages before the call; freed_bytes: of the nodes that it freed.
-        moment_before, moment_after: `before-backward k` and `after-backward k`, where k is `call`.
-        exception: Number of the raised row, if it raised.
+        allow_unused: As it took effect.
+        returned: Of `autograd.grad`: per input, whether a gradient came back. None: another entry.
+        nodes_met: Walked before it.
+        nodes_run: Executed.
+        nodes_freed: Whose saved tensors it freed.
+        held_bytes: Distinct saved storages before it.
+        freed_bytes: Of the nodes that it freed.
+        duration_ns: How long it took.
+        own_ns: Of that, ours.
+        outcome: finished; raised; running: the record ends inside it.
+        exception: Number in `raised`. None: it did not raise.
         truncated: The walk was cut by the node budget or a cap.
-        returned_grads: Of autograd.grad: statistics of each gradient that came back, None in it where there is none or
-            it was not measured. None: another entry, or nothing was measured.
+        returned_grads: Of `autograd.grad`: statistics of each gradient that came back, None in it where there is none
+            or it was not measured. None: another entry, or nothing was measured.
     """
 
     call: Id
@@ -145,11 +197,13 @@ class NodePass(Row, frozen=True, kw_only=True):
     """One node in one backward call.
 
     Attributes:
-        position: Order of execution; None: reached by the walk, not run.
+        call: Which backward call.
+        node: Which node.
+        output_nr: Which forward output the gradient in grad_output belongs to.
+        position: Order of execution. None: reached by the walk, not run.
         freed: This call freed its saved tensors.
-        output_nr: Which forward output the gradient in `grad_output` belongs to.
         hole: No gradient arrived at that output.
-        grad_output: Statistics of the gradient that arrived; None where not measured.
+        grad_output: Of the gradient that arrived. None: not measured.
     """
 
     call: Id
@@ -183,10 +237,18 @@ class Retention(Row, frozen=True, kw_only=True):
     """What a live root keeps alive, after a call or at the end.
 
     Attributes:
-        root: The tensor whose graph it is; name: the binding it had then.
-        state: "held", "freed", "partly-freed" or "released" (nothing was ever saved, or the nodes are gone).
-        freed_by: The call that freed it.
+        root: The tensor whose graph it is.
+        moment: When.
+        state: held; freed; partly-freed; released: nothing was ever saved, or the nodes are gone.
+        call: After which call. None: at the end.
+        name: The binding that the root had then. None: none.
+        freed_by: The call that freed it. None: none did.
+        held_nodes: Nodes that still hold something.
+        held_bytes: Distinct storages that they hold.
+        site: Where the root was made. None: not known.
         holders: Paths of Python names that keep it: `losses[3]`, `self.hidden`.
+        holder_search: done; not-asked; truncated: there may be more.
+        why: What is odd about it. None: nothing.
         since_step: Optimizer steps finished when it began to be held. None: not known.
     """
 

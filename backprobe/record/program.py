@@ -16,8 +16,9 @@ class Source(Row, frozen=True, kw_only=True):
         source: Its number.
         path: Relative to the project, POSIX.
         sha256: Hex digest of the UTF-8 text.
-        text: The text as it was compiled; "" where it was too long to keep.
-        rewritten: Its statements carry taps; if false, `why` says why not.
+        text: As it was compiled; empty where it was too long to keep.
+        rewritten: Its statements carry taps.
+        why: Why it was not rewritten. None: it was.
     """
 
     source: Id
@@ -32,11 +33,17 @@ class Site(Row, frozen=True, kw_only=True):
     """A statement or expression of the user's files.
 
     Attributes:
-        line, col, end_line, end_col: Its region; 1-based, `end_col` exclusive, columns in code points.
-        function: Qualified name of the enclosing function, "<module>" at top level.
-        loop_line: First line of the innermost enclosing loop in the same function; None outside any.
-        targets: Names the statement binds, in source order: `x`, `self.h`, `losses[-1]`.
-        reads: Names the statement reads.
+        site: Its number.
+        source: Its file.
+        line: First line, 1-based.
+        col: First column, 1-based, in code points.
+        end_line: Last line.
+        end_col: Column after the last.
+        kind: assign, return, call, inplace, for, enter, grad-read, statement or module.
+        function: Qualified name of the enclosing function; `<module>` at top level.
+        loop_line: First line of the innermost enclosing loop in that function. None: none.
+        targets: Names it binds, in source order: `x`, `self.h`, `losses[-1]`.
+        reads: Names it reads.
     """
 
     site: Id
@@ -53,7 +60,14 @@ class Site(Row, frozen=True, kw_only=True):
 
 
 class Thread(Row, frozen=True, kw_only=True):
-    """A thread in which something was recorded; `first_seq` is its autograd sequence number then."""
+    """A thread in which something was recorded.
+
+    Attributes:
+        thread: Its number.
+        name: Its name.
+        main: It is the main thread.
+        first_seq: Its autograd sequence number when first seen.
+    """
 
     thread: Id
     name: Name
@@ -79,19 +93,32 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Where the program ran.
 
     Attributes:
-        torch: `torch.__version__`; None if torch was never imported.
+        python: Version.
+        platform: System and machine.
+        torch: `torch.__version__`. None: torch was never imported.
+        torch_git: The commit it was built from. None: as torch.
         devices: Names of the accelerators that were visible, in order.
+        threads: Of torch, inside an operator.
+        default_dtype: torch's name.
+        deterministic: Deterministic algorithms were asked for.
+        anomaly_mode: `detect_anomaly` was on.
+        initial_seed: Of the default generator. None: torch was never imported.
+        argv: As the program saw it.
         tap: Which build of the taps ran.
-        node_budget: Live autograd nodes that may be wrapped at once; beyond it the record says `truncated`.
-        cuda: CUDA version torch was built for. None: none. rocm: likewise.
-        device_bytes: Memory of each of `devices`. interop_threads: between operators.
-        cpu_capability: The instruction set torch uses. None: not asked.
-        cudnn: Its version. None: not there.
+        stack_bytes: Of the smallest stack that may free a graph; 0: not known.
+        node_budget: Live autograd nodes that may be wrapped at once; beyond it the record says truncated.
+        variables: Allow-listed environment variables: TORCH_*, PYTORCH_*, CUDA_LAUNCH_BLOCKING, OMP_NUM_THREADS.
+        cuda: Version of CUDA that torch was built for. None: none, or not asked.
+        rocm: Of ROCm, likewise. None: none, or not asked.
+        device_bytes: Memory of each of devices; empty: not asked.
+        interop_threads: Of torch, between operators. None: not asked.
+        cpu_capability: The instruction set that torch uses. None: not asked.
+        cudnn: Its version as a number. None: not there, or not asked.
+        cudnn_benchmark: As set. None: not asked.
+        allow_tf32: For matrix products on CUDA. None: not asked.
         matmul_precision: `torch.get_float32_matmul_precision()`. None: not asked.
-        cudnn_benchmark, allow_tf32: None: not asked.
-        seeds: Seeds of other generators by name, `cuda:0`, `numpy`, `python`, where the program or we set them.
+        seeds: Of other generators, by name: `cuda:0`, `numpy`, `python`.
         sampling: Which steps were captured in full, in words. None: all.
-        variables: Allow-listed environment variables (TORCH_*, PYTORCH_*, CUDA_LAUNCH_BLOCKING, OMP_NUM_THREADS).
     """
 
     python: Name

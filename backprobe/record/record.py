@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from backprobe.record import asked, events, graph, program, series, tensors
+from backprobe.record import asked, events, graph, optimizers, program, series, tensors
 from backprobe.record.fields import Count, Id, Name, Nanoseconds, Row, Text
 
 SCHEMA_VERSION: Final = 2
@@ -27,10 +27,16 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """First frame of a record.
 
     Attributes:
-        started_at: UTC, ISO 8601. fallbacks: instruments that had to be installed in another way than planned.
+        schema_version: Version of the format.
+        backprobe_version: What captured.
+        tier: How much was looked at: state, grad, full or deep.
+        entry: How capture was started: run, watch, notebook or service.
+        started_at: UTC, ISO 8601.
+        environment: Where the program ran.
+        fallbacks: Instruments that had to be installed in another way than planned.
         deviations: What the program could notice of being recorded.
-        first_version: The version that the record was first written in, where it was an older one: facts that came
-            later are not recorded, which is not the same as none. None: `schema_version`.
+        first_version: The version that the record was first written in: facts that came later are not recorded, which
+            is not the same as none. None: schema_version.
     """
 
     schema_version: Count
@@ -48,9 +54,13 @@ class End(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Last frame of a record: how the program ended, in its own words.
 
     Attributes:
-        ending: "ended"; "raised" (an uncaught exception, `exception` is its row); "exited" (SystemExit).
+        ending: ended; raised: an uncaught exception; exited: SystemExit.
         exit_code: What `python script.py` would have exited with.
-        own_errors: Errors of ours that were swallowed; own_error: the first one's text.
+        exception: Number of the uncaught one in `raised`. None: none.
+        duration_ns: From start to end.
+        own_ns: Of that, ours.
+        own_errors: Errors of ours that were swallowed.
+        own_error: The first one's text. None: there was none.
     """
 
     ending: Literal["ended", "raised", "exited"]
@@ -79,8 +89,8 @@ TABLES: Final[dict[str, type[Row]]] = {
     "small_values": tensors.SmallValue,
     "grad_reads": tensors.GradRead,
     "notes": tensors.Note,
-    "optimizers": events.Optimizer,
-    "optimizer_events": events.OptimizerEvent,
+    "optimizers": optimizers.Optimizer,
+    "optimizer_events": optimizers.OptimizerEvent,
     "backward_calls": graph.BackwardCall,
     "node_passes": graph.NodePass,
     "leaf_grads": events.LeafGrad,
@@ -165,8 +175,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     small_values: tuple[tensors.SmallValue, ...] = ()
     grad_reads: tuple[tensors.GradRead, ...] = ()
     notes: tuple[tensors.Note, ...] = ()
-    optimizers: tuple[events.Optimizer, ...] = ()
-    optimizer_events: tuple[events.OptimizerEvent, ...] = ()
+    optimizers: tuple[optimizers.Optimizer, ...] = ()
+    optimizer_events: tuple[optimizers.OptimizerEvent, ...] = ()
     backward_calls: tuple[graph.BackwardCall, ...] = ()
     node_passes: tuple[graph.NodePass, ...] = ()
     leaf_grads: tuple[events.LeafGrad, ...] = ()

@@ -12,17 +12,31 @@ class Tensor(Row, frozen=True, kw_only=True):
     """One value with an identity through the run; an in-place change keeps it, a new object is a new tensor.
 
     Attributes:
-        shape: Sizes; None for a strided nested tensor. `stride` in elements, None where torch defines none.
+        tensor: Its number.
+        shape: Sizes. None: strided nested, it has none.
+        dtype: torch's name without `torch.`: `float32`.
+        device: `cpu`, `cuda:0`.
+        layout: torch's name without `torch.`: `strided`.
+        cls: Tensor, Parameter or the subclass.
+        numel: Elements.
         size_bytes: numel x element size.
-        storage: Tensors that share memory share this number; None for sparse and mkldnn layouts.
-        view_of: The tensor that is its `_base`.
+        moment: When it was first seen.
+        stride: In elements. None: torch defines none.
+        storage_offset: In elements. None: torch defines none.
+        storage: Tensors that share memory share this number. None: sparse and mkldnn layouts.
+        storage_bytes: Of that memory. None: as storage.
+        view_of: The tensor that is its `_base`. None: no view.
         special: Why statistics or elements may be missing: sparse-coo, nested, quantised, complex, meta, fake, ...
-        created_by: "op" if it has a `grad_fn`, "user" if it is a leaf that requires grad, else by the source.
+            None: nothing special.
+        created_by: op if it has a `grad_fn`; user if it is a leaf that requires grad; else by the source: library or
+            unknown.
         created_how: `MulBackward0` where the node is known, else the call in the statement: `torch.randn`, `.detach`.
-        site, moment: First seen.
-        died: First moment at which it was gone; None: alive at the end, or not known.
-        role: "gradient": it was met as the `.grad` of another tensor, whose snapshots carry its number as `grad_id`.
-        fqn: Its `state_dict` key with the module's name in front (`model.0.weight`), where it is a parameter or buffer.
+        proof: How created_by is known.
+        site: Where it was first seen. None: at no statement.
+        died: First moment at which it was gone. None: alive at the end, or not known.
+        fqn: Its state_dict key with the module's name in front, `model.0.weight`. None: neither parameter nor buffer.
+        role: parameter, buffer, optimizer-only, or gradient: it was met as the `.grad` of another tensor, whose
+            snapshots carry its number as grad_id. None: none of them.
     """
 
     tensor: Id
@@ -50,7 +64,14 @@ class Tensor(Row, frozen=True, kw_only=True):
 
 
 class TensorNode(Row, frozen=True, kw_only=True):
-    """The autograd node that made a tensor, once known: `tensor.grad_fn` is output `output_nr` of `node`."""
+    """The autograd node that made a tensor, once known: `tensor.grad_fn`.
+
+    Attributes:
+        tensor: Which tensor.
+        node: Its node.
+        output_nr: Which output of that node it is.
+        proof: How that is known.
+    """
 
     tensor: Id
     node: Id
@@ -62,9 +83,14 @@ class Binding(Row, frozen=True, kw_only=True):
     """A name that came to hold a tensor.
 
     Attributes:
+        binding: Its number, in order of time.
+        tensor: What the name came to hold.
         name: As written in the source: `x`, `self.h`, `losses[-1]`, one element of a tuple target.
-        version: `_version` then; None in inference mode.
-        replaces: The tensor this name held before in this function, if it was another one.
+        site: Where.
+        moment: When.
+        function: In which function; `<module>` at top level.
+        version: `_version` then. None: in inference mode.
+        replaces: The tensor this name held before in this function. None: none, or the same.
         parents: What it was computed from: operands seen, else the tensors last bound to the names read.
     """
 
@@ -80,13 +106,20 @@ class Binding(Row, frozen=True, kw_only=True):
 
 
 class Statistics(Row, frozen=True, kw_only=True):
-    """One tensor reduced to numbers.
+    """One tensor reduced to numbers: float32 by definition.
+
+    Mean is sum / counted, std sqrt(max(0, norm^2 / counted - mean^2)).
 
     Attributes:
-        norm: L2 norm, in the tensor's unit; `sum`, `min`, `max` likewise. NaN and infinities are kept as they are.
-        nan, inf, zeros: Elements of that kind, out of `counted`.
-        kind: "exact" over all elements, "sampled" over one block.
-        mean, std: Derived: sum / counted; sqrt(max(0, norm^2 / counted - mean^2)).
+        norm: L2 norm, in the tensor's unit; NaN and infinities are kept as they are. None: not defined.
+        sum: Of all elements. None: not defined, or not asked.
+        min: The least element. None: not defined, or not asked.
+        max: The greatest element. None: not defined, or not asked.
+        nan: Elements that are NaN, out of counted.
+        inf: Elements that are infinite, out of counted.
+        zeros: Elements that are 0, out of counted.
+        counted: Elements looked at.
+        kind: exact over all elements, sampled over one block.
     """
 
     norm: float | None = None
@@ -104,10 +137,20 @@ class Snapshot(Row, frozen=True, kw_only=True):
     """The state of one tensor at one moment; written only when something changed since its last one.
 
     Attributes:
-        grad_fn: Name of its node (`MulBackward0`); None if it has none, or if `grad_fn_read` is false.
-        grad_id, grad_version: Number and `_version` of the tensor in `.grad`; None unless `grad` is "present". Its row
-            may be missing in a large program.
-        value, grad_stats: None: not measured at this moment (the earlier ones still hold if the version is the same).
+        tensor: Which tensor.
+        moment: When.
+        is_leaf: Read from torch.
+        requires_grad: Read from torch.
+        retains_grad: Read from torch.
+        grad: `.grad`: none; present; not-read, because reading it of a non-leaf that does not retain makes torch warn.
+        grad_fn: Name of its node, `MulBackward0`. None: it has none, or grad_fn_read is false.
+        grad_fn_read: grad_fn was looked at.
+        version: `_version`. None: in inference mode.
+        grad_id: Number of the tensor in `.grad`, whose row may be missing in a large program. None: grad is not
+            present.
+        grad_version: `_version` of the tensor in `.grad`. None: grad is not present.
+        value: Of its elements. None: not measured then; the earlier one holds while the version is the same.
+        grad_stats: Of its gradient. None: not measured then, likewise.
     """
 
     tensor: Id
@@ -129,10 +172,13 @@ class SmallValue(Row, frozen=True, kw_only=True):
     """The elements of a tensor of at most 64, or of its gradient, at one moment.
 
     Attributes:
-        of: "value"; "grad", the content of `.grad`; "arrived", the gradient that reached the tensor in a backward
-            call, which is what `retain_grad()` would have kept (the moment is that call's `after-backward`).
-        dtype: torch's name without "torch.": "float32", "bfloat16", "complex64", ...
-        elements: Contiguous, little-endian, row-major; len == numel x itemsize.
+        tensor: Whose.
+        moment: When; of an arrived gradient that call's `after-backward`.
+        of: value; grad, the content of `.grad`; arrived, the gradient that reached the tensor in a backward call, which
+            is what `retain_grad()` would have kept.
+        dtype: torch's name without `torch.`: `float32`, `bfloat16`, `complex64`.
+        shape: Sizes.
+        elements: Contiguous, little-endian, row-major: numel x element size.
     """
 
     tensor: Id
@@ -147,8 +193,11 @@ class GradRead(Row, frozen=True, kw_only=True):
     """The program read `.grad` of a tensor.
 
     Attributes:
+        tensor: Whose.
+        site: Where.
+        moment: When.
         was_none: What it read was None.
-        use: "used", or "tested" where the source only compares it with None; "unknown".
+        use: used; tested: the source only compares it with None; unknown.
     """
 
     tensor: Id
@@ -159,7 +208,13 @@ class GradRead(Row, frozen=True, kw_only=True):
 
 
 class Note(Row, frozen=True, kw_only=True):
-    """Something that is not recorded of a tensor, and why."""
+    """Something that is not recorded of a tensor.
+
+    Attributes:
+        tensor: Of which.
+        moment: When.
+        why: In a sentence.
+    """
 
     tensor: Id
     moment: Id

@@ -32,3 +32,81 @@ def upgraded(header: Header) -> Header:
     if version == SCHEMA_VERSION:
         return header
     return msgspec.structs.replace(header, schema_version=SCHEMA_VERSION, first_version=version)
+
+
+ADDED: Final[dict[int, frozenset[str]]] = {
+    2: frozenset(
+        {
+            "grad_inputs",
+            "growth",
+            "histograms",
+            "hooks",
+            "modes",
+            "origins",
+            "steps",
+            "streams",
+            "watched_calls",
+            "backward_calls.returned_grads",
+            "nodes.candidates",
+            "nodes.custom_site",
+            "optimizer_events.cls",
+            "optimizer_events.found_inf",
+            "optimizer_events.learning_rates",
+            "optimizer_events.limit",
+            "optimizer_events.norm_type",
+            "optimizer_events.scale_after",
+            "optimizer_events.scale_before",
+            "optimizer_events.skipped",
+            "optimizer_events.total_norm",
+            "raised.family",
+            "raised.node",
+            "retentions.since_step",
+            "warned.family",
+            "header.first_version",
+            "environment.allow_tf32",
+            "environment.cpu_capability",
+            "environment.cuda",
+            "environment.cudnn",
+            "environment.cudnn_benchmark",
+            "environment.device_bytes",
+            "environment.interop_threads",
+            "environment.matmul_precision",
+            "environment.rocm",
+            "environment.sampling",
+            "environment.seeds",
+        }
+    ),
+}
+"""Version -> the tables and fields that came with it; what is not named came with the oldest one."""
+
+
+def since(table: str, field: str | None = None) -> int:
+    """The version in which a table, or a field of one, came."""
+    names = {table} if field is None else {table, f"{table}.{field}"}
+    return max((version for version, added in ADDED.items() if names & added), default=OLDEST)
+
+
+TIERS: Final[dict[str, str]] = {
+    "tensor_nodes": "grad",
+    "nodes": "grad",
+    "edges": "grad",
+    "saved": "grad",
+    "node_passes": "grad",
+    "leaf_grads": "grad",
+    "retentions": "grad",
+    "growth": "grad",
+    "small_values": "full",
+    "grad_inputs": "full",
+    "histograms": "full, on request",
+    "origins": "deep",
+    "snapshots.value": "full",
+    "snapshots.grad_stats": "full",
+    "node_passes.grad_output": "full",
+    "backward_calls.returned_grads": "full",
+}
+"""Table or field -> the lowest tier that fills it; what is not named: state."""
+
+
+def tier(table: str, field: str | None = None) -> str:
+    """The lowest tier that fills a table, or a field of one."""
+    return TIERS.get(f"{table}.{field}", TIERS.get(table, "state"))
