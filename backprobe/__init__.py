@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from backprobe.capture import run_source as run
     from backprobe.record import Record
     from backprobe.rules import Finding, Judgement, judge
+    from backprobe.watching import watch
 
 __version__ = "0.1.0"
-__all__ = ["Finding", "Judgement", "Record", "__version__", "judge", "load", "run"]
+__all__ = ["Finding", "Judgement", "Record", "__version__", "judge", "load", "run", "watch"]
 
 _HOMES: Final = {
     "Finding": ("backprobe.rules", "Finding"),
@@ -20,6 +21,7 @@ _HOMES: Final = {
     "Record": ("backprobe.record", "Record"),
     "judge": ("backprobe.rules", "judge"),
     "run": ("backprobe.capture", "run_source"),
+    "watch": ("backprobe.watching", "watch"),
 }
 """Where each public name lives; it is imported when it is first used, so that `import backprobe` stays light."""
 

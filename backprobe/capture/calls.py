@@ -11,7 +11,6 @@ import msgspec
 import torch
 
 from backprobe.capture.entries import Entry, entry_name, handed_in
-from backprobe.capture.options import is_kept
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import functorch_is_active, node_of
 from backprobe.capture.retention import after_call
@@ -56,7 +55,7 @@ class Calls:
         self._open: list[OpenCall] = []
         self._silent: list[Pass] = []
         self._times: dict[int | None, int] = {}
-        self._next = 0
+        self._next = self._reached = 0
         self.unseen = Unseen(recorder)
         recorder.passes.unseen = self.unseen.open
 
@@ -65,7 +64,9 @@ class Calls:
     def entered(self, kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
         """An entry begins."""
         given = handed_in(gradients)
-        entry = Entry(kind, roots, given, None if retain_graph is None else bool(retain_graph), _handled(), self._next)
+        entry = Entry(
+            kind, roots, given, None if retain_graph is None else bool(retain_graph), _handled(), self._reached
+        )
         self._recorder.timeline().entries.append(entry)
 
     def left(self) -> None:
@@ -75,9 +76,9 @@ class Calls:
             return
         entry: Any = entries.pop()
         error = _handled()
-        if error is None or error is entry.before or entry.first_call != self._next:
+        recorder, is_new = self._recorder, error is not entry.before and entry.first_call == self._reached
+        if error is None or not is_new or recorder.sampler.light_raised(error):
             return
-        recorder = self._recorder
         site = recorder.calling_site(3)
         roots = entry.roots if isinstance(entry.roots, (tuple, list)) else (entry.roots,)
         call, moment = self.number(), recorder.moments.new("before-backward", site, self._next - 1)
@@ -96,9 +97,12 @@ class Calls:
         """The engine is called: note the state before, walk the graph, put sentinels."""
         recorder = self._recorder
         timeline = recorder.timeline()
+        self._reached += 1
         if functorch_is_active():
             timeline.calls.append(-1)
             self._silent.append(recorder.passes.open(None, _NO_WALK))
+            return
+        if recorder.sampler.light_begins(_handled(), options):
             return
         self.unseen.settle()
         site = recorder.calling_site(3)
@@ -106,7 +110,7 @@ class Calls:
         recorder.bury()
         call = self.number()
         self._times[site] = times = self._times.get(site, 0) + 1
-        sampled = recorder.options.walks and is_kept(times, recorder.options.caps.call_times)
+        sampled = recorder.options.walks and recorder.sampler.keeps_walk(times)
         recorder.look_at_all(Cause(site=site), leaves_only=not recorder.is_small)
         moment = recorder.moments.new("before-backward", site, call)
         row, roots = self._row(call, moment, site, outputs, args, options)
@@ -137,7 +141,8 @@ class Calls:
         recorder, opened = self._recorder, self._mine()
         timeline = recorder.timeline()
         if opened is None:
-            if timeline.calls and timeline.calls.pop() < 0:
+            light = recorder.sampler.light_ends(_handled())
+            if not light and timeline.calls and timeline.calls.pop() < 0:
                 recorder.passes.close(self._silent.pop())
             return
         self.unseen.settle()
@@ -176,6 +181,7 @@ class Calls:
                 after_call(recorder, root, opened.passed.met, row, moment)
         recorder.bury()
         recorder.writer.flush()
+        recorder.sampler.backward_ended(error, accumulates=row.accumulate_grad)
 
     # ---- parts
 
@@ -242,7 +248,7 @@ class Calls:
         recorder = self._recorder
         if not sampled:
             if recorder.options.walks:
-                recorder.writer.cut("walks of backward calls", "a call that repeats is walked at 1-2-5 per decade")
+                recorder.writer.cut("walks of backward calls", "more calls than are walked of one site, or in one step")
             return _NO_WALK
         roots: list[Any] = []
         for output in outputs:

@@ -25,22 +25,27 @@ def compiled(data: bytes, filename: str, path: str, sites: Sites, guard: Guard) 
         data, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True
     )  # not ast.parse: its frame would show
     text = decode_source(data)
+    tapped, why = _tapped(tree, filename, path, text, sites, guard)
+    if tapped is not None:
+        return tapped
+    # outside of the handler: what plain compilation raises has no context of ours
+    plain = compile(data, filename, "exec", dont_inherit=True)
+    sites.add_source(filename, path, text, rewritten=False, why=why)
+    return plain
+
+
+def _tapped(
+    tree: ast.Module, filename: str, path: str, text: str, sites: Sites, guard: Guard
+) -> tuple[CodeType | None, str]:
+    """The tapped code, or None and why there is none."""
     try:
         sites.add_source(filename, path, text)
         tapped = ast.fix_missing_locations(Rewriter(sites, filename).module(tree))
-        return compile(tapped, filename, "exec", dont_inherit=True)
+        return compile(tapped, filename, "exec", dont_inherit=True), ""
     except SyntaxError as error:  # too many nested blocks, with ours among them
-        plain = compile(data, filename, "exec", dont_inherit=True)
-        sites.add_source(filename, path, text, rewritten=False, why=f"its tapped form does not compile: {error}")
-        return plain
+        return None, f"its tapped form does not compile: {error}"
     except RecursionError:
-        plain = compile(data, filename, "exec", dont_inherit=True)
-        sites.add_source(
-            filename, path, text, rewritten=False, why="its expressions are nested too deeply to be tapped"
-        )
-        return plain
+        return None, "its expressions are nested too deeply to be tapped"
     except Exception as error:
         guard.note(error)
-        plain = compile(data, filename, "exec", dont_inherit=True)
-        sites.add_source(filename, path, text, rewritten=False, why=f"our rewriter failed: {type(error).__name__}")
-        return plain
+        return None, f"our rewriter failed: {type(error).__name__}"

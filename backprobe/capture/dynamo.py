@@ -72,6 +72,10 @@ def _after(_site: int, *_values: Any) -> None:
     return None
 
 
+def _loop_left(_site: int) -> None:
+    return None
+
+
 def _value(_site: int, given: Any, *_containers: Any) -> Any:
     return given
 
@@ -94,6 +98,8 @@ def _returned(_module: Any, given: Any) -> Any:
 
 _SUBSTITUTES: Final[tuple[tuple[Any, Any], ...]] = (
     (taps.after, _after),
+    (taps.top, _after),
+    (taps.loop_left, _loop_left),
     (taps.enter, _after),
     (taps.value, _value),
     (taps.passing, _passing),

@@ -17,7 +17,7 @@ class Entry:
     Attributes:
         given: Per root, whether a gradient was handed in; shorter where none was.
         retain_graph: As written; None if it was defaulted. before: the exception being handled when it began.
-        first_call: Number that the next engine call had then.
+        first_call: How often the engine had been reached then.
     """
 
     kind: str

@@ -21,7 +21,7 @@ from backprobe.record import SCHEMA_VERSION, Environment, Header
 _PREFIXES: Final = ("TORCH_", "PYTORCH_")
 _NAMES: Final = ("CUDA_LAUNCH_BLOCKING", "OMP_NUM_THREADS")
 DEVIATIONS: Final = (
-    "names __bp_*__ in builtins",
+    "names __bp_*__ in builtins, and among the co_names of code objects, whose bytecode is longer",
     "the recursion limit is higher by the frames that lie under the program, and by three",
     "sys.settrace and profilers see the taps",
     "traceback.extract_stack() and anomaly mode's forward stacks begin with the frames that start the program",
@@ -29,7 +29,9 @@ DEVIATIONS: Final = (
 """What the program could notice of being recorded."""
 
 
-def header(options: Options, argv: Sequence[str], fallbacks: Sequence[str]) -> Header:
+def header(
+    options: Options, argv: Sequence[str], fallbacks: Sequence[str], deviations: tuple[str, ...] = DEVIATIONS
+) -> Header:
     """The first frame of a record."""
     return Header(
         schema_version=SCHEMA_VERSION,
@@ -39,7 +41,7 @@ def header(options: Options, argv: Sequence[str], fallbacks: Sequence[str]) -> H
         started_at=datetime.datetime.now(datetime.UTC).isoformat(),
         environment=environment(argv),
         fallbacks=tuple(fallbacks),
-        deviations=DEVIATIONS,
+        deviations=deviations,
     )
 
 

@@ -33,6 +33,19 @@ def simple(node: ast.AST) -> bool:
     return isinstance(node, _SIMPLE)
 
 
+def asserted(node: Any, inside: Callable[[Any], Any], passing: Callable[[Any], Any]) -> Any:
+    """The test of an `assert`, tapped inside: its outer form decides what the compiler warns of and where it raises."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node.operand = asserted(node.operand, inside, passing)
+    elif isinstance(node, ast.BoolOp):
+        node.values = [asserted(value, inside, passing) for value in node.values]
+    elif isinstance(node, ast.Compare):
+        node.left, node.comparators = passing(node.left), [passing(part) for part in node.comparators]
+    else:
+        node = inside(node) if isinstance(node, ast.Tuple) else passing(node)
+    return node
+
+
 class ExpressionTaps(ast.NodeTransformer):
     """Taps the `.grad` loads, walrus targets and yields of an expression; lambda bodies are left alone.
 

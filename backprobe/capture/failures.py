@@ -32,8 +32,8 @@ class Failures:
         self._next = 0
         self._open: list[tuple[int, Raised]] = []
 
-    def left_call(self, error: BaseException, call: int) -> int:
-        """An exception left a backward call: its number."""
+    def left_call(self, error: BaseException, call: int | None) -> int:
+        """An exception left a backward call, None: one that was not taken; its number."""
         return self._write(error, call, error.__traceback__, sys._getframe(1))
 
     def caught(self, error: BaseException | None) -> None:

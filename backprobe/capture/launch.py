@@ -39,7 +39,11 @@ class NoEntry(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """What to run: its code is made under the hook, so that a syntax error is the program's own."""
+    """What to run: its code is made under the hook, so that a syntax error is the program's own.
+
+    Attributes:
+        module: Name of the module to run as `python -m` does; None: `filename` is run.
+    """
 
     filename: str
     argv: tuple[str, ...]
@@ -48,6 +52,7 @@ class _Program:
     data: Callable[[], bytes]
     relative: str
     in_memory: bool
+    module: str | None = None
 
 
 def run_path(path: Path, argv: Sequence[str] = (), options: Options | None = None, sink: Sink | None = None) -> End:
@@ -70,6 +75,26 @@ def run_path(path: Path, argv: Sequence[str] = (), options: Options | None = Non
         data=lambda: data,
         relative=absolute.name,
         in_memory=False,
+    )
+    return _run(program, options or Options(), sink or _nowhere)
+
+
+def run_module(module: str, argv: Sequence[str] = (), options: Options | None = None, sink: Sink | None = None) -> End:
+    """Run a module as `python -m module argv` would, in this process, and record it; its project is the current folder.
+
+    Raises:
+        RuntimeError: another run is being captured in this process.
+    """
+    folder = Path.cwd()
+    program = _Program(
+        filename=module,
+        argv=("-m", *argv),
+        path0=str(folder),
+        finder=lambda compiler: FolderFinder(folder, compiler),
+        data=lambda: b"",
+        relative=module,
+        in_memory=False,
+        module=module,
     )
     return _run(program, options or Options(), sink or _nowhere)
 
@@ -145,7 +170,10 @@ def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
     recorder.main = main
     with _as_program(program, main), Hook(program.finder(compiler)), Watcher(recorder.guard):
         try:
-            code = compiler(program.data(), program.filename, program.relative)
+            if program.module is None:
+                code = compiler(program.data(), program.filename, program.relative)
+            else:
+                code = _module_code(program.module, main)
             exec(code, main.__dict__)
         except BaseException as error:
             most = limit if isinstance(error, RecursionError) else None
@@ -186,6 +214,22 @@ def _main_module(program: _Program) -> ModuleType:
         __package__=None, __spec__=None,
     )  # fmt: skip
     return main
+
+
+def _module_code(module: str, main: ModuleType) -> CodeType:
+    """The code of a module that is run as the program; `__main__` is told where it comes from.
+
+    Raises:
+        ImportError: as `python -m` says that there is no such module.
+    """
+    import runpy
+
+    _, spec, code = runpy._get_module_details(module)  # type: ignore[attr-defined]  # what `python -m` calls
+    main.__dict__.update(
+        __cached__=spec.cached, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent, __spec__=spec
+    )
+    sys.argv[0] = spec.origin
+    return code
 
 
 @contextmanager

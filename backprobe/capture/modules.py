@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import torch
 
-from backprobe.capture.options import is_kept
 from backprobe.capture.private import next_sequence_number, tracing_state
 from backprobe.capture.text import class_name, cut, name
 from backprobe.record import Module, ModuleCall, ModuleParameter
@@ -69,8 +68,8 @@ class Modules:
             self.meet_tree(module, None, None) if not timeline.modules else self._meet(module, None, None, None, None)
         known = self._known[id(module)]
         k, known.calls = known.calls, known.calls + 1
-        if not is_kept(known.calls, recorder.options.caps.call_times):
-            recorder.writer.cut("module calls", "a module that is called often is recorded at 1-2-5 per decade")
+        if not recorder.sampler.keeps_call(known.calls):
+            recorder.writer.cut("module calls", "more calls than are kept of one module, or in one step")
             self._push(timeline, None)
             return
         timeline.close(recorder.calling_site(3))
@@ -128,6 +127,31 @@ class Modules:
                 refs = (self._recorder.tensors.ids.find(t) for t in module._parameters.values() if t is not None)
                 found.update(ref.number for ref in refs if ref is not None)
         return frozenset(found)
+
+    def held(self) -> list[torch.Tensor]:
+        """The parameters of the modules that live, each once."""
+        found: dict[int, torch.Tensor] = {}
+        for known in self._known.values():
+            module = known.ref()
+            for tensor in () if module is None else module._parameters.values():
+                if tensor is not None:
+                    found[id(tensor)] = tensor
+        return list(found.values())
+
+    def rest(self) -> None:
+        """Calls are not followed from now on: those that are open end here."""
+        number = next_sequence_number()
+        for row in [row for row in self._rows.values() if row is not None]:
+            self._recorder.writer.add("module_calls", msgspec.structs.replace(row, hi=number))
+        self._rows.clear()
+        self._recorder.timeline().modules.clear()
+
+    def resume(self, open_calls: int) -> None:
+        """Calls are followed again, inside so many that were not seen to begin."""
+        timeline = self._recorder.timeline()
+        timeline.modules.clear()
+        for _ in range(open_calls):
+            self._push(timeline, None)
 
     @property
     def any(self) -> bool:

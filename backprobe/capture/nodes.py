@@ -53,13 +53,18 @@ def stack_bytes() -> int:
 
 
 class Sentinel:
-    """A pre-hook that tells which gradients reach its node; it changes nothing and never raises."""
+    """A pre-hook that tells which gradients reach its node; it changes nothing and never raises.
 
-    __slots__ = ("__weakref__", "arrived", "number")
+    Attributes:
+        handle: Takes it off its node again.
+    """
+
+    __slots__ = ("__weakref__", "arrived", "handle", "number")
 
     def __init__(self, number: int, arrived: Callable[[int, Any], None]) -> None:
         self.number = number
         self.arrived = arrived
+        self.handle: Any = None
 
     def __call__(self, gradients: Any) -> None:
         """Tell which gradients reach the node, before it runs."""
@@ -155,7 +160,7 @@ class Nodes:
         self._next += 1
         sentinel = Sentinel(facts.number, self._on_arrival)
         with own_hook_numbers():
-            node.register_prehook(sentinel)
+            sentinel.handle = node.register_prehook(sentinel)
         ref = _SentinelRef(sentinel, self.dead.append)
         ref.key, ref.number = id(node), facts.number
         self._live[ref.key] = ref
@@ -198,12 +203,21 @@ class Nodes:
             if facts is not None:
                 self.update(facts, died=self._moments.now())
 
-    def close(self) -> None:
-        """Forget everything: the sentinels that live on report to nobody."""
-        self.arrived = _nothing
+    def detach(self) -> None:
+        """Take every sentinel off: the nodes that live on are met as new ones."""
+        refs = list(self._live.values())
+        self._live.clear()  # a sentinel that goes now does not say that its node died
         self.facts.clear()
-        self._live.clear()
+        for ref in refs:
+            sentinel = ref()
+            if sentinel is not None and sentinel.handle is not None:
+                sentinel.handle.remove()
         self.dead.clear()
+
+    def close(self) -> None:
+        """Forget everything and take every sentinel off."""
+        self.arrived = _nothing
+        self.detach()
 
     def _on_arrival(self, number: int, gradients: Any) -> None:
         facts = self.facts.get(number)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from backprobe.capture.options import is_kept
 from backprobe.capture.private import flags_of
 from backprobe.capture.states import Cause
 from backprobe.capture.tensors import Known
@@ -62,8 +61,24 @@ class Optimizers:
         """An optimizer got a name."""
         self._write(optimizer, binding, site)
 
+    @property
+    def any(self) -> bool:
+        """An optimizer was met."""
+        return bool(self._known)
+
+    def held(self) -> list[torch.Tensor]:
+        """The parameters of the optimizers that live, each once."""
+        found: dict[int, torch.Tensor] = {}
+        for known in self._known.values():
+            optimizer = known.ref()
+            for group in () if optimizer is None else optimizer.param_groups:
+                found.update((id(tensor), tensor) for tensor in group["params"])
+        return list(found.values())
+
     def before_step(self, optimizer: Any, *_: Any) -> None:
         """`step` begins: what it finds is put down to the statements before it."""
+        if not self._recorder.sampler.detail:
+            return
         known = self._known_or_met(optimizer)
         known.times += 1
         site = self._recorder.calling_site(3)
@@ -100,6 +115,14 @@ class Optimizers:
 
     def after_step(self, optimizer: Any, *_: Any) -> None:
         """`step` ended."""
+        if self._recorder.sampler.detail:
+            self._after_step(optimizer)
+        else:
+            self._steps += 1
+            self._recorder.moments.steps += 1
+        self._recorder.sampler.optimizer_stepped(optimizer)
+
+    def _after_step(self, optimizer: Any) -> None:
         recorder, known = self._recorder, self._known_or_met(optimizer)
         site = recorder.calling_site(3)
         frame = id(sys._getframe(_WRAPPER))
@@ -111,9 +134,8 @@ class Optimizers:
         recorder.moments.steps += 1
         cause = Cause(site=site, step=known.number)
         found = self._tensors(optimizer)
-        if is_kept(known.times, recorder.options.caps.call_times):
-            for tracked, tensor in found:
-                recorder.states.look(tracked, tensor, cause)
+        for tracked, tensor in found:
+            recorder.states.look(tracked, tensor, cause)
         changed = sum(1 for tracked, tensor in found if tensor._version != known.versions.get(tracked.number))
         self._event(known, "step", moment, site, found, changed=changed)
         if known.times == 1:
@@ -122,6 +144,8 @@ class Optimizers:
 
     def after_zero_grad(self, optimizer: Any, set_to_none: Any) -> None:
         """`zero_grad` ended."""
+        if not self._recorder.sampler.detail:
+            return
         recorder, known = self._recorder, self._known_or_met(optimizer)
         site = recorder.calling_site(3)
         recorder.moments.statement(site)

@@ -19,7 +19,9 @@ class Caps:
         tensors: Distinct tensors. nodes_per_call: Autograd nodes walked for one backward call.
         exact_tensors: Up to so many live tensors are compared again after a statement; beyond it only those it names.
         site_times: Executions of one statement kept in full; later ones thin out to 1-2-5 per decade.
-        call_times: Backward calls of one site, and calls of one module, walked in full before they thin out.
+        call_times: Backward calls of one site, and calls of one module, kept in full before they thin out in a program
+            without steps. light_steps: Steps not taken in full that have a row each.
+        step_walks: Backward calls walked in one step. step_calls: Module calls kept in one step.
         elements: Elements of the largest tensor whose values are kept one by one.
         statistic_elements: Elements of the largest tensor reduced as a whole; of larger ones `block_elements` are.
         tuple_elements: Elements of a tuple, list or dict that are looked at.
@@ -34,6 +36,9 @@ class Caps:
     site_times: int = 50
     function_times: int = 20
     call_times: int = 20
+    light_steps: int = 2000
+    step_walks: int = 100
+    step_calls: int = 1000
     elements: int = 64
     statistic_elements: int = 1 << 26
     block_elements: int = 1 << 22
@@ -52,11 +57,15 @@ class Options:
     Attributes:
         tier: "state" walks no graph; "grad" walks it, without statistics and values; "full" takes both.
         entry: Who asked for the run, as the record's header names it.
+        first_steps: Steps taken in full before they thin out to 1-2-5 per decade.
+        every: Steps are taken in full at this distance instead; 1: all of them. None: as `first_steps` says.
         seed: Seeds torch, `random` and numpy before the program starts; None leaves them as a plain start would.
     """
 
     tier: Tier = "full"
     entry: Entry = "run"
+    first_steps: int = 20
+    every: int | None = None
     seed: int | None = None
     caps: Caps = field(default_factory=Caps)
 

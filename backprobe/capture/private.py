@@ -25,6 +25,7 @@ current_pass: Final = _C._current_graph_task_id
 dispatch_modes: Final = _C._len_torch_dispatch_stack
 function_modes: Final = _C._len_torch_function_stack
 profiler_is_on: Final = _C._autograd._profiler_enabled
+norms_of_each: Final[Any] = torch._foreach_norm  # pyright: ignore[reportPrivateImportUsage]
 below_autograd: Final = _C._AutoDispatchBelowAutograd
 without_torch_function: Final = _C.DisableTorchFunction
 

@@ -21,6 +21,7 @@ from backprobe.capture.options import Options, is_kept
 from backprobe.capture.passes import Passes
 from backprobe.capture.private import EXACT
 from backprobe.capture.retention import at_end
+from backprobe.capture.sampler import Sampler
 from backprobe.capture.saved import SavedTensors
 from backprobe.capture.sequence import Threads, Timeline
 from backprobe.capture.sites import SiteFacts, Sites
@@ -38,10 +39,10 @@ _CALLER = 5
 class Recorder:
     """What the taps of one run feed."""
 
-    def __init__(self, options: Options, sink: Sink) -> None:
+    def __init__(self, options: Options, sink: Sink, sites: type[Sites] = Sites) -> None:
         self.options = options
         self.writer = Writer(options.caps, sink)
-        self.sites = Sites(self.writer)
+        self.sites = sites(self.writer)
         self.guard = Guard(self.sites.is_user_file)
         self.threads = Threads(self.writer)
         self.moments = Moments(self.writer, self.threads)
@@ -57,6 +58,7 @@ class Recorder:
         self.passes = Passes(self.writer, self.nodes, self.states, options, self.guard)
         self.calls = Calls(self)
         self.warnings = Warnings(self)
+        self.sampler = Sampler(self)
         self.main: Any = None
         self.binder = Binder(self)
         self._tops = 0
@@ -193,6 +195,7 @@ class Recorder:
         site = None
         for _ in range(self.guard.without_room):
             self.writer.cut("statements near the recursion limit", "there were too few frames left for a body of ours")
+        self.sampler.finish()
         self.threads.here().close(site)
         self.moments.close_statement()
         self.bury()

@@ -15,7 +15,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final
 
-from backprobe.capture.expressions import ExpressionTaps, call, place, simple
+from backprobe.capture.expressions import ExpressionTaps, asserted, call, place, simple
 from backprobe.capture.reads import call_of, chain, is_inert, operands, reads
 from backprobe.capture.scopes import Scope
 from backprobe.capture.sites import Sites
@@ -103,7 +103,9 @@ class Rewriter:
     def _after(self, site: int, at: ast.AST, names: Sequence[ast.expr] = ()) -> ast.Expr:
         """The tap that follows a statement, at the statement's own place."""
         loads = [place(ast.Name(name.id, ast.Load()), name) for name in names if isinstance(name, ast.Name)]
-        return place(ast.Expr(call("__bp_after__", [site, *loads], at)), at)
+        scope = self._sites.facts[site].scope
+        tap = "__bp_top__" if scope.top and scope.loop_line is None else "__bp_after__"
+        return place(ast.Expr(call(tap, [site, *loads], at)), at)
 
     def _end_of(self, node: ast.stmt) -> ast.AST:
         """The last line of a compound statement, as a place."""
@@ -171,7 +173,7 @@ class Rewriter:
 
     def _Assert(self, node: ast.Assert, scope: Scope) -> list[ast.stmt]:
         site = self._site(node, "statement", scope, (), [node.test])
-        node.test, node.msg = self._passing(node.test, site), self._in(node.msg)
+        node.test, node.msg = asserted(node.test, self._in, lambda part: self._passing(part, site)), self._in(node.msg)
         return [node, self._after(site, node)]
 
     # ---- blocks
@@ -185,7 +187,7 @@ class Rewriter:
         inner = _in_loop(scope, node.lineno)
         node.test = self._passing(node.test, self._head(node.test, inner))
         node.body, node.orelse = self._block(node.body, inner), self._block(node.orelse, scope)
-        return [self._before_loop(node), *self._block_end(node, scope)]
+        return self._loop_end(node, scope)
 
     def _For(self, node: Any, scope: Scope) -> list[ast.stmt]:
         inner, plain = _in_loop(scope, node.lineno), plain_names([node.target])
@@ -195,7 +197,7 @@ class Rewriter:
         self._sites.facts[site].is_inert = plain is not None
         opening = self._after(site, node.target, plain or ())
         node.body, node.orelse = [opening, *self._block(node.body, inner)], self._block(node.orelse, scope)
-        return [self._before_loop(node), *self._block_end(node, scope)]
+        return self._loop_end(node, scope)
 
     _AsyncFor = _For
 
@@ -242,8 +244,14 @@ class Rewriter:
         self._sites.facts[site].is_inert = is_inert([node])
         return site
 
-    def _before_loop(self, node: ast.stmt) -> ast.stmt:
-        return place(ast.Expr(call("__bp_loop__", [], node)), node)
+    def _loop_end(self, node: ast.stmt, scope: Scope) -> list[ast.stmt]:
+        """A loop between the taps that stand before and behind it."""
+        before = place(ast.Expr(call("__bp_loop__", [], node)), node)
+        if scope.top:
+            return [before, *self._block_end(node, scope)]
+        end = self._end_of(node)
+        left = place(ast.Expr(call("__bp_loop_left__", [self._site(node, "statement", scope)], end)), end)
+        return [before, node, left]
 
     def _block_end(self, node: ast.stmt, scope: Scope) -> list[ast.stmt]:
         """A compound statement; at the top level a moment follows it."""

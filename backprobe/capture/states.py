@@ -28,12 +28,14 @@ class Cause:
 
     Attributes:
         call: The backward call that just ended; creates: it made a graph of itself. step: the optimizer whose step did.
+        unseen: The change came about while nothing was looked at.
     """
 
     site: int | None = None
     call: int | None = None
     creates: bool = False
     step: int | None = None
+    unseen: bool = False
 
 
 class States:
@@ -148,6 +150,7 @@ class States:
                 known, "its elements changed without a new _version: autograd cannot see a write through .data"
             )
         by = "optimizer" if cause.step is not None else "backward" if cause.call is not None else "statement"
+        by = "unknown" if cause.unseen else by
         self._writer.add(
             "inplace_events",
             InplaceEvent(
@@ -222,6 +225,8 @@ class States:
 
     def _leaf_grad(self, known: Known, kind: Any, cause: Cause, after: Any, version: int | None) -> None:
         self.touched.add(known.number)
+        if cause.unseen and kind != "set-none":
+            return  # backward calls that were not looked at made it; who did is not known
         self._writer.add(
             "leaf_grads",
             LeafGrad(

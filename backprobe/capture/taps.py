@@ -18,21 +18,41 @@ PLAIN: Final = frozenset({int, float, str, bool, type(None), range, bytes, compl
 
 
 class Active:
-    """The recorder of this process; None while nothing is captured, and in every forked child."""
+    """The recorder of this process; None while nothing is captured, and in every forked child.
+
+    Attributes:
+        attending: The recorder while it takes statements and module calls; None between the steps that are sampled.
+    """
 
     recorder: Recorder | None = None
+    attending: Recorder | None = None
+
+
+def top(site: int, *values: Any) -> None:
+    """Follows a statement at a module's top level, outside every loop: from here on the program is looked at again."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.sampler.left_loops)
+        vars(builtins)["__bp_after__"](site, *values)
+
+
+def loop_left(site: int) -> None:
+    """Follows a loop in a function."""
+    recorder = Active.recorder
+    if recorder is not None and Active.attending is None:
+        recorder.guard.run(recorder.sampler.left_loop, site)
 
 
 def after(site: int, *values: Any) -> None:
     """Follows a statement; `values` are what the plain names that it bound hold now."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None and not recorder.is_idle(site, values):
         recorder.guard.run(recorder.after, site, values)
 
 
 def value(site: int, given: Any, *containers: Any) -> Any:
     """What a statement returns, or stores into an attribute or a subscript of `containers`."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.value, site, given, containers)
     return given
@@ -40,7 +60,7 @@ def value(site: int, given: Any, *containers: Any) -> Any:
 
 def passing(site: int, given: Any) -> Any:
     """The value of a test, an iterable, a context or a yield."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.passing, site)
     return given
@@ -48,28 +68,28 @@ def passing(site: int, given: Any) -> Any:
 
 def enter(site: int, *arguments: Any) -> None:
     """Opens a function; `arguments` are its parameters."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.enter, site, arguments)
 
 
 def loop() -> None:
     """Stands before a loop."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.writer.flush)
 
 
 def caught() -> None:
     """Opens an `except` block."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.caught)
 
 
 def base(site: int, given: Any) -> Any:
     """What `.grad` is about to be read of."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.grad_base, site, given)
     return given
@@ -77,7 +97,7 @@ def base(site: int, given: Any) -> Any:
 
 def grad(site: int, given: Any) -> Any:
     """What the `.grad` gave."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.grad_read, site, given)
     return given
@@ -121,21 +141,21 @@ def engine_returned(given: Any) -> Any:
 
 def module_enter(module: Any) -> None:
     """Opens a module's call."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.modules.enter, module)
 
 
 def module_left() -> None:
     """Closes a module's call."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.modules.leave)
 
 
 def module_returned(module: Any, given: Any) -> Any:
     """What a module's call returns."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.modules.returned, module, given)
     return given
@@ -175,6 +195,8 @@ def nothing() -> None:
 
 NAMES: Final = {
     "__bp_after__": after,
+    "__bp_top__": top,
+    "__bp_loop_left__": loop_left,
     "__bp_value__": value,
     "__bp_pass__": passing,
     "__bp_enter__": enter,
@@ -206,12 +228,17 @@ def install(recorder: Recorder) -> None:
         raise RuntimeError("a run is already being captured in this process; only one at a time can be")
     for name, function in NAMES.items():
         setattr(builtins, name, function)
-    Active.recorder = recorder
+    Active.recorder = Active.attending = recorder
 
 
 def uninstall() -> None:
     """Make every tap do nothing."""
-    Active.recorder = None
+    Active.recorder = Active.attending = None
+
+
+def attend(on: bool) -> None:
+    """Between sampled steps the taps of statements and module calls do nothing, as after a run."""
+    Active.attending = Active.recorder if on else None
 
 
 os.register_at_fork(after_in_child=uninstall)

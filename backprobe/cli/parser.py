@@ -15,6 +15,7 @@ from backprobe.cli.plugins import commands, register
 
 BUILT_IN: Final = {
     "run": run.add_parser,
+    "watch": run.add_watch,
     "show": show.add_parser,
     "explain": explain.add_explain,
     "rules": explain.add_rules,

@@ -1,4 +1,4 @@
-"""`backprobe run SCRIPT`: run it here as `python SCRIPT` would, judge what was seen, show it.
+"""`backprobe run SCRIPT` and `backprobe watch SCRIPT`: run it as `python SCRIPT` would, judge what was seen, show it.
 
 1. The script owns stdout; our text goes to stderr when the script has ended.
 2. Nothing is run before the arguments and files are known to be good.
@@ -7,15 +7,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self, TextIO
+from typing import TYPE_CHECKING, BinaryIO, Final, Self, TextIO
 
 from backprobe.cli.arguments import Subparsers
 from backprobe.cli.exits import INTERRUPTED, OURS, SCRIPT, OutputLost, UsageError
 from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from backprobe.record import End, Record
+
+
+_ENDS: Final = (
+    "Exit code: 0 clean, 1 findings, 2 usage, 3 we failed, 4 the script did not end well, 130 Ctrl-C. A "
+    "script that ends by os._exit, or crashes in native code, takes the report with it; --save keeps the record."
+)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -23,39 +30,92 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "run",
         help="run a script under capture and judge it",
-        usage="backprobe run [OPTION...] SCRIPT [ARG...]",
-        description="Runs SCRIPT as `python SCRIPT ARG...` would. Options of ours stand before SCRIPT.",
-        epilog="Exit code: 0 clean, 1 findings, 2 usage, 3 we failed, 4 the script did not end well, 130 Ctrl-C. A "
-        "script that ends by os._exit, or crashes in native code, takes the report with it; --save keeps the record.",
+        usage="backprobe run [OPTION...] (SCRIPT | -m MODULE) [ARG...]",
+        description="Runs SCRIPT as `python SCRIPT ARG...` would, or MODULE as `python -m MODULE ARG...`. Options of "
+        "ours stand before it.",
+        epilog=_ENDS,
         allow_abbrev=False,
     )
-    parser.add_argument("--tier", choices=("state", "grad", "full"), default="full", help="how much is recorded")
+    parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), default="full", help=_TIERS)
+    _add_program(parser)
+    parser.set_defaults(run=_run, entry="run")
+
+
+def add_watch(subparsers: Subparsers) -> None:
+    """Add `watch`."""
+    parser = subparsers.add_parser(
+        "watch",
+        help="the same for a long job: a sample of its steps",
+        usage="backprobe watch [OPTION...] (SCRIPT | -m MODULE) [ARG...]",
+        description="Runs a training job and takes its first 20 steps in full, then 20, 50, 100, 200, 500 and so on, "
+        "and the two steps after one that went wrong. A step ends with the optimizer's; without one, with a backward call.",
+        epilog=_ENDS,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--tier", choices=("state", "grad", "full"), default="full", help=_TIERS)
+    _add_program(parser)
+    parser.set_defaults(run=_run, entry="watch")
+
+
+_TIERS: Final = "how much is recorded (deep: run it a second time for the operator that made the first NaN)"
+
+
+def _add_program(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--every", metavar="N", type=_count, help="take every N-th training step in full; 1: all")
+    parser.add_argument("--seed", metavar="N", type=int, help="seed torch, random and numpy before it starts")
     add_output(parser)
     parser.add_argument("--save", metavar="FILE", type=Path, help="keep the record, for `backprobe show FILE`")
-    parser.add_argument("script", metavar="SCRIPT", type=Path)
+    parser.add_argument(
+        "-m", dest="module", metavar="MODULE", nargs=argparse.REMAINDER, help="run a module, as `python -m` does"
+    )
+    parser.add_argument("script", metavar="SCRIPT", type=Path, nargs="?")
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="the script's own arguments")
-    parser.set_defaults(run=_run)
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of 1 or more")
+    return number
 
 
 def _run(args: argparse.Namespace) -> int:
     if args.format in MACHINE and args.output is None:
         raise UsageError(f"--format {args.format} wants --output FILE: the script owns stdout")
-    _check_script(args.script)
+    _check_program(args)
     check_output(args)
     with own_stderr() as stream:
         return _reported(args, stream)
 
 
+def _check_program(args: argparse.Namespace) -> None:
+    """Say in `args.named` what is run."""
+    if args.module is None and args.script is None:
+        raise UsageError(
+            f"name a script, or a module with -m\nusage: backprobe {args.entry} [OPTION...] SCRIPT [ARG...]"
+        )
+    if args.module is None:
+        _check_script(args.script)
+        args.named = str(args.script)
+        return
+    if not args.module:
+        raise UsageError("-m wants the name of a module")
+    args.named, *args.arguments = args.module
+
+
 def _reported(args: argparse.Namespace, stream: TextIO) -> int:
+    process = os.getpid()
     try:
-        record = _captured(args)
+        record, end = _captured(args)
+        if os.getpid() != process:
+            return end.exit_code  # a child that the script forked: the report is its parent's
         if record is None:
             print("backprobe: nothing was recorded, so nothing is judged", file=stream)
             return OURS
         from backprobe.rules import judge
 
         judgement = judge(record)
-        report(record, judgement, args, str(args.script), stream)
+        report(record, judgement, args, args.named, stream)
     except OutputLost as error:
         print(f"backprobe: {error}", file=stream)
         return OURS
@@ -80,30 +140,42 @@ def _nearby(script: Path) -> str:
     return nearest(script.name, (path.name for path in folder.glob("*.py"))) if folder.is_dir() else ""
 
 
-def _captured(args: argparse.Namespace) -> Record | None:
-    """Run the script; its record, as far as it goes."""
+def _captured(args: argparse.Namespace) -> tuple[Record | None, End]:
+    """Run the script; its record, as far as it goes, and how it ended."""
     try:
-        from backprobe.capture import Options, run_path
+        from backprobe.capture import Options, run_module, run_path
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise UsageError(
             "PyTorch is not installed in this Python, and a run needs it. Install it: `pip install 'backprobe[torch]'`."
         ) from None
-    from backprobe.record import FrameReader
     from backprobe.record.codec import MAGIC
 
-    reader = FrameReader(max_bytes=1 << 30)
+    frames: list[bytes] = []
+    options = Options(tier=args.tier, entry=args.entry, every=args.every, seed=args.seed)
     with _Saved(args.save) as kept:
         kept.write(MAGIC)
 
-        def sink(frames: bytes) -> None:
-            reader.feed(frames)
-            kept.write(frames)
+        def sink(data: bytes) -> None:
+            frames.append(data)  # decoded when the program has ended: it takes longer than the program's own statements
+            kept.write(data)
 
-        run_path(args.script, args.arguments, Options(tier=args.tier, entry="run"), sink)
+        if args.module is None:
+            end = run_path(args.script, args.arguments, options, sink)
+        else:
+            end = run_module(args.named, args.arguments, options, sink)
     if kept.lost is not None:
         raise OutputLost(f"`{args.save}` was not written ({kept.lost}): the record is lost")
+    return _decoded(frames), end
+
+
+def _decoded(frames: list[bytes]) -> Record | None:
+    from backprobe.record import FrameReader
+
+    reader = FrameReader(max_bytes=1 << 30)
+    for data in frames:
+        reader.feed(data)
     return reader.record()
 
 

@@ -63,8 +63,8 @@ def test_importing_the_package_leaves_torch_unloaded(tmp_path) -> None:
 def test_the_public_surface_is_pinned() -> None:
     import backprobe
 
-    assert sorted(backprobe.__all__) == ["Finding", "Judgement", "Record", "__version__", "judge", "load", "run"]
-    assert all(getattr(backprobe, name) is not None for name in backprobe.__all__ if name != "run")
+    assert sorted(backprobe.__all__) == ["Finding", "Judgement", "Record", "__version__", "judge", "load", "run", "watch"]
+    assert all(getattr(backprobe, name) is not None for name in backprobe.__all__ if name not in ("run", "watch"))
 
 
 def test_a_clean_script_owns_stdout_and_exits_with_0(folder) -> None:
