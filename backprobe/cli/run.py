@@ -48,7 +48,7 @@ def add_watch(subparsers: Subparsers) -> None:
         help="the same for a long job: a sample of its steps",
         usage="backprobe watch [OPTION...] (SCRIPT | -m MODULE) [ARG...]",
         description="Runs a training job and takes its first 20 steps in full, then 20, 50, 100, 200, 500 and so on, "
-        "and the two steps after one that went wrong. A step ends with the optimizer's; without one, with a backward call.",
+        "and the two after one that went wrong. A step ends with the optimizer's; without one, with a backward call.",
         epilog=_ENDS,
         allow_abbrev=False,
     )
@@ -92,7 +92,7 @@ def _check_program(args: argparse.Namespace) -> None:
     """Say in `args.named` what is run."""
     if args.module is None and args.script is None:
         raise UsageError(
-            f"name a script, or a module with -m\nusage: backprobe {args.entry} [OPTION...] SCRIPT [ARG...]"
+            f"required: SCRIPT, or -m MODULE\nusage: backprobe {args.entry} [OPTION...] (SCRIPT | -m MODULE) [ARG...]"
         )
     if args.module is None:
         _check_script(args.script)

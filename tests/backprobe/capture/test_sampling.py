@@ -52,6 +52,17 @@ def taken(record: Record) -> list[int]:
 def test_steps_thin_out_after_the_first_twenty_and_the_code_behind_the_loop_is_seen() -> None:
     record = run(130)
     assert taken(record) == SCHEDULE
+    rows = {row.step: row for row in record.steps}
+    assert [step for step, row in rows.items() if row.sampled and row.why != "loop-left"] == SCHEDULE
+    assert [rows[n].why for n in (0, 20, 21, 50, 99, 130)] == [
+        "first",
+        "1-2-5",
+        "not-sampled",
+        "1-2-5",
+        "not-sampled",
+        "loop-left",
+    ]
+    assert rows[99].grad_norm == pytest.approx(rows[98].grad_norm, rel=0.5)
     last = record.backward_calls[-1]
     assert last.site is not None
     assert record.sites[last.site].line == 16
@@ -82,6 +93,12 @@ def test_a_step_that_goes_wrong_between_samples_has_the_next_two_taken(extra: st
     record = run(49, extra)
     found = taken(record)
     assert [k for k in found if k > 20] == [31, 32]
+    odd = next(row for row in record.steps if row.anomaly)
+    assert (odd.step, odd.sampled) == (30, False)
+    assert [row.why for row in record.steps if row.step in (31, 32)] == ["after-anomaly"] * 2
+    if odd.anomaly == "gradient-stopped":
+        assert odd.tensor is not None
+        assert (record.tensors[odd.tensor].fqn or "").startswith("model.0.")
 
 
 def test_an_exception_of_the_engine_between_samples_is_kept() -> None:
