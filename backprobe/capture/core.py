@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import importlib
 import os
+import struct
 import sysconfig
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
+import torch
 
 from backprobe.record import TABLES
 
@@ -47,7 +49,24 @@ def _tried() -> tuple[Any, str]:
     unlike = _unlike(module)
     if unlike:
         return None, f"the compiled core writes rows of other fields than the record has: {unlike}"
-    return module, ""
+    try:
+        wrong = _self_test(module)
+    except Exception as error:
+        wrong = f"{type(error).__name__}: {error}"
+    return (None, f"the compiled core failed its test of itself: {wrong}") if wrong else (module, "")
+
+
+def _self_test(module: Any) -> str:
+    """What of a known tensor the module reads wrong, "" if nothing; the tensor is made without an operation."""
+    numbers = [0.5] * 598 + [0.0, -3.0]
+    raw = struct.pack("<600f", *numbers)
+    tensor = torch.frombuffer(bytearray(raw), dtype=torch.float32)
+    if module.elements(tensor, 600) != raw:
+        return "elements"
+    norm, *rest = module.statistics(tensor, 1 << 20, 1 << 20)
+    if abs(norm - 158.5**0.5) > 1e-4 or rest != [296.0, -3.0, 0.5, 0, 0, 1, 600, False]:
+        return "statistics"
+    return ""
 
 
 def _unlike(module: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from backprobe.capture.core import native
 from backprobe.capture.private import (
     below_autograd,
     data_address,
@@ -21,6 +22,9 @@ from backprobe.capture.private import (
     profiler_is_on,
     tracing_state,
 )
+
+_SIGN_BITS: Final = {torch.bfloat16: 0x8000}
+"""Of dtypes that numpy has not got."""
 
 _NUMPY: Final[dict[torch.dtype, str]] = {
     torch.float64: "<f8",
@@ -95,8 +99,31 @@ def array(tensor: torch.Tensor) -> Any:
     return np.ndarray(shape, code, memory, 0, tuple(stride * item for stride in strides))
 
 
+_DLPACK: Final = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+
+
+def memory(tensor: torch.Tensor) -> tuple[int, int, int, tuple[int, ...], tuple[int, ...]] | None:
+    """Address, DLPack type code, bits, sizes and strides of a CPU tensor; None if it cannot be read in place.
+
+    For the compiled core, where it may not ask torch itself: of a copy-on-write tensor, or a torch without the table.
+    """
+    view = array(tensor)
+    if view is None:
+        return None
+    code = 4 if tensor.dtype is torch.bfloat16 else _DLPACK[view.dtype.kind]
+    return data_address(tensor), code, 8 * tensor.element_size(), tuple(tensor.shape), tuple(tensor.stride())
+
+
+if native is not None:
+    native.use_facts(memory)
+
+
 def elements(tensor: torch.Tensor, most: int) -> bytes | None:
     """The elements of a tensor of at most `most`, contiguous and little-endian; None if larger or not readable."""
+    if native is not None:
+        found = native.elements(tensor, most)
+        if found is not NotImplemented:
+            return found
     if tensor.layout is not torch.strided or tensor.is_nested or is_functorch_wrapped(tensor):
         return None  # asked first: a sparse tensor raises where its strides or elements are asked for
     if tensor.numel() > most or (tensor.numel() == 0 and math.prod(max(size, 1) for size in tensor.shape) > most):
@@ -115,7 +142,9 @@ def elements(tensor: torch.Tensor, most: int) -> bytes | None:
         return None
     if tensor.is_neg() or tensor.is_conj():
         view = np.conj(view) if tensor.is_conj() else view
-        view = -view if tensor.is_neg() else view
+        if tensor.is_neg():
+            bit = _SIGN_BITS.get(tensor.dtype)
+            view = -view if bit is None else view ^ bit
     return view.tobytes()
 
 

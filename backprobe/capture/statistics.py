@@ -1,4 +1,4 @@
-"""A tensor reduced to numbers without running a torch operation on the CPU.
+"""A tensor reduced to numbers without running a torch operation on the CPU: by the compiled core, or by numpy.
 
 On another device the reduction runs there, with one transfer, and is skipped while anybody watches operations.
 """
@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import torch
 
+from backprobe.capture.core import native
 from backprobe.capture.options import Caps
 from backprobe.capture.private import below_autograd
 from backprobe.capture.reading import array, is_watched, special
@@ -34,6 +35,8 @@ def statistics(tensor: torch.Tensor, caps: Caps) -> Statistics | None:
     """A tensor reduced to numbers; None where that is not defined."""
     if tensor.device.type != "cpu":
         return _on_device(tensor)
+    if native is not None:
+        return _row(native.statistics(tensor, caps.statistic_elements, caps.block_elements))
     view = array(tensor)
     if view is None or view.size == 0:
         return None
@@ -41,10 +44,21 @@ def statistics(tensor: torch.Tensor, caps: Caps) -> Statistics | None:
     if view.size > caps.statistic_elements:
         view, kind = view.reshape(-1)[: caps.block_elements] if view.flags.c_contiguous else view[:1], "sampled"
     reduced = _reduce(view, tensor.dtype)
-    if tensor.is_neg() and reduced.sum is not None:
-        low, high = reduced.min or 0.0, reduced.max or 0.0
-        reduced = msgspec.structs.replace(reduced, sum=-reduced.sum, min=-high, max=-low)
+    total, low, high = reduced.sum, reduced.min, reduced.max
+    if tensor.is_neg() and total is not None and low is not None and high is not None:
+        reduced = msgspec.structs.replace(reduced, sum=-total, min=-high, max=-low)
     return reduced if kind == "exact" else msgspec.structs.replace(reduced, kind=kind)
+
+
+def _row(numbers: Any) -> Statistics | None:
+    """What the compiled core found, as a row."""
+    if numbers is None:
+        return None
+    norm, total, low, high, nans, infs, zeros, counted, sampled = numbers
+    kind = "sampled" if sampled else "exact"
+    return Statistics(
+        norm=norm, sum=total, min=low, max=high, nan=nans, inf=infs, zeros=zeros, counted=counted, kind=kind
+    )
 
 
 def of_elements(raw: bytes, dtype: torch.dtype) -> Statistics | None:
