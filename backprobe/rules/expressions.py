@@ -83,6 +83,15 @@ def line_after(record: Record, site: Site, node: ast.stmt, text: str) -> Edit | 
     return insertion(record, site, region.end_line, end, f"\n{before}{text}")
 
 
+def line_before(record: Record, site: Site, node: ast.stmt, text: str) -> Edit | None:
+    """A new line in front of a statement, indented as it is; None if something stands before it on its line."""
+    region = region_in(record, site.source, node)
+    before = source_lines(record)[site.source][region.start_line - 1][: region.start_col - 1]
+    if before.strip():
+        return None
+    return insertion(record, site, region.start_line, 1, f"{before}{text}\n")
+
+
 def keyword(call: ast.Call, name: str) -> ast.keyword | None:
     """The argument that a call gives by this name."""
     return next((given for given in call.keywords if given.arg == name), None)

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from typing import Final
 
+from backprobe.rules.gradient import (
+    frozen_with_stale_gradient,
+    gradient_cleared_before_step,
+    missing_zero_grad,
+    other_loss_in_gradient,
+    zero_grad_inside_accumulation,
+)
 from backprobe.rules.graph import missing_create_graph, second_backward_freed_graph
 from backprobe.rules.inplace import inplace_on_saved
 from backprobe.rules.leaf import non_leaf_grad_read
 from backprobe.rules.rule import RuleModule
-from backprobe.rules.wiring import parameters_not_in_optimizer
+from backprobe.rules.wiring import missing_optimizer_step, parameters_not_in_optimizer, step_without_gradient
 
 RULES: Final[tuple[RuleModule, ...]] = (
     non_leaf_grad_read,
+    missing_zero_grad,
+    zero_grad_inside_accumulation,
+    gradient_cleared_before_step,
+    other_loss_in_gradient,
+    frozen_with_stale_gradient,
     second_backward_freed_graph,
     missing_create_graph,
     inplace_on_saved,
     parameters_not_in_optimizer,
+    missing_optimizer_step,
+    step_without_gradient,
 )

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
 @table
 def parameters(record: Record) -> dict[int, str]:
-    """The parameters of the program's modules that require grad when the module was last seen: tensor -> key."""
+    """The parameters of the program: tensor -> `state_dict` key; the name of an `nn.Parameter` outside any module."""
     index = lookup(record)
     named: dict[int, str] = {}
+    for tensor in record.tensors:
+        bound = index.bindings_of[tensor.tensor]
+        if tensor.cls == "Parameter" and bound:
+            named[tensor.tensor] = bound[0].name
     for module in record.modules:
         for row in module.parameters:
             if row.tensor is not None:

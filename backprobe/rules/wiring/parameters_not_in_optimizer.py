@@ -127,8 +127,8 @@ Near miss: nothing is trained
         model(torch.randn(2, 4)).sum().backward()
 
 Blind spots:
-    Leaves that belong to no module are not judged: an input that requires grad looks the same. A run that ended early
-    is judged only after three steps.
+    Plain leaves that belong to no module are not judged: an input that requires grad looks the same. A run that ended
+    early is judged only after three steps.
 
 Source:
     torch.optim in PyTorch's documentation; observed with torch 2.13.
@@ -205,7 +205,7 @@ def _is_in_training(record: Record, tensor: int) -> bool:
     """The module that owns the parameter ran in training mode when it ran last."""
     owner = _owners(record).get(tensor)
     if owner is None:
-        return False
+        return True  # an `nn.Parameter` of its own has no mode
     calls = [call for call in record.module_calls if call.module == owner.module]
     return calls[-1].training if calls else owner.training
 
@@ -252,7 +252,7 @@ def _steps_after(record: Record, tensor: int) -> Counter[int]:
     counts: Counter[int] = Counter()
     for arrival in grad_lives(record)[tensor].arrivals:
         following = next((event for event in steps if event.moment > arrival.moment), None)
-        if following is not None:
+        if following is not None and following.optimizer is not None:
             counts[following.optimizer] += 1
     return counts
 
@@ -282,7 +282,8 @@ def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int
     call = lookup(record).calls.get(first.call) if first.call is not None else None
     if call is not None and call.site is not None:
         related.append(Related(message="gradients arrive from here", location=location(record, call.site)))
-    made = _owners(record)[missing[0]].site
+    owner = _owners(record).get(missing[0])
+    made = owner.site if owner is not None else lookup(record).tensors[missing[0]].site
     if made is not None:
         related.insert(0, Related(message=f"`{prefix}` is made here", location=location(record, made)))
     region = region_that_lists(record, site)

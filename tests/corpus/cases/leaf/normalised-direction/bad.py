@@ -9,10 +9,7 @@ def descend(target: torch.Tensor, rounds: int) -> torch.Tensor:
     for _ in range(rounds):
         gap = ((point + direction) - target).square().sum()
         gap.backward(retain_graph=True)
-        grad = direction.grad  #! also
-        if grad is None:
-            grad = torch.zeros(3)
-        point = point - 0.1 * grad
+        point = point - 0.1 * direction.grad  #! also
     return point
 
 

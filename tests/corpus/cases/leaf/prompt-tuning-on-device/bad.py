@@ -8,15 +8,10 @@ device = torch.device("cpu")
 scorer = nn.Linear(6, 1).requires_grad_(False)
 prompt = torch.zeros(4, 6, requires_grad=True).to(dtype=torch.float32, device=device, copy=True)  #! here
 data = torch.randn(20, 6)
+sizes = []
 for step in range(3):
     score = scorer(data + prompt.mean(0)).tanh().mean()
     score.backward()
-    history = prompt.grad  #! also
-    print(step, None if history is None else float(history.abs().sum()))
-if history is not None:
-    print("gradient norm", history.norm().item())
-else:
-    print("nothing to report")
-shown = prompt.grad
-scaled = 0.0 if shown is None else shown.sum().item()
-print(scaled, shown)
+    sizes.append(prompt.grad)  #! also
+    print(step, score.item())
+print(sizes)

@@ -1,0 +1,147 @@
+"""BP212 gradient-cleared-before-step: gradients are cleared between the backward call and the step.
+
+What it finds:
+    A backward call filled the gradients of an optimizer's parameters, they were cleared unread, and the step that
+    followed found none, or zeros, in all of them. The finding stands at the clear.
+
+Why it matters:
+    Nothing is trained. With momentum or weight decay the parameters still move, which hides it.
+
+What PyTorch does:
+    A parameter whose `.grad` is None is skipped by `step`; one whose gradient is zero moves by momentum and decay only.
+    Neither is said. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        optimizer.zero_grad()  # <- here
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+Near miss: a bad batch is skipped with its step
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for turn in range(4):
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        if turn == 1:
+            optimizer.zero_grad()
+            continue
+        optimizer.step()
+        optimizer.zero_grad()
+
+Near miss: the gradient was looked at
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.randn(4, 3)).pow(2).mean().backward()
+    print(model.weight.grad.norm(), model.bias.grad)
+    optimizer.zero_grad()
+    for _ in range(3):
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+Blind spots:
+    A step that finds some gradients and lacks others is not judged here: its parameters may be frozen on purpose.
+
+Source:
+    torch.optim.Optimizer.zero_grad in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.grad_spans import Span, grad_spans
+from backprobe.rules.naming import optimizer_name, together
+from backprobe.rules.rule import Rule
+from backprobe.rules.told import told
+from backprobe.rules.updates import Update, updates
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="gradient-cleared-before-step",
+    code="BP212",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="manual",
+    needs=("grad-life", "optimizer"),
+    explains=("step-without-gradient",),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per optimizer and place of the clear."""
+    groups: dict[tuple[int | None, int], list[tuple[Update, list[Span]]]] = {}
+    start: dict[int | None, int] = {}
+    for update in updates(record):
+        cleared = _cleared(record, update, start.get(update.optimizer, -1))
+        start[update.optimizer] = update.moment
+        if cleared:
+            row = cleared[0].cleared
+            if row is not None and row.site is not None:
+                groups.setdefault((update.optimizer, row.site), []).append((update, cleared))
+    for (optimizer, site), found in groups.items():
+        yield _finding(record, optimizer, site, found)
+
+
+def _cleared(record: Record, update: Update, start: int) -> list[Span]:
+    """The gradients that were cleared unread since the last update, if the update found no other at all."""
+    found: list[Span] = []
+    for tensor in sorted(update.tensors):
+        spans = grad_spans(record).get(tensor, ())
+        if any(update in span.updates for span in spans):
+            return []
+        since = [span for span in spans if start < span.filled.moment < update.moment]
+        if any(span.reads or span.cleared is None for span in since):
+            return []
+        found += since[-1:]
+    return found
+
+
+def _finding(record: Record, optimizer: int | None, site: int, found: list[tuple[Update, list[Span]]]) -> Finding:
+    update, spans = found[0]
+    who = optimizer_name(record, optimizer)
+    tensors = [span.tensor for span in spans]
+    zeroed = spans[0].zeroed
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"The gradients are cleared here, before `{who}` steps.",
+            f"The step finds {'zeros' if zeroed else 'none'} in {together(record, tensors)}, so nothing is learnt.",
+            "Clear after the step, or before the backward call.",
+        ),
+        binding=who,
+        moments=[one.moment for one, _spans in found],
+        related=(("this backward call filled them", spans[0].filled.site), ("this step finds nothing", update.site)),
+        evidence={"tensors": tensors[:16], "left": "zeros" if zeroed else "None"},
+        tensors=tensors,
+        optimizers=() if optimizer is None else (optimizer,),
+    )

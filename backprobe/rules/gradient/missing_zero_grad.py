@@ -1,0 +1,206 @@
+"""BP210 missing-zero-grad: gradients of a step that was taken are added to those of the next one.
+
+What it finds:
+    A leaf's gradient was used by an update, the next backward call added to it, and the next update used the sum. The
+    finding stands at a clear that hit another optimizer in its place; else at the step, if several backward calls feed
+    one; else at the backward call.
+
+Why it matters:
+    Every step uses the sum of all gradients so far: training drifts, or blows up slowly, and nothing is said.
+
+What PyTorch does:
+    A backward call adds to `.grad`; nothing empties it but the program. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(3):
+        loss = model(torch.randn(4, 3)).pow(2).mean()
+        loss.backward()  # <- here
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(3):
+        loss = model(torch.randn(4, 3)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Near miss: several backward calls feed one step, which is then cleared
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(6):
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        if step % 2:
+            optimizer.step()
+            optimizer.zero_grad()
+
+Near miss: the module is cleared, not the optimizer
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(3):
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        optimizer.step()
+        model.zero_grad(set_to_none=False)
+
+Near miss: the gradient is a momentum that is scaled by hand
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(4):
+        (w * w).sum().backward()
+        with torch.no_grad():
+            w -= 0.01 * w.grad
+            w.grad *= 0.9
+
+Blind spots:
+    A program with one update shows nothing. One that clears every second step is found, though it may mean it.
+
+Source:
+    torch.optim.Optimizer.zero_grad in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backprobe.rules.expressions import line_before
+from backprobe.rules.finding import Fix
+from backprobe.rules.grad_spans import Span, grad_spans
+from backprobe.rules.lookup import lookup
+from backprobe.rules.naming import capital, optimizer_name, receiver, together
+from backprobe.rules.rule import Rule
+from backprobe.rules.syntax import site_of, statement
+from backprobe.rules.told import told
+from backprobe.rules.updates import updates_of
+
+if TYPE_CHECKING:
+    from backprobe.record import LeafGrad, OptimizerEvent, Record
+    from backprobe.rules.finding import Finding
+    from backprobe.rules.updates import Update
+
+RULE = Rule(
+    name="missing-zero-grad",
+    code="BP210",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="safe",
+    needs=("grad-life", "optimizer", "version"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Between two updates of a leaf that used one gradient: what arrived, and how many calls brought it."""
+
+    tensor: int
+    first: Update
+    second: Update
+    arrival: LeafGrad
+    arrivals: int
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per optimizer, or per leaf that is updated by hand."""
+    groups: dict[tuple[int | None, int | None], list[_Sum]] = {}
+    for tensor, spans in grad_spans(record).items():
+        sums = [one for span in spans for one in _sums(span)]
+        if len(sums) > 1 or (sums and len(updates_of(record)[tensor]) == 2):
+            key = (sums[0].second.optimizer, None if sums[0].second.optimizer is not None else sums[0].arrival.site)
+            groups.setdefault(key, []).extend(sums)
+    for found in groups.values():
+        finding = _finding(record, sorted(found, key=lambda one: one.arrival.moment))
+        if finding is not None:
+            yield finding
+
+
+def _sums(span: Span) -> Iterator[_Sum]:
+    for first, second in zip(span.updates, span.updates[1:], strict=False):
+        between = [row for row in span.added if first.moment < row.moment < second.moment]
+        scaled = any(first.moment <= row.moment < second.moment for row in span.changed)
+        if between and not scaled and first.optimizer == second.optimizer:
+            yield _Sum(span.tensor, first, second, between[0], len(between))
+
+
+def _finding(record: Record, found: list[_Sum]) -> Finding | None:
+    first = found[0]
+    tensors = sorted({one.tensor for one in found})
+    wrong = _clear_of_another(record, first)
+    many = first.arrivals > 1
+    site = wrong.site if wrong is not None else first.second.site if many else first.arrival.site
+    if site is None:
+        return None
+    who = optimizer_name(record, first.second.optimizer)
+    moments = sorted({one.second.moment for one in found})
+    cleared = "" if wrong is None else f"; `{optimizer_name(record, wrong.optimizer)}` is cleared here in its place"
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"The gradients that `{who}` has used are never cleared{cleared}.",
+            f"{capital(together(record, tensors))} go into the next step with the sum of all steps before.",
+            "Clear them before each backward call, or after each step: `zero_grad()`.",
+        ),
+        binding=who,
+        moments=moments,
+        related=(
+            ("this update used the gradient", first.first.site),
+            ("this backward call added to it", first.arrival.site if site != first.arrival.site else None),
+            ("and this update used the sum", first.second.site if first.second.site != first.first.site else None),
+        ),
+        evidence={"tensors": tensors[:16], "sums": len(moments)},
+        fixes=_fixes(record, first, wrong),
+        tensors=tensors,
+        optimizers=() if first.second.optimizer is None else (first.second.optimizer,),
+    )
+
+
+def _clear_of_another(record: Record, found: _Sum) -> OptimizerEvent | None:
+    """A clear between the two updates of an optimizer that holds none of it, and that was cleared there already."""
+    own = found.second.optimizer
+    clears = [
+        event
+        for event in record.optimizer_events
+        if event.kind == "zero_grad" and found.first.moment < event.moment < found.second.moment
+    ]
+    if own is None or any(event.optimizer == own for event in clears):
+        return None
+    counts = [event.optimizer for event in clears]
+    twice = [event for event in clears if counts.count(event.optimizer) > 1]
+    if twice:
+        return twice[-1]
+    # the only clear in the turn, and its optimizer does not step there
+    stepped = {row.optimizer for row in record.optimizer_events if row.kind == "step"}
+    return next((event for event in clears if event.optimizer not in stepped), None)
+
+
+def _fixes(record: Record, found: _Sum, wrong: OptimizerEvent | None) -> Iterator[Fix]:
+    held = receiver(record, found.second.site, "step")
+    arrival, step = found.arrival.site, found.second.site
+    if held is None or arrival is None or step is None or wrong is not None:
+        return
+    site = site_of(record, arrival)
+    node = statement(record, site)
+    if node is None or lookup(record).sites[step].function != site.function:
+        return
+    added = line_before(record, site, node, f"{held}.zero_grad()")
+    if added is not None:
+        yield Fix(title="Clear the gradients before the backward call", safety="safe", edits=(added,))

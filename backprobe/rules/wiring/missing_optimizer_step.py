@@ -1,0 +1,155 @@
+"""BP706 missing-optimizer-step: gradients reach an optimizer's parameters again and again, and nothing ever steps.
+
+What it finds:
+    An optimizer exists, backward calls fill the gradients of its parameters in at least two turns, and neither it nor
+    the program ever changes them. The finding stands at the backward call.
+
+Why it matters:
+    The loss is computed, its gradients too, and the model stays as it was.
+
+What PyTorch does:
+    A backward call computes gradients; only a step applies them. Nothing is said. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = model(torch.randn(4, 3)).pow(2).mean()
+        loss.backward()  # <- here
+
+Use instead:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = model(torch.randn(4, 3)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+
+Near miss: gradients are looked at, and there is no optimizer
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    for _ in range(3):
+        model.zero_grad()
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        print(model.weight.grad.norm().item())
+
+Near miss: the program updates by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= 0.1 * p.grad
+
+Blind spots:
+    A run that ended early proves nothing: the step may have been to come.
+
+Source:
+    torch.optim.Optimizer.step in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.expressions import line_after
+from backprobe.rules.finding import Fix
+from backprobe.rules.grad_spans import grad_spans
+from backprobe.rules.lookup import lookup
+from backprobe.rules.naming import together
+from backprobe.rules.rule import Rule
+from backprobe.rules.syntax import site_of, statement
+from backprobe.rules.told import told
+from backprobe.rules.updates import updates
+
+if TYPE_CHECKING:
+    from backprobe.record import LeafGrad, Optimizer, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="missing-optimizer-step",
+    code="BP706",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="safe",
+    needs=("grad-life", "optimizer", "version"),
+)
+
+LEAST_CALLS: Final = 2
+"""Backward calls that filled them: once is no pattern."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per optimizer that never steps."""
+    if record.end is None or record.end.exit_code != 0:
+        return
+    stepped = {event.optimizer for event in record.optimizer_events if event.kind in ("step", "scaler_step")}
+    written = {event.tensor for event in record.inplace_events}
+    written |= {tensor for update in updates(record) for tensor in update.tensors}
+    for optimizer in record.optimizers:
+        held = {row.tensor for row in optimizer.tensors}
+        if optimizer.optimizer in stepped or None in stepped or held & written or not held:
+            continue
+        arrivals = [
+            row
+            for tensor in sorted(held)
+            for span in grad_spans(record).get(tensor, ())
+            for row in span.arrivals
+            if row.moment > optimizer.moment
+        ]
+        read = any(span.reads for tensor in held for span in grad_spans(record).get(tensor, ()))
+        if len({row.call for row in arrivals}) >= LEAST_CALLS and not read:
+            yield from _finding(record, optimizer, sorted(arrivals, key=lambda row: row.moment))
+
+
+def _finding(record: Record, optimizer: Optimizer, arrivals: list[LeafGrad]) -> Iterator[Finding]:
+    site = arrivals[-1].site
+    if site is None:
+        return
+    who = optimizer.binding or optimizer.cls
+    tensors = sorted({row.tensor for row in arrivals})
+    yield told(
+        record,
+        RULE,
+        site,
+        (
+            f"`{who}` never steps: this backward call fills {together(record, tensors)}, and nothing applies it.",
+            "Gradients alone change nothing; the model stays as it was made.",
+            f"Call `{who}.step()` after it.",
+        ),
+        binding=who,
+        moments=sorted({row.moment for row in arrivals}),
+        related=((f"`{who}` is built here", optimizer.site),),
+        evidence={"tensors": tensors[:16], "backward_calls": len({row.call for row in arrivals}), "steps": 0},
+        fixes=_fixes(record, optimizer, site),
+        tensors=tensors,
+        optimizers=(optimizer.optimizer,),
+    )
+
+
+def _fixes(record: Record, optimizer: Optimizer, number: int) -> Iterator[Fix]:
+    site = site_of(record, number)
+    node = statement(record, site)
+    scope = None if optimizer.site is None else lookup(record).sites[optimizer.site].function
+    if node is None or not optimizer.binding or (scope != site.function and not optimizer.binding.startswith("self.")):
+        return
+    added = line_after(record, site, node, f"{optimizer.binding}.step()")
+    if added is not None:
+        yield Fix(title=f"Step `{optimizer.binding}`", safety="safe", edits=(added,))
