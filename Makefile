@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check core bench accuracy docs venv venv-dev clean
+.PHONY: help run test check core bench accuracy fuzz docs venv venv-dev clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -31,6 +31,9 @@ bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 	$(BIN)/python -m bench.submit
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.capture
+
+fuzz: $(DEV_STAMP) ## a hundred thousand damaged records: none may break the reader
+	$(BIN)/python -m tests.backprobe.record.fuzz $(ARGS)
 
 core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the install does it too where it can
 	$(BIN)/python hatch_build.py

@@ -15,6 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from service.api.told import ProblemTold
 from service.problems import KINDS
+from store.queries import LISTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,11 @@ _EVERYWHERE: Final = ("unauthenticated", "foreign-host", "internal-error", "unav
 _PATH_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "run": {"type": "string", "description": "Id of a run.", "pattern": "^run_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
     "no": {"type": "integer", "minimum": 0, "description": "Number of a tensor within its run."},
+    "table": {
+        "type": "string",
+        "description": "A table of the record; docs/reference/record.md tells its fields.",
+        "enum": list(LISTABLE),
+    },
     "code": {"type": "string", "description": "Code of a problem.", "pattern": "^[a-z-]+$"},
 }
 _HEADERS: Final[dict[str, dict[str, Any]]] = {

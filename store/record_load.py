@@ -16,6 +16,7 @@ from store.run import RunKey
 from store.session import Transaction
 
 Decoded = tuple[r.Snapshot, int]
+_FIELDS: Final = {spec.of: spec.fields() for spec in SPECS}
 
 
 def at_key(table: sa.Table, key: RunKey) -> sa.ColumnElement[bool]:
@@ -54,19 +55,24 @@ def row_of(row: type[Any], stored: Mapping[str, Any]) -> Any:
 
 
 def _rows(transaction: Transaction, spec: RowSpec, key: RunKey) -> Iterator[Any]:
-    table, fields = spec.table, spec.fields()
-    order = list(table.primary_key.columns)
-    for stored in mappings(transaction.execute(sa.select(table).where(at_key(table, key)).order_by(*order))):
-        values = {field: stored[column] for field, column in fields.items()}
-        if spec.row in STATISTICS_OF:
-            values[STATISTICS_OF[spec.row]] = _statistics(stored)
-        elif spec.row is r.Optimizer:
-            values["learning_rates"] = [float(group["learning_rate"]) for group in stored["groups"]]
-        elif spec.row is r.OptimizerEvent:
-            values["learning_rates"] = [float(rate) for rate in stored["learning_rates"] or ()]
-        elif spec.row is r.Node:
-            values["candidates"] = stored["candidates"] or ()
-        yield row_of(spec.row, values)
+    order = list(spec.table.primary_key.columns)
+    query = sa.select(spec.table).where(at_key(spec.table, key)).order_by(*order)
+    for stored in mappings(transaction.execute(query)):
+        yield decoded(spec, stored)
+
+
+def decoded(spec: RowSpec, stored: Mapping[str, Any]) -> Any:
+    """A row of the record from the columns of its table."""
+    values = {field: stored[column] for field, column in _FIELDS[spec.of].items()}
+    if spec.row in STATISTICS_OF:
+        values[STATISTICS_OF[spec.row]] = _statistics(stored)
+    elif spec.row is r.Optimizer:
+        values["learning_rates"] = [float(group["learning_rate"]) for group in stored["groups"]]
+    elif spec.row is r.OptimizerEvent:
+        values["learning_rates"] = [float(rate) for rate in stored["learning_rates"] or ()]
+    elif spec.row is r.Node:
+        values["candidates"] = stored["candidates"] or ()
+    return row_of(spec.row, values)
 
 
 def _statistics(stored: Mapping[str, Any]) -> list[Any] | None:

@@ -137,6 +137,11 @@ class BackwardCallList(Listing[BackwardCallRow]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RowList(Listing[dict[str, Any]]):
+    """Rows of one table by field name; bytes as base64, non-finite numbers as text."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class FindingList(Listing[FindingTold]):
     """Findings, worst first, then in order of the source."""
 

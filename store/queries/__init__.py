@@ -21,6 +21,7 @@ from store.queries.program_answers import (
     Streams,
     WarningRow,
 )
+from store.queries.rows import LISTABLE, RowPage, rows
 from store.queries.snapshots import snapshots, tensor_snapshots
 from store.queries.source import source
 from store.queries.streams import attempts, events, streams
@@ -43,6 +44,7 @@ from store.queries.tensor_answers import (
 from store.queries.tensors import tensors
 
 __all__ = [
+    "LISTABLE",
     "AttemptRow",
     "BackwardCallRow",
     "BackwardRoot",
@@ -55,6 +57,7 @@ __all__ = [
     "InplaceRow",
     "LineBinding",
     "NodeRow",
+    "RowPage",
     "SavedByRow",
     "SmallValueRow",
     "SnapshotPage",
@@ -76,6 +79,7 @@ __all__ = [
     "backward_calls",
     "events",
     "graph",
+    "rows",
     "snapshots",
     "source",
     "streams",

@@ -14,8 +14,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from store import runs
+from backprobe.record import SCHEMA_VERSION
+from store import records, runs
 from store.migrate import DatabaseTooNew, at_head, downgrade, head, upgrade
+from store.run import RunKey
 from store.session import Database
 from store.tables import METADATA
 
@@ -81,6 +83,96 @@ def test_up_and_down_and_up_again(migrated, empty_url):
     assert schema(migrated) == []
     upgrade(empty_url)
     assert schema(migrated) == first
+
+
+def write_as_0001(transaction):
+    """A record of version 1, row by row."""
+    for name, columns in ROWS_OF_0001.items():
+        names = ", ".join(f'"{column}"' for column in columns)
+        values = ", ".join(f":{column}" for column in columns)
+        insert = f'insert into "{name}" (part, run_id, attempt, {names}) values (82, 1, 1, {values})'
+        transaction.execute(sa.text(insert), columns)
+
+
+@pytest.fixture
+def at_first(empty_url):
+    """A database at revision 0001, with a record of version 1 in it as the release before wrote it."""
+    upgrade(empty_url, "0001")
+    database = Database(empty_url)
+    with database.begin() as transaction:
+        write_as_0001(transaction)
+    yield database
+    database.close()
+
+
+ROWS_OF_0001 = {
+    "record": {
+        "schema_version": 1, "backprobe_version": "0.1.0", "tier": "full", "entry": "run", "started_at": "now",
+        "reached_end": False, "environment": '{"python": "3.11", "platform": "linux"}',
+        "threads": '[{"thread": 0, "name": "Main", "main": true, "first_seq": 0}]',
+        "sources": "[]", "hooks": "[]", "exceptions": "[]", "warnings": "[]",
+        "streams": '{"stdout": {"tail": "hello", "total_bytes": 5}}', "truncations": "[]", "fallbacks": "[]",
+        "deviations": "[]", "growth": "[]", "grad_reads": "[]", "tensor_notes": "[]", "grad_fns": "[]",
+        "rules_not_run": "[]",
+    },
+    "moment": {
+        "moment": 0, "kind": "end", "k": 0, "thread": 0, "step": 1, "time_ns": 5, "grad_mode": True,
+        "inference_mode": False,
+    },
+    "node": {
+        "node": 0, "thread": 0, "type": "MulBackward0", "proof": "seen", "born_in": "forward", "grad_order": 0,
+        "outputs": "[]", "first_seen": 0, "saved_bytes": 12,
+    },
+    "backward_call": {
+        "call": 0, "entry": "autograd.grad", "thread": 0, "roots": "[]", "retain_graph": False, "create_graph": False,
+        "accumulate_grad": False, "allow_unused": False, "returned": "[true]", "nodes_met": 1, "nodes_run": 1,
+        "nodes_freed": 1, "held_bytes": 1, "freed_bytes": 1, "duration_ns": 1, "own_ns": 1, "outcome": "finished",
+        "truncated": False, "moment_before": 0,
+    },
+    "optimizer": {"optimizer": 0, "class": "SGD", "moment": 0, "groups": "[]", "tensors": "[]"},
+    "optimizer_event": {
+        "n": 0, "optimizer": 0, "kind": "step", "moment": 0, "with_grad": 3, "without_grad": 1, "changed": 3,
+    },
+}  # fmt: skip
+
+
+def test_a_record_of_the_release_before_is_there_after_the_migration(at_first, empty_url):
+    upgrade(empty_url)
+    with at_first.read() as reading:
+        record = records.load(reading, RunKey(part=82, run_id=1, attempt=1))
+    assert (record.header.schema_version, record.header.first_version) == (SCHEMA_VERSION, 1)
+    assert [(node.type, node.saved_bytes, node.candidates) for node in record.nodes] == [("MulBackward0", 12, ())]
+    assert [(call.returned, call.returned_grads) for call in record.backward_calls] == [((True,), None)]
+    (event,) = record.optimizer_events
+    assert (event.kind, event.with_grad, event.learning_rates, event.scale_after) == ("step", 3, (), None)
+    assert (record.streams, record.hooks, record.steps) == ((), (), ())
+
+
+def test_what_the_release_before_wrote_survives_the_way_back(at_first, empty_url):
+    before = rows_in(at_first)
+    upgrade(empty_url)
+    with at_first.begin() as transaction:
+        transaction.execute(sa.text(
+            "insert into optimizer_event (part, run_id, attempt, n, kind, moment, with_grad, without_grad, changed)"
+            " values (82, 1, 1, 1, 'clip_grad_norm', 0, 1, 0, 0)"
+        ))  # fmt: skip
+    downgrade(empty_url, "0001")
+    assert rows_in(at_first) == before
+    assert all(len(rows) == 1 for rows in before.values())
+
+
+def rows_in(database):
+    with database.read() as reading:
+        return {
+            name: [tuple(row) for row in reading.execute(sa.text(f'select * from "{name}"'))] for name in ROWS_OF_0001
+        }
+
+
+def test_code_of_the_release_before_can_write_to_the_new_schema(migrated):
+    """Nothing new is demanded: the columns that 0001 knows are enough."""
+    with migrated.begin() as transaction:
+        write_as_0001(transaction)
+    assert all(len(rows) == 1 for rows in rows_in(migrated).values())
 
 
 def test_there_is_one_head_and_every_revision_can_be_undone():

@@ -18,6 +18,7 @@ PROMISED = {
     "GET /v1/runs/{run}/tensors/{no}/snapshots",
     "GET /v1/runs/{run}/snapshots",
     "GET /v1/runs/{run}/backward-calls",
+    "GET /v1/runs/{run}/rows/{table}",
     "GET /v1/runs/{run}/graph",
     "GET /v1/runs/{run}/findings",
     "GET /v1/runs/{run}/source",
@@ -136,6 +137,8 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
         ask("GET /v1/runs/{run}", f"/v1/runs/{run}?include=findings,tensors")
         for part in ("tensors", "snapshots", "backward-calls", "graph", "findings", "source", "output"):
             ask(f"GET /v1/runs/{{run}}/{part}", f"/v1/runs/{run}/{part}")
+        for table in ("sites", "hooks", "steps", "small_values", "colours"):
+            ask("GET /v1/runs/{run}/rows/{table}", f"/v1/runs/{run}/rows/{table}")
         for number in range(5):
             ask("GET /v1/runs/{run}/tensors/{no}", f"/v1/runs/{run}/tensors/{number}")
             ask("GET /v1/runs/{run}/tensors/{no}/snapshots", f"/v1/runs/{run}/tensors/{number}/snapshots")

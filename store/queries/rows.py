@@ -1,0 +1,56 @@
+"""Rows of one table of a record, as they are: what no other question asks for."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from store import tables
+from store.record_load import at_key, decoded, row_of
+from store.row_spec import IN_HEAD, SPECS, plain
+from store.run import RunRow
+from store.session import Transaction
+
+_SPECS: Final = {spec.of: spec for spec in SPECS}
+_HEAD: Final = {of: (column, row) for column, (of, row) in IN_HEAD.items()}
+LISTABLE: Final = tuple(sorted((*_SPECS, *_HEAD)))
+"""Tables whose rows can be listed: all but snapshots, tensor_nodes and streams, which are told elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowPage:
+    """Rows by field name, in order of their key. next: how many come before the next page; None: this was the last."""
+
+    items: tuple[Mapping[str, Any], ...]
+    next: int | None
+
+
+def rows(transaction: Transaction, run: RunRow, table: str, *, after: int = 0, limit: int = 100) -> RowPage:
+    """A page of a table of the run's record; `after` rows are left out. A visible record never changes.
+
+    Raises:
+        KeyError: no such table, or none that is listed.
+    """
+    in_head, spec = _HEAD.get(table), _SPECS.get(table)
+    if run.key is None:
+        return RowPage(items=(), next=None)
+    if in_head is not None:
+        column, row = in_head
+        head = sa.select(tables.record.c[column]).where(at_key(tables.record, run.key))
+        found = [row_of(row, one) for one in (transaction.execute(head).scalar() or ())[after : after + limit + 1]]
+    else:
+        spec = _SPECS[table]
+        query = sa.select(spec.table).where(at_key(spec.table, run.key)).order_by(*spec.table.primary_key.columns)
+        stored = transaction.execute(query.offset(after).limit(limit + 1)).mappings()
+        found = [decoded(spec, one) for one in stored]
+    items = tuple(_without_bytes(plain(row)) for row in found[:limit])
+    return RowPage(items=items, next=after + limit if len(found) > limit else None)
+
+
+def _without_bytes(row: dict[str, Any]) -> dict[str, Any]:
+    """Bytes as base64, which JSON can hold."""
+    return {name: base64.b64encode(one).decode() if isinstance(one, bytes) else one for name, one in row.items()}
