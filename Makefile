@@ -31,6 +31,7 @@ bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 	$(BIN)/python -m bench.submit
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.capture
+	$(BIN)/python -m bench.overhead
 
 fuzz: $(DEV_STAMP) ## a hundred thousand damaged records: none may break the reader
 	$(BIN)/python -m tests.backprobe.record.fuzz $(ARGS)

@@ -1,0 +1,240 @@
+"""What a training step costs under capture, and under other tools, as a ratio to the same step plain.
+
+usage: python -m bench.overhead [--models mlp,lstmcell] [--tiers full] [--pairs 3] [--rounds 3] [--seconds 0.4]
+       BACKPROBE_CORE=python python -m bench.overhead --models lstmcell --tiers full      (the twin)
+
+Fresh processes, one plain and one under the mode, take turns; only one runs at a time. A figure is the least CPU time
+of a step (the process's clock, all its threads; a mean over 60 ms, so that the sending of the record is in it) over
+the least of plain. Every step is captured in full and its record leaves the process. Only a whole run is written down.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench.rivals import MODULES
+from bench.tables import middle, table, write
+
+ROOT = Path(__file__).parents[1]
+TRAIN = ROOT / "bench" / "training" / "train.py"
+MODELS = ("mlp", "resnet18", "gpt2", "charrnn", "pinn", "lstmcell")
+SMALL = ("tiny", "mlp10", "numbers")
+TIERS = ("state", "grad", "full", "sampled")
+ENDLESS = 2**62
+
+
+def options(tier: str) -> Any:
+    """Every step in full, without an end; "sampled" is one of a hundred at the tier `full`."""
+    from backprobe.capture import Caps, Options
+
+    caps = Caps(
+        record_bytes=ENDLESS,
+        rows=ENDLESS,
+        tensors=ENDLESS,
+        site_times=ENDLESS,
+        function_times=ENDLESS,
+        call_times=ENDLESS,
+    )
+    fields = Options.__dataclass_fields__
+    if tier == "sampled":
+        return Options(tier="full", caps=caps, every=100)
+    return Options(tier=tier, caps=caps, **({"every": 1} if "every" in fields else {}))
+
+
+def work(model: str, mode: str) -> None:
+    """The measured process."""
+    if mode not in TIERS:
+        sys.argv[:] = [str(TRAIN), model, mode]
+        sys.path[0:0] = [str(TRAIN.parent)]
+        runpy.run_path(str(TRAIN), run_name="__main__")
+        return
+    from backprobe.capture import run_path
+    from bench import pace
+
+    end = run_path(TRAIN, [model, mode], options(mode), pace.outlet.write)
+    if end.own_errors:
+        sys.exit(f"{end.own_errors} errors of ours, the first: {end.own_error}")
+
+
+class Worker:
+    """A process that trains when asked."""
+
+    def __init__(self, model: str, mode: str) -> None:
+        command = [sys.executable, "-W", "ignore", "-m", "bench.overhead", "--work", model, mode]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "WANDB_SILENT": "true"}
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.first = self._answer()["first"]
+
+    def ask(self, *words: object) -> Any:
+        """The answer to a question, as `pace.serve` gives it."""
+        print(*words, file=self.process.stdin, flush=True)
+        return self._answer()
+
+    def _answer(self) -> Any:
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"a measured process ended with {self.process.wait()}; see above")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """Let it come to its end; an error of the engine's own shows as its exit code."""
+        self.process.stdin.close()
+        if self.process.wait(timeout=60):
+            raise RuntimeError(f"a measured process ended with {self.process.returncode}; see above")
+
+
+def cell(model: str, mode: str, asked: argparse.Namespace) -> dict[str, float]:
+    """One figure: fresh pairs of processes, in turn."""
+    spent: dict[str, list[float]] = {"plain": [], mode: []}
+    ratios: list[float] = []
+    needed: dict[str, list[float]] = {"plain": [], mode: []}
+    counted: dict[str, float] = {}
+    for _ in range(asked.pairs):
+        pair = {name: Worker(model, name) for name in spent}
+        for name, worker in pair.items():
+            found = worker.ask("memory")
+            needed[name].append(found["peak"] - found["base"])
+        counted = pair[mode].ask("counts")
+        for _ in range(asked.rounds):
+            turn = {name: worker.ask("run", asked.seconds) for name, worker in pair.items()}
+            ratios.append(min(turn[mode]) / min(turn["plain"]))
+            for name, values in turn.items():
+                spent[name] += values
+        for worker in pair.values():
+            worker.close()
+    least = min(needed["plain"])
+    return {
+        "ratio": min(spent[mode]) / min(spent["plain"]),
+        "median": middle(ratios),
+        "plain_ms": min(spent["plain"]) * 1e3,
+        "added_ms": (min(spent[mode]) - min(spent["plain"])) * 1e3,
+        "memory": min(needed[mode]) / least if least > 1 else float("nan"),
+        "added_mib": min(needed[mode]) - least,
+        **counted,
+    }
+
+
+def first_capture() -> list[float]:
+    """Milliseconds from `import torch` done to the end of a first small captured program, each in a fresh process."""
+    code = (
+        "import time, torch\n"
+        "started = time.perf_counter(), time.process_time()\n"
+        "from backprobe.capture import run_source\n"
+        "run_source('import torch\\nx = torch.ones(2, requires_grad=True)\\n(x * 2).sum().backward()\\n')\n"
+        "print((time.process_time() - started[1]) * 1e3)\n"
+    )
+    command = [sys.executable, "-c", code]
+    return [float(subprocess.check_output(command, cwd=ROOT, text=True)) for _ in range(5)]
+
+
+def shown(model: str, mode: str, found: dict[str, float]) -> list[str]:
+    """A row of the table."""
+    whole = found.get("rows")
+    rows = f"{whole:.0f}" if whole is not None else ""
+    tensors = found.get("snapshots", found.get("tensors"))
+    gradients = found.get("node_passes", found.get("gradients"))
+    return [
+        f"`{model}`",
+        mode,
+        f"{found['plain_ms']:.2f}",
+        f"**{found['ratio']:.2f}**",
+        f"{found['median']:.2f}",
+        f"{found['added_ms']:.2f}",
+        f"{found['memory']:.2f}",
+        rows,
+        "" if tensors is None else f"{tensors:.0f}",
+        "" if gradients is None else f"{gradients:.0f}",
+        f"{found['bytes'] / 1024:.1f}" if "bytes" in found else "",
+    ]
+
+
+HEAD = (
+    "model",
+    "under",
+    "plain, ms",
+    "times",
+    "median",
+    "added, ms",
+    "memory, times",
+    "rows",
+    "tensors",
+    "gradients",
+    "KiB",
+)
+
+
+def modes(asked: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """What is measured, and what is not with the reason."""
+    from backprobe.capture import Options
+
+    wanted = asked.tiers.split(",") if asked.tiers else [*TIERS, *MODULES]
+    absent = [f"{one}: not installed (extra `bench`)" for one in wanted if one in MODULES and not there(one)]
+    kept = [one for one in wanted if one not in MODULES or there(one)]
+    if "sampled" in kept and "every" not in Options.__dataclass_fields__:
+        kept.remove("sampled")
+        absent.append("sampled: this version takes no samples")
+    return kept, absent
+
+
+def there(rival: str) -> bool:
+    """The rival's package is installed."""
+    return importlib.util.find_spec(MODULES[rival]) is not None
+
+
+def main() -> None:
+    """Measure and show; write the table after a whole run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default="")
+    parser.add_argument("--tiers", default="")
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.4)
+    parser.add_argument("--write", action="store_true", help="write the table of a part as well")
+    parser.add_argument("--work", nargs=2, metavar=("MODEL", "MODE"))
+    asked = parser.parse_args()
+    if asked.work:
+        work(*asked.work)
+        return
+    kept, absent = modes(asked)
+    rows = []
+    print(" | ".join(HEAD))
+    for model in asked.models.split(",") if asked.models else (*MODELS, *SMALL):
+        for mode in kept:
+            try:
+                row = shown(model, mode, cell(model, mode, asked))
+            except RuntimeError as error:
+                absent.append(f"{model} under {mode}: {error}")
+                continue
+            rows.append(row)
+            print(" | ".join(row), flush=True)
+    print(*absent, sep="\n")
+    if asked.write or not (asked.models or asked.tiers):
+        _written(rows, absent, asked)
+
+
+def _written(rows: list[list[str]], absent: list[str], asked: argparse.Namespace) -> None:
+    from backprobe.capture import core
+
+    first = first_capture()
+    body = (
+        "CPU time of a training step (Adam) under capture or another tool over the same step plain, one torch thread, "
+        f"core `{core.kind}`: the least of {asked.pairs} pairs of fresh processes that took {asked.rounds} turns each, "
+        "and the median over turns. Every step is captured; rows, tensors, gradients (of nodes) and KiB are those that "
+        "leave the process for one step. Memory: what two steps need above what stays between steps, over plain.\n\n"
+        f"{table(HEAD, rows)}\n\n"
+        f"First capture after `import torch`: {min(first):.0f} ms of CPU (least of {len(first)}).\n\n"
+        + "".join(f"* Not run: {line}\n" for line in absent)
+    )
+    write("overhead", "Capture, training steps", body.rstrip())
+
+
+if __name__ == "__main__":
+    main()
