@@ -73,19 +73,21 @@ class Growth(Row, frozen=True, kw_only=True):
 
 
 class Histogram(Row, frozen=True, kw_only=True):
-    """How often elements of a tensor, or of its gradient, lie in each of some bins of equal width.
+    """How often elements of a tensor, or of its gradient, lie in each of some bins.
 
     Attributes:
         tensor: Whose elements.
         moment: When.
         of: value, the tensor itself; grad, the content of `.grad`; arrived, the gradient that reached it in a call.
-        low: Lower edge of the first bin, in the tensor's unit.
-        high: Upper edge of the last bin, which belongs to it; every other upper edge belongs to the next bin.
+        low: Lower edge of the first bin, in the tensor's unit; it belongs to the bin.
+        high: Upper edge of the last bin; on a linear scale it belongs to it, else to above.
         counts: Elements per bin.
         below: Finite elements under `low`.
         above: Finite elements over `high`.
         nonfinite: NaN and infinities, which lie in no bin.
         kind: exact over all elements, or sampled over a block.
+        scale: linear: bins of equal width; log2: of absolute values, edges are multiples of each other.
+        zeros: On a log2 scale: elements that are 0, which lie in no bin; below are then the others under low.
     """
 
     tensor: Id
@@ -98,6 +100,8 @@ class Histogram(Row, frozen=True, kw_only=True):
     above: Count = 0
     nonfinite: Count = 0
     kind: Literal["exact", "sampled"] = "exact"
+    scale: Literal["linear", "log2"] = "linear"
+    zeros: Count = 0
 
 
 class Origin(Row, frozen=True, kw_only=True):
