@@ -1,0 +1,107 @@
+"""Which event of the truth each moment of a record is."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from backprobe.record import Moment, Record
+from tests.oracle.truth import Event, Truth
+
+_PASSES = {"before-backward": "before", "after-backward": "left", "optimizer-step": "step", "end": "end"}
+_PLAIN = frozenset({"after", "block", "match"})
+
+
+@dataclass(slots=True)
+class Aligned:
+    """By moment the index of its event; `strays` are moments that no event accounts for, as text."""
+
+    events: list[int]
+    strays: list[str]
+    matched: dict[int, int]
+
+
+def head_lines(source: str) -> frozenset[int]:
+    """The last lines of the expressions that stand before a block."""
+    found: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        for field in ("test", "iter", "subject", "target"):
+            part = getattr(node, field, None)
+            if isinstance(part, ast.expr) and isinstance(node, (ast.If, ast.While, ast.For, ast.Match)):
+                found.add(part.end_lineno or 0)
+        if isinstance(node, ast.With):
+            found.update(item.context_expr.end_lineno or 0 for item in node.items)
+    return frozenset(found)
+
+
+def _must(event: Event) -> bool:
+    """The record has a moment for this event whatever happened there."""
+    return event.kind in ("before", "left", "step", "end") or (
+        event.function == "<module>" and event.kind in ("after", "block", "for")
+    )
+
+
+def aligned(record: Record, found: Truth, source: str) -> Aligned:
+    """Match the moments of a record with the events of a plain run, in order."""
+    heads, events, out = head_lines(source), found.events, Aligned([], [], {})
+    moments, at = record.moments, 0
+    bare = {call.moment_before for call in record.backward_calls if call.moment_before == call.moment_after}
+    for index, moment in enumerate(moments):
+        if moment.moment in bare:
+            out.events.append(min(at, len(events) - 1))
+            continue
+        following = moments[index + 1] if index + 1 < len(moments) else None
+        place = None if _is_part(record, moment, following) else _search(record, moment, events, at)
+        if place is None:
+            out.events.append(min(at, len(events) - 1))
+            if not _is_part(record, moment, following) and not _is_unfinished(record, moment, heads):
+                out.strays.append(f"a moment {moment.kind} at line {_line(record, moment)} that no statement accounts for")
+            continue
+        out.strays += [
+            f"no moment for {event.kind} at line {event.line}" for event in events[at:place] if _must(event)
+        ]
+        out.events.append(place)
+        out.matched[moment.moment] = place
+        at = place + 1
+    out.strays += [f"no moment for {event.kind} at line {event.line}" for event in events[at:] if _must(event)]
+    return out
+
+
+def _line(record: Record, moment: Moment) -> int:
+    return 0 if moment.site is None else record.sites[moment.site].end_line
+
+
+def _is_part(record: Record, moment: Moment, following: Moment | None) -> bool:
+    """A walrus inside of the statement whose moment follows."""
+    if following is None or moment.kind != "after-statement" or moment.site is None or following.site is None:
+        return False
+    one, other = record.sites[moment.site], record.sites[following.site]
+    inside = other.line <= one.line and one.end_line == other.end_line and other.col <= one.col
+    inside = inside and one.end_col <= other.end_col and one.function == other.function
+    return inside and one.site != other.site and one.kind == "assign" and other.kind != "statement" and following.kind == moment.kind
+
+
+def _is_unfinished(record: Record, moment: Moment, heads: frozenset[int]) -> bool:
+    """An expression before a block, or a value on its way into an object whose statement then raised."""
+    site = None if moment.site is None else record.sites[moment.site]
+    return site is not None and (site.end_line in heads or any("." in name or "[" in name for name in site.targets))
+
+
+def _search(record: Record, moment: Moment, events: list[Event], at: int) -> int | None:
+    """The first event from a place on that a moment can be, unless one that must have its own lies before."""
+    for place in range(at, len(events)):
+        if _fits(record, moment, events[place]):
+            return place
+        if _must(events[place]):
+            break
+    return None
+
+
+def _fits(record: Record, moment: Moment, event: Event) -> bool:
+    if moment.kind in _PASSES:
+        return event.kind == _PASSES[moment.kind]
+    if moment.site is None:
+        return False
+    site = record.sites[moment.site]
+    kinds = {"enter": {"enter"}, "return": {"return"}, "for": {"for"}}.get(site.kind, _PLAIN)
+    return event.kind in kinds and event.line == site.end_line and event.function == site.function
