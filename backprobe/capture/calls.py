@@ -107,12 +107,12 @@ class Calls:
         self.unseen.settle()
         site = recorder.calling_site(3)
         timeline.close(site)
-        recorder.bury()
         call = self.number()
+        moment = recorder.moments.new("before-backward", site, call)  # first: what is found now did not hold before
+        recorder.bury()
         self._times[site] = times = self._times.get(site, 0) + 1
         sampled = recorder.options.walks and recorder.sampler.keeps_walk(times)
         recorder.look_at_all(Cause(site=site), leaves_only=not recorder.is_small)
-        moment = recorder.moments.new("before-backward", site, call)
         row, roots = self._row(call, moment, site, outputs, args, options)
         met = self._walk(outputs, sampled=sampled, whole=row.inputs is None)
         if row.create_graph:

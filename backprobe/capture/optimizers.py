@@ -83,6 +83,7 @@ class Optimizers:
         known.times += 1
         site = self._recorder.calling_site(3)
         known.versions = {}
+        self._recorder.moments.statement(site)
         for tracked, tensor in self._tensors(optimizer):
             self._recorder.states.look(tracked, tensor, Cause(site=site))
             known.versions[tracked.number] = tracked.version or 0
@@ -128,8 +129,8 @@ class Optimizers:
         frame = id(sys._getframe(_WRAPPER))
         self._open = [step for step in self._open if step.frame != frame]
         recorder.timeline().close(site)
-        recorder.bury()
         moment = recorder.moments.new("optimizer-step", site, self._steps)
+        recorder.bury()
         self._steps += 1
         recorder.moments.steps += 1
         cause = Cause(site=site, step=known.number)

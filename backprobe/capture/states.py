@@ -14,7 +14,7 @@ import torch
 from backprobe.capture.moments import Moments
 from backprobe.capture.nodes import Nodes, type_name
 from backprobe.capture.options import Options
-from backprobe.capture.private import flags_of, next_sequence_number, version_of
+from backprobe.capture.private import flags_of, next_sequence_number, storage_address, version_of
 from backprobe.capture.reading import dtype_name, elements
 from backprobe.capture.statistics import of_elements, statistics
 from backprobe.capture.tensors import Known, Tensors
@@ -66,7 +66,8 @@ class States:
         value_changed = known.is_new or version != known.version or raw != known.raw
         if value_changed and not known.is_new:
             self._changed(known, version, cause)
-            self._tensors.refresh(known, tensor)
+        if not known.is_new and (value_changed or storage_address(tensor) != known.ref.storage):
+            self._tensors.refresh(known, tensor)  # `.data =` gives other memory, whose elements may be the same
         number = next_sequence_number()
         if known.is_new or version != known.version:
             known.versions.append((number if known.is_new else known.looked_at, number, version or 0))

@@ -57,6 +57,10 @@ def aligned(record: Record, found: Truth, source: str) -> Aligned:
             if not _is_part(record, moment, following) and not _is_unfinished(record, moment, heads):
                 out.strays.append(f"a moment {moment.kind} at line {_line(record, moment)} that no statement accounts for")
             continue
+        for part in range(len(out.events) - 1, -1, -1):
+            if not _is_part(record, moments[part], moments[part + 1]):
+                break
+            out.events[part] = place
         out.strays += [
             f"no moment for {event.kind} at line {event.line}" for event in events[at:place] if _must(event)
         ]

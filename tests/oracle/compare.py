@@ -103,6 +103,8 @@ class Comparison:
         if self.aligned.strays:
             return self.differences  # what follows would only repeat it
         self.of_names()
+        self.of_parameters()
+        self.of_roots()
         self.of_states()
         self.of_identities()
         self.of_deaths()
@@ -131,6 +133,25 @@ class Comparison:
                         if event.function != "<module>" and key[0] != event.function:
                             continue
                         self.tell("name line", index, f"{key} was bound here; the record says line {site and site.line}")
+
+    def of_parameters(self) -> None:
+        """The parameters and buffers of `net`, by their fqn."""
+        rows = {row.fqn: row.tensor for row in self.record.tensors if row.fqn is not None}
+        for name, uids in self.truth.parameters.items():
+            if len(uids) != 1 or next(iter(uids)) in self.numbers:
+                continue  # a shared one goes by its first name
+            if name not in rows:
+                self.tell("parameter", None, f"{name} is not in the record")
+            else:
+                self.same(next(iter(uids)), rows[name], 0, name)
+
+    def of_roots(self) -> None:
+        """The tensors that backward calls began at, which often have no name."""
+        rows = [row for row in self.record.backward_calls if row.moment_before != row.moment_after]
+        for row, call in zip(rows, self.truth.calls, strict=False):
+            for root, uid in zip(row.roots, call.roots, strict=False):
+                if root.tensor is not None:
+                    self.same(uid, root.tensor, self.event(row.moment_before), "a root")
 
     def of_states(self) -> None:
         """Flags, versions, gradients, nodes, elements, norms, at every event of a tensor's life."""

@@ -43,10 +43,15 @@ def text_of(nodes: Sequence[Node], indent: int = 0) -> list[str]:
     return lines
 
 
-def _weighted(*groups: tuple[int, tuple[str, ...], str]) -> st.SearchStrategy[str]:
-    """One template: first its group by weight, then itself; `form` is what it stands in."""
-    flat = [tuple(form.replace("@", word) for word in words_) for weight, words_, form in groups for _ in range(weight)]
-    return st.sampled_from(flat).flatmap(st.sampled_from)
+def _weighted(*groups: tuple[int, tuple[str, ...], str]) -> tuple[str, ...]:
+    """Templates, each as often as its group's weight says; `@` in the group's form is the template."""
+    most = max(len(templates) for _, templates, _ in groups)
+    return tuple(
+        form.replace("@", template)
+        for weight, templates, form in groups
+        for _ in range(round(weight * most / len(templates)))
+        for template in templates
+    )
 
 
 SIMPLE: Final = _weighted(
@@ -64,12 +69,20 @@ _SAFE: Final = re.compile(r"^(\w+ = (torch\.(tensor|rand|randn|ones|arange)\(.*|
 """Statements that seldom fail and stand bare."""
 
 
-@st.composite
-def _simple(draw: Any, names: tuple[str, ...]) -> Node:
-    template = draw(SIMPLE)
-    name = st.sampled_from(names)
-    text = template.format(x=draw(name), y=draw(name), z=draw(name), flag=draw(st.booleans()))
-    return text if _SAFE.match(text) or draw(st.integers(0, 9)) == 9 else guarded(text, draw(st.integers(0, 5)))
+def _simple(names: tuple[str, ...]) -> st.SearchStrategy[Node]:
+    """One simple statement, from two draws: hypothesis pays for each of them."""
+    count = len(names)
+
+    def made(drawn: tuple[str, int]) -> Node:
+        template, rest = drawn
+        rest, x = divmod(rest, count)
+        rest, y = divmod(rest, count)
+        rest, z = divmod(rest, count)
+        how, flag = divmod(rest, 2)
+        text = template.format(x=names[x], y=names[y], z=names[z], flag=flag == 0)
+        return text if _SAFE.match(text) or how == 7 else guarded(text, how)
+
+    return st.tuples(st.sampled_from(SIMPLE), st.integers(0, count**3 * 16 - 1)).map(made)
 
 
 def guarded(text: str, how: int = 0) -> Block:
@@ -99,22 +112,21 @@ def _block(names: tuple[str, ...], inner: st.SearchStrategy[Node]) -> st.SearchS
             matched = Block((("case torch.Tensor() as t:", body), ("case _:", ("n = 4",))))
             return Block(((f"match {y}:", (matched,)),))
         if kind == 4:
-            return _function(draw, names, inner, y, z)
+            return _function(draw, names, y, z)
         head = draw(st.sampled_from(words.HEADS)).format(y=y, z=z, flag=flag)
         return Block(((head, body),))
 
     return built()
 
 
-def _function(draw: Any, names: tuple[str, ...], inner: st.SearchStrategy[Node], y: str, z: str) -> Node:
+def _function(draw: Any, names: tuple[str, ...], y: str, z: str) -> Node:
     """A function and a call of it."""
-    body = draw(st.lists(statements(LOCALS, depth=0), min_size=1, max_size=4))
+    body = draw(st.lists(_IN_FUNCTION, min_size=1, max_size=4))
     given = draw(st.sampled_from(("x", "y", "x * 2", "(x, y)", "y.sum()")))
     target = draw(st.sampled_from(names))
     decorator = draw(st.sampled_from(("", "", "@torch.no_grad()\n", "@torch.enable_grad()\n")))
     text = "\n".join(text_of([Block(((f"{decorator}def f(x, y):", (*body, f"return {given}")),))]))
     call = guarded(f"{target} = f({y}, {z})") if given != "(x, y)" else guarded(f"{target}, {y} = f({y}, {z})")
-    del inner
     return Block(((text, ()), *call.parts))
 
 
@@ -124,7 +136,11 @@ def statements(names: tuple[str, ...], depth: int) -> st.SearchStrategy[Node]:
     if depth == 0:
         return simple
     inner = statements((*names, "t"), depth - 1)
-    return st.integers(0, 3).flatmap(lambda kind: _block(names, inner) if kind == 3 else simple)
+    return st.one_of(simple, simple, simple, _block(names, inner))
+
+
+_IN_FUNCTION: Final = statements(LOCALS, 0)
+_STATEMENT: Final = statements(NAMES, 2)
 
 
 @st.composite
@@ -134,7 +150,7 @@ def programs(draw: Callable[..., Any], least: int = 5, most: int = 14) -> str:
     head = [f"{name} = {start}" for name, start in zip(NAMES, [*starts, "a * b"], strict=False)]
     if draw(st.booleans()):
         head[0] = "a = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)"
-    body = text_of(draw(st.lists(statements(NAMES, 2), min_size=least, max_size=most)))
+    body = text_of(draw(st.lists(_STATEMENT, min_size=least, max_size=most)))
     return assembled(head, body, draw(st.sampled_from(words.NETS)), draw(st.sampled_from(words.OPTIMIZERS)))
 
 

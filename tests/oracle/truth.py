@@ -137,7 +137,9 @@ class Reader:
 
     def see(self, kind: str, line: int) -> None:
         """Read everything after a statement."""
-        self.read(kind, line, sys._getframe(1))
+        frame = sys._getframe(1)
+        if kind != "block" or frame.f_code.co_name == "<module>":  # a block's end counts at the top level only
+            self.read(kind, line, frame)
 
     def gave(self, line: int, value: Any) -> Any:
         """Read everything at a `return`."""
@@ -342,7 +344,10 @@ class Reader:
 
 
 def _version(tensor: torch.Tensor) -> int | None:
-    return None if tensor.is_inference() else tensor._version
+    try:
+        return None if tensor.is_inference() else tensor._version
+    except RuntimeError:  # `.data =` gave an inference tensor the memory of another kind, or the other way round
+        return None
 
 
 def _node(tensor: torch.Tensor) -> Any:
@@ -481,8 +486,9 @@ def truth(source: str) -> Truth:
         before, sys.modules["__main__"] = sys.modules["__main__"], main
         try:
             with _reading(reader):
-                _run(code, main, reader)
+                error = _run(code, main, reader)  # as long as it lives, so do the frames that it came through
                 reader.end()
+                del error
         finally:
             sys.modules["__main__"] = before
             main.__dict__.clear()
@@ -490,7 +496,7 @@ def truth(source: str) -> Truth:
     return reader.truth
 
 
-def _run(code: Any, main: types.ModuleType, reader: Reader) -> None:
+def _run(code: Any, main: types.ModuleType, reader: Reader) -> Exception | None:
     try:
         exec(code, main.__dict__)
     except Exception as error:
@@ -499,4 +505,5 @@ def _run(code: Any, main: types.ModuleType, reader: Reader) -> None:
             line = tb.tb_lineno if tb.tb_frame.f_code.co_filename == FILE else line
             tb = tb.tb_next
         reader.truth.raised = (type(error).__name__, str(error), line)
-        error.__traceback__ = None
+        return error
+    return None

@@ -180,7 +180,7 @@ OTHER: Final = (
     "net.load_state_dict(net.state_dict())", "torch.set_grad_enabled({flag})", "seen.append({x}.requires_grad)",
     "{x}: torch.Tensor = {y} * 2", "e = (lambda t: t.sin())({x})", "pieces = [t * 2 for t in ({x}, {y})]", "del box[0]",
     "total = 0.0", "total = total + {x}.sum()", "total += {x}.sum().item()", "torch.utils.swap_tensors({x}, {y})",
-    "t = threading.Thread(target=worker, args=({x},)); t.start(); t.join()", "{x}.untyped_storage().resize_(64)",
+    "t = threading.Thread(target=worker, args=({x},)); (t.start(), t.join())", "{x}.untyped_storage().resize_(64)",
     "{x}.set_({y})", "assert {x} is not None", "print(end='')", "state = net.state_dict()",
 )  # fmt: skip
 

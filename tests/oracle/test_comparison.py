@@ -1,0 +1,133 @@
+"""The comparison notices a record that is wrong in one place; each kind of fact is broken once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from backprobe.record import Record
+from tests.oracle.campaign import found_in, recorded
+from tests.oracle.compare import differences, kinds
+from tests.oracle.truth import truth
+
+SOURCE = """\
+import torch
+def double(t):
+    u = t * 2
+    return u + 1
+a = torch.tensor([1.0, 2.0], requires_grad=True)
+b = torch.ones(2)
+b.add_(1)
+v = b[0:1]
+net = torch.nn.Linear(2, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+c = double(a) * b
+c.retain_grad()
+loss = net(c).sum()
+loss.backward()
+opt.step()
+opt.zero_grad()
+c = a.exp()
+held = c * 3
+(a * a).sum().backward()
+with torch.no_grad():
+    c = a + 1
+b = 1 / 0
+"""
+
+Wrong = Callable[[Record], Record]
+
+
+def _followed(record: Record) -> set[int]:
+    """The tensors that the truth can name."""
+    return {row.tensor for row in record.bindings} | {row.tensor for row in record.tensors if row.fqn is not None}
+
+
+def one(table: str, which: Callable[[Any], bool] = lambda _: True, **changes: Any) -> Wrong:
+    """The last such row of a table has other values."""
+
+    def wrong(record: Record) -> Record:
+        rows, named = list(getattr(record, table)), _followed(record)
+        at = max(i for i, row in enumerate(rows) if getattr(row, "tensor", 0) in {*named, None} and which(row))
+        for field, value in changes.items():
+            value = value(getattr(rows[at], field)) if callable(value) else value
+            assert value != getattr(rows[at], field)
+            rows[at] = msgspec.structs.replace(rows[at], **{field: value})
+        return msgspec.structs.replace(record, **{table: tuple(rows)})
+
+    return wrong
+
+
+def without(table: str, which: Callable[[Any], bool] = lambda _: True) -> Wrong:
+    """The last such row of a table is missing."""
+
+    def wrong(record: Record) -> Record:
+        rows, named = list(getattr(record, table)), _followed(record)
+        del rows[max(i for i, row in enumerate(rows) if getattr(row, "tensor", 0) in {*named, None} and which(row))]
+        return msgspec.structs.replace(record, **{table: tuple(rows)})
+
+    return wrong
+
+
+def flipped(value: bool) -> bool:
+    return not value
+
+
+WRONG: dict[str, tuple[str, Wrong]] = {
+    "a flag": ("state", one("snapshots", lambda row: row.requires_grad, requires_grad=flipped)),
+    "is_leaf": ("state", one("snapshots", lambda row: row.tensor == 0, is_leaf=flipped)),
+    "retains_grad": ("state", one("snapshots", lambda row: row.retains_grad, retains_grad=flipped)),
+    "a version": ("state", one("snapshots", lambda row: row.version == 1, version=2)),
+    "a gradient's presence": ("state", one("snapshots", lambda row: row.grad == "present", grad="none")),
+    "a node's name": ("grad_fn", one("snapshots", lambda row: row.grad_fn == "ExpBackward0", grad_fn="AddBackward0")),
+    "an element": ("elements", one("small_values", lambda row: row.of == "value" and row.tensor == 0, elements=bytes(8))),
+    "an element of a gradient": ("elements", one("small_values", lambda row: row.of == "grad", elements=bytes(8))),
+    "a norm": (
+        "norm",
+        one(
+            "snapshots", lambda row: row.value is not None and row.tensor == 0,
+            value=lambda value: msgspec.structs.replace(value, norm=2.25),
+        ),
+    ),  # fmt: skip
+    "an in-place change": ("in-place", without("inplace_events", lambda row: row.done_by == "statement")),
+    "an optimizer's change": ("in-place", one("inplace_events", lambda row: row.done_by == "optimizer", done_by="statement")),
+    "the line of an in-place change": (
+        "in-place line", one("inplace_events", lambda row: row.done_by == "statement", site=lambda site: site - 1),
+    ),  # fmt: skip
+    "the line of a statement": ("moments", one("sites", lambda row: row.line == 17, line=18, end_line=18)),
+    "a moment": ("moments", without("moments", lambda row: row.kind == "before-backward")),
+    "a death": ("death", one("tensors", lambda row: row.died is not None and row.created_by == "op", died=None)),
+    "the moment of a death": ("death", one("tensors", lambda row: row.died is not None and row.created_by == "op", died=2)),
+    "a death that was none": ("death", one("tensors", lambda row: row.tensor == 0, died=3)),
+    "a binding": ("name", without("bindings", lambda row: row.name == "held")),
+    "a binding's tensor": ("identity", one("bindings", lambda row: row.name == "held", tensor=0)),
+    "a leaf gradient": ("leaf grad", without("leaf_grads", lambda row: row.kind == "set-none")),
+    "what happened to a leaf gradient": ("leaf grad", one("leaf_grads", lambda row: row.kind == "populate", kind="accumulate")),
+    "a freed node": ("call freed", one("node_passes", lambda row: row.freed, freed=False)),
+    "a node of a call": ("call met", one("backward_calls", nodes_met=lambda count: count + 1)),
+    "retain_graph": ("call retain_graph", one("backward_calls", retain_graph=True)),
+    "the line of a call": ("call line", one("backward_calls", site=lambda site: site + 1)),
+    "a call": ("calls", without("backward_calls")),
+    "a module's call": ("modules", without("module_calls")),
+    "an optimizer's step": ("optimizer", without("optimizer_events", lambda row: row.kind == "step")),
+    "a grad mode": ("mode", one("moments", lambda row: not row.grad_mode, grad_mode=True)),
+    "what a root holds": ("retention", one("retentions", lambda row: row.name == "held", state="freed")),
+    "a view's base": ("base", one("tensors", lambda row: row.view_of is not None, view_of=None)),
+    "shared memory": ("storage", one("tensors", lambda row: row.view_of is not None, storage=99)),
+    "the exception": ("end", one("raised", message="another")),
+}  # fmt: skip
+
+
+def test_the_record_of_the_program_is_right() -> None:
+    assert found_in(SOURCE, "full") == []
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_the_comparison_notices_a_wrong(what: str) -> None:
+    kind, wrong = WRONG[what]
+    broken = wrong(recorded(SOURCE, "full"))
+    found = differences(broken, truth(SOURCE), SOURCE)
+    assert kind in set(kinds(found)), found
