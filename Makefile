@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check core bench accuracy fuzz docs venv venv-dev clean
+.PHONY: help run test check core bench accuracy fuzz oracle docs venv venv-dev clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -41,6 +41,9 @@ core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the in
 
 accuracy: $(DEV_STAMP) ## score the rules on faulty and correct programs, beside plain torch
 	$(BIN)/python -m tests.corpus.accuracy $(ARGS)
+
+oracle: $(DEV_STAMP) ## 10,000 generated programs, recorded, beside what torch says of them; goes on where it stopped
+	$(BIN)/python -m tests.oracle.campaign $(ARGS)
 
 docs: $(DEV_STAMP) ## write the generated part of the documents
 	$(BIN)/python -m docs.generate

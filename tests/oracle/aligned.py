@@ -55,15 +55,15 @@ def aligned(record: Record, found: Truth, source: str) -> Aligned:
         if place is None:
             out.events.append(min(at, len(events) - 1))
             if not _is_part(record, moment, following) and not _is_unfinished(record, moment, heads):
-                out.strays.append(f"a moment {moment.kind} at line {_line(record, moment)} that no statement accounts for")
+                out.strays.append(
+                    f"a moment {moment.kind} at line {_line(record, moment)} that no statement accounts for"
+                )
             continue
         for part in range(len(out.events) - 1, -1, -1):
             if not _is_part(record, moments[part], moments[part + 1]):
                 break
             out.events[part] = place
-        out.strays += [
-            f"no moment for {event.kind} at line {event.line}" for event in events[at:place] if _must(event)
-        ]
+        out.strays += [f"no moment for {event.kind} at line {event.line}" for event in events[at:place] if _must(event)]
         out.events.append(place)
         out.matched[moment.moment] = place
         at = place + 1
@@ -82,7 +82,13 @@ def _is_part(record: Record, moment: Moment, following: Moment | None) -> bool:
     one, other = record.sites[moment.site], record.sites[following.site]
     inside = other.line <= one.line and one.end_line == other.end_line and other.col <= one.col
     inside = inside and one.end_col <= other.end_col and one.function == other.function
-    return inside and one.site != other.site and one.kind == "assign" and other.kind != "statement" and following.kind == moment.kind
+    return (
+        inside
+        and one.site != other.site
+        and one.kind == "assign"
+        and other.kind != "statement"
+        and following.kind == moment.kind
+    )
 
 
 def _is_unfinished(record: Record, moment: Moment, heads: frozenset[int]) -> bool:

@@ -79,7 +79,12 @@ def warmed() -> None:
     start = ["a = torch.ones(2, 2, requires_grad=True)", "b = a * 2", "c = b.exp()", "d = e = c * 2"]
     for net in words.NETS:
         body: list[str] = []
-        for group, form in ((words.CALLS, "d = {}"), (words.GRADS, "d = {}"), (words.OTHER, "{}"), (words.BACKWARD, "{}")):
+        for group, form in (
+            (words.CALLS, "d = {}"),
+            (words.GRADS, "d = {}"),
+            (words.OTHER, "{}"),
+            (words.BACKWARD, "{}"),
+        ):
             for word in group:
                 text = form.format(word.format(x="a", y="b", z="c", flag=True))
                 body += ["try:", f"    {text}", "except Exception:", "    pass", start[0]]
@@ -145,7 +150,9 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=10_000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--first", type=int, default=0, help="first chunk: other programs")
-    parser.add_argument("--ledger", type=Path, default=Path(".oracle") / f"{os.environ.get('BACKPROBE_CORE', 'auto')}.jsonl")
+    parser.add_argument(
+        "--ledger", type=Path, default=Path(".oracle") / f"{os.environ.get('BACKPROBE_CORE', 'auto')}.jsonl"
+    )
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     given_ = parser.parse_args()
     chunks = given_.first + -(-given_.programs // CHUNK)
@@ -160,7 +167,9 @@ def main() -> int:
     started = time.monotonic()
     for row in _watched(children, given_.ledger):
         done, differ = done + row["programs"], differ + row["tally"].get("differ", 0)
-        print(f"{done} of {given_.programs} programs, {differ} differ; chunk {row['chunk']}: {row['seconds']} s {row['tally']}")
+        print(
+            f"{done} of {given_.programs} programs, {differ} differ; chunk {row['chunk']}: {row['seconds']} s {row['tally']}"
+        )
         print(*row["shown"], sep="\n\n", flush=True)
     failed = any(child.returncode for child in children)
     print(f"{done} programs, {differ} with differences; {time.monotonic() - started:.0f} s in this run")

@@ -129,10 +129,18 @@ class Comparison:
                 self.same(uid, row.tensor, index, str(key))
                 if key in event.bound:
                     site = self.site(row.site)
-                    if self.event(row.moment) != index and event.kind not in ("return", "before", "left", "step", "match"):
+                    if self.event(row.moment) != index and event.kind not in (
+                        "return",
+                        "before",
+                        "left",
+                        "step",
+                        "match",
+                    ):
                         if event.function != "<module>" and key[0] != event.function:
                             continue
-                        self.tell("name line", index, f"{key} was bound here; the record says line {site and site.line}")
+                        self.tell(
+                            "name line", index, f"{key} was bound here; the record says line {site and site.line}"
+                        )
 
     def of_parameters(self) -> None:
         """The parameters and buffers of `net`, by their fqn."""
@@ -366,7 +374,9 @@ class Comparison:
         for number, (state, nodes) in wanted.items():
             row = got.get(number)
             if row is not None and (row.state in ("held", "partly-freed"), row.held_nodes) != (state == "held", nodes):
-                self.tell("retention", None, f"tensor {number}: torch {state} {nodes}, record {row.state} {row.held_nodes}")
+                self.tell(
+                    "retention", None, f"tensor {number}: torch {state} {nodes}, record {row.state} {row.held_nodes}"
+                )
 
     def of_end(self) -> None:
         """How the program ended."""

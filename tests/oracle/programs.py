@@ -65,7 +65,9 @@ SIMPLE: Final = _weighted(
     (6, words.BACKWARD, "@"),
     (6, words.OTHER, "@"),
 )
-_SAFE: Final = re.compile(r"^(\w+ = (torch\.(tensor|rand|randn|ones|arange)\(.*|\w+|\w+ [*+-] \w+|\w+\.(exp|relu|sum)\(\)))$")
+_SAFE: Final = re.compile(
+    r"^(\w+ = (torch\.(tensor|rand|randn|ones|arange)\(.*|\w+|\w+ [*+-] \w+|\w+\.(exp|relu|sum)\(\)))$"
+)
 """Statements that seldom fail and stand bare."""
 
 
@@ -107,7 +109,9 @@ def _block(names: tuple[str, ...], inner: st.SearchStrategy[Node]) -> st.SearchS
         if kind == 1:
             return Block((("k = 2\nwhile k > 0:", ("k -= 1", *body)),))
         if kind == 2:
-            return Block(((f"if {y}.requires_grad:", body), ("else:", tuple(draw(st.lists(inner, min_size=1, max_size=2))))))
+            return Block(
+                ((f"if {y}.requires_grad:", body), ("else:", tuple(draw(st.lists(inner, min_size=1, max_size=2)))))
+            )
         if kind == 3:
             matched = Block((("case torch.Tensor() as t:", body), ("case _:", ("n = 4",))))
             return Block(((f"match {y}:", (matched,)),))

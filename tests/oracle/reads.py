@@ -23,11 +23,15 @@ class Reads(ast.NodeTransformer):
         out = [] if opening is None else [opening]
         for statement in body:
             out.append(self.visit(statement))
-            if isinstance(statement, (ast.Return, ast.Raise, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)):
+            if isinstance(
+                statement, (ast.Return, ast.Raise, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)
+            ):
                 continue
             compound = hasattr(statement, "body") or isinstance(statement, ast.Match)
             kind = "block" if compound else "after"
-            mark = ast.Pass(lineno=statement.end_lineno, col_offset=0, end_lineno=statement.end_lineno, end_col_offset=0)
+            mark = ast.Pass(
+                lineno=statement.end_lineno, col_offset=0, end_lineno=statement.end_lineno, end_col_offset=0
+            )
             out.append(self._see(kind, statement.end_lineno or 0, mark if compound else statement))
         return out
 
@@ -41,7 +45,9 @@ class Reads(ast.NodeTransformer):
         for field in ("handlers", "cases"):
             for part in getattr(node, field, ()):
                 self.generic_visit(part)
-        if isinstance(node, ast.match_case) and any(isinstance(p, ast.MatchAs) and p.name for p in ast.walk(node.pattern)):
+        if isinstance(node, ast.match_case) and any(
+            isinstance(p, ast.MatchAs) and p.name for p in ast.walk(node.pattern)
+        ):
             node.body.insert(0, self._see("match", node.pattern.end_lineno or 0, node.pattern))
         return node
 

@@ -83,29 +83,43 @@ WRONG: dict[str, tuple[str, Wrong]] = {
     "a version": ("state", one("snapshots", lambda row: row.version == 1, version=2)),
     "a gradient's presence": ("state", one("snapshots", lambda row: row.grad == "present", grad="none")),
     "a node's name": ("grad_fn", one("snapshots", lambda row: row.grad_fn == "ExpBackward0", grad_fn="AddBackward0")),
-    "an element": ("elements", one("small_values", lambda row: row.of == "value" and row.tensor == 0, elements=bytes(8))),
+    "an element": (
+        "elements",
+        one("small_values", lambda row: row.of == "value" and row.tensor == 0, elements=bytes(8)),
+    ),
     "an element of a gradient": ("elements", one("small_values", lambda row: row.of == "grad", elements=bytes(8))),
     "a norm": (
         "norm",
         one(
-            "snapshots", lambda row: row.value is not None and row.tensor == 0,
+            "snapshots",
+            lambda row: row.value is not None and row.tensor == 0,
             value=lambda value: msgspec.structs.replace(value, norm=2.25),
         ),
-    ),  # fmt: skip
+    ),
     "an in-place change": ("in-place", without("inplace_events", lambda row: row.done_by == "statement")),
-    "an optimizer's change": ("in-place", one("inplace_events", lambda row: row.done_by == "optimizer", done_by="statement")),
+    "an optimizer's change": (
+        "in-place",
+        one("inplace_events", lambda row: row.done_by == "optimizer", done_by="statement"),
+    ),
     "the line of an in-place change": (
-        "in-place line", one("inplace_events", lambda row: row.done_by == "statement", site=lambda site: site - 1),
-    ),  # fmt: skip
+        "in-place line",
+        one("inplace_events", lambda row: row.done_by == "statement", site=lambda site: site - 1),
+    ),
     "the line of a statement": ("moments", one("sites", lambda row: row.line == 17, line=18, end_line=18)),
     "a moment": ("moments", without("moments", lambda row: row.kind == "before-backward")),
     "a death": ("death", one("tensors", lambda row: row.died is not None and row.created_by == "op", died=None)),
-    "the moment of a death": ("death", one("tensors", lambda row: row.died is not None and row.created_by == "op", died=2)),
+    "the moment of a death": (
+        "death",
+        one("tensors", lambda row: row.died is not None and row.created_by == "op", died=2),
+    ),
     "a death that was none": ("death", one("tensors", lambda row: row.tensor == 0, died=3)),
     "a binding": ("name", without("bindings", lambda row: row.name == "held")),
     "a binding's tensor": ("identity", one("bindings", lambda row: row.name == "held", tensor=0)),
     "a leaf gradient": ("leaf grad", without("leaf_grads", lambda row: row.kind == "set-none")),
-    "what happened to a leaf gradient": ("leaf grad", one("leaf_grads", lambda row: row.kind == "populate", kind="accumulate")),
+    "what happened to a leaf gradient": (
+        "leaf grad",
+        one("leaf_grads", lambda row: row.kind == "populate", kind="accumulate"),
+    ),
     "a freed node": ("call freed", one("node_passes", lambda row: row.freed, freed=False)),
     "a node of a call": ("call met", one("backward_calls", nodes_met=lambda count: count + 1)),
     "retain_graph": ("call retain_graph", one("backward_calls", retain_graph=True)),
@@ -118,7 +132,7 @@ WRONG: dict[str, tuple[str, Wrong]] = {
     "a view's base": ("base", one("tensors", lambda row: row.view_of is not None, view_of=None)),
     "shared memory": ("storage", one("tensors", lambda row: row.view_of is not None, storage=99)),
     "the exception": ("end", one("raised", message="another")),
-}  # fmt: skip
+}
 
 
 def test_the_record_of_the_program_is_right() -> None:

@@ -206,7 +206,9 @@ class Reader:
                 yield "<module>", name, value
         if frame is not None and frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # a function, whose `f_locals` is a copy
             code, held = frame.f_code, frame.f_locals
-            values = [(code.co_qualname, name, held[name]) for name in (*code.co_varnames, *code.co_cellvars) if name in held]
+            values = [
+                (code.co_qualname, name, held[name]) for name in (*code.co_varnames, *code.co_cellvars) if name in held
+            ]
             held.clear()  # what the interpreter copied there would live on
             yield from values
             del values
@@ -305,7 +307,7 @@ class Reader:
     def zeroed(self, plain: Any) -> Any:
         """`Optimizer.zero_grad`, read after."""
 
-        def read(optimizer: Any, set_to_none: bool = True) -> None:  # noqa: FBT002
+        def read(optimizer: Any, set_to_none: bool = True) -> None:
             plain(optimizer, set_to_none)
             frame = _user_frame()
             self._opt("zero_grad", 0 if frame is None else frame.f_lineno, optimizer)
