@@ -217,9 +217,9 @@ class Comparison:
         storages: dict[int, set[int | None]] = defaultdict(set)
         for uid, number in list(self.numbers.items()):
             facts, row = self.truth.tensors[uid], self.record.tensors[number]
-            if (facts.base is None) != (row.view_of is None) and not self._refreshed(number):
+            if (facts.base is None) != (row.view_of is None) and not self._refreshed():
                 self.tell("base", facts.first, f"tensor {number}: torch base {facts.base}, record {row.view_of}")
-            if facts.base is not None and row.view_of is not None and not self._refreshed(number):
+            if facts.base is not None and row.view_of is not None and not self._refreshed():
                 self.same(facts.base, row.view_of, facts.first, f"base of {number}")
             if uid in self.truth.storages:
                 storages[self.truth.storages[uid]].add(row.storage)
@@ -229,8 +229,8 @@ class Comparison:
         if len(storages) != len({number for shared in storages.values() for number in shared}):
             self.tell("storage", None, "several storages have one number")
 
-    def _refreshed(self, number: int) -> bool:
-        """`.data =`, `set_` gave the tensor other memory: its row is that of the new one."""
+    def _refreshed(self) -> bool:
+        """`.data =`, `set_` gives a tensor other memory somewhere: its row is that of the new one."""
         return any(".data =" in line or ".set_(" in line or "swap_" in line or "_to" in line for line in self.lines)
 
     def of_deaths(self) -> None:

@@ -53,9 +53,9 @@ def one(table: str, which: Callable[[Any], bool] = lambda _: True, **changes: An
         rows, named = list(getattr(record, table)), _followed(record)
         at = max(i for i, row in enumerate(rows) if getattr(row, "tensor", 0) in {*named, None} and which(row))
         for field, value in changes.items():
-            value = value(getattr(rows[at], field)) if callable(value) else value
-            assert value != getattr(rows[at], field)
-            rows[at] = msgspec.structs.replace(rows[at], **{field: value})
+            new = value(getattr(rows[at], field)) if callable(value) else value
+            assert new != getattr(rows[at], field)
+            rows[at] = msgspec.structs.replace(rows[at], **{field: new})
         return msgspec.structs.replace(record, **{table: tuple(rows)})
 
     return wrong

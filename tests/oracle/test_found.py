@@ -1,0 +1,43 @@
+"""What the oracle found once, by its smallest program: what a record said of it was wrong, and is right now."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.oracle.campaign import found_in
+
+FOUND = {
+    "a tensor that dies on the way to a backward call does not die on the line before": """\
+import torch
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(2))
+    def forward(self, x):
+        h = torch.relu(x) * self.w
+        return h
+a = torch.ones(2, requires_grad=True)
+net = torch.nn.Sequential(Block(), torch.nn.Linear(2, 2))
+net(a).sum().backward()
+""",
+    "a buffer that changes in the statement of a backward call did not change on the line before": """\
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+x = torch.tensor([[1.0, -2.0], [3.0, 0.5]])
+y = x * 2
+net(x).sum().backward()
+""",
+    "a tensor that was given other memory with the same elements shares it": """\
+import torch
+a = torch.tensor([[1.0, 2.0], [3.0, 0.5]], requires_grad=True)
+t = a
+for i in range(3):
+    a = a.clamp(min=0)
+    t.data = a.data.clone()
+""",
+}
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_once_wrong(what: str) -> None:
+    assert found_in(FOUND[what], "full") == []
