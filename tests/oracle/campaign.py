@@ -33,7 +33,7 @@ from tests.oracle.programs import assembled, programs
 from tests.oracle.shrink import shrunk
 from tests.oracle.truth import fresh_torch, truth
 
-CHUNK: Final = 250
+CHUNK: Final = 125
 TIERS: Final[tuple[Tier, ...]] = ("full", "full", "full", "grad", "state")
 """What programs are recorded at, in turn."""
 

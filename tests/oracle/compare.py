@@ -246,10 +246,11 @@ class Comparison:
     def of_changes(self) -> None:
         """In-place changes: tensor, line, versions, whose they were."""
         wanted, loose = Counter[tuple[int, int, int, int, str]](), Counter[tuple[int, int, int, int, str]]()
+        reads = self.record.header.tier == "full"
         for uid, number in list(self.numbers.items()):
             facts, steps = self.truth.tensors[uid], self.states[uid]
             for before, after, event in zip(steps.values, steps.values[1:], steps.at[1:], strict=False):
-                if (before.version, before.value) == (after.version, after.value):
+                if before.version == after.version and (not reads or before.value == after.value):
                     continue
                 kind = {"left": "backward", "step": "optimizer"}.get(self.truth.events[event].kind, "statement")
                 row = (number, event, before.version or 0, after.version or 0, kind)
@@ -283,7 +284,8 @@ class Comparison:
         for uid, number in list(self.numbers.items()):
             steps, first = self.states[uid], self.truth.tensors[uid].first
             for before, after, event in zip([None, *steps.values], steps.values, steps.at, strict=False):
-                kind = _grad_kind(before, after, in_pass=self.truth.events[event].kind == "left")
+                in_pass = self.truth.events[event].kind == "left"
+                kind = _grad_kind(before, after, in_pass=in_pass, reads=self.record.header.tier == "full")
                 if kind is not None and event >= first:
                     wanted[number, event, kind] += 1
         for row in self.record.leaf_grads:
@@ -391,13 +393,13 @@ class Comparison:
             self.tell("end", None, f"torch {self.truth.raised}, record {got}")
 
 
-def _grad_kind(before: State | None, after: State, *, in_pass: bool) -> str | None:
-    """What a change of `.grad` is called."""
+def _grad_kind(before: State | None, after: State, *, in_pass: bool, reads: bool) -> str | None:
+    """What a change of `.grad` is called; a tier that reads no elements sees those that raise the version."""
     had = before.grad_of if before is not None else None
     if had == after.grad_of:
         if had is None or before is None:
             return None
-        if (before.grad_version, before.grad_value) == (after.grad_version, after.grad_value):
+        if before.grad_version == after.grad_version and (not reads or before.grad_value == after.grad_value):
             return None
     followed = after.is_leaf and after.requires_grad
     if after.grad_of is None:

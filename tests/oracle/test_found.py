@@ -12,13 +12,17 @@ import torch
 class Block(torch.nn.Module):
     def __init__(self):
         super().__init__()
+        self.one = torch.nn.Linear(2, 2)
         self.w = torch.nn.Parameter(torch.ones(2))
     def forward(self, x):
-        h = torch.relu(x) * self.w
+        h = self.one(x)
+        h = torch.relu(h) * self.w
         return h
-a = torch.ones(2, requires_grad=True)
-net = torch.nn.Sequential(Block(), torch.nn.Linear(2, 2))
-net(a).sum().backward()
+a = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)
+b = torch.rand(2)
+e = a * b
+net = torch.nn.Sequential(Block(), torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Linear(2, 2)))
+net(e).sum().backward()
 """,
     "a buffer that changes in the statement of a backward call did not change on the line before": """\
 import torch
