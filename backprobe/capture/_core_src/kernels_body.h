@@ -7,6 +7,7 @@
    MINIMUM, MAXIMUM of two float vectors; of equal or unordered ones the second
    MINIMUM_D, MAXIMUM_D the same of doubles
    COUNT_ZEROS(z, x), COUNT_ZEROS_D(z, x)  adds 1 to each integer of z where x is 0
+   HALVES(p)        as many float16 as fit, converted; not defined where there is no such instruction
 
    Sums are kept in so many lanes that float32 loses nothing that matters: of a block of 4096, each adds 64 to 256. A
    block whose squares overflow or vanish in float32, or that holds what is not finite, is read again by the kernels
@@ -273,10 +274,16 @@ TARGET static void NAME(widen_bf16)(const uint16_t *p, int n, float *to)
     }
 }
 
-/* By integers, so that it is exact everywhere: a denormal half is a count of 2^-24. */
+/* Without an instruction for it by integers, so that it is exact everywhere: a denormal half is a count of 2^-24. */
 TARGET static void NAME(widen_f16)(const uint16_t *p, int n, float *to)
 {
-    for (int i = 0; i < n; i++) {
+    int i = 0;
+#ifdef HALVES
+    for (; i + FLOATS <= n; i += FLOATS) {
+        *(NAME(vf) *)(to + i) = HALVES(p + i);
+    }
+#endif
+    for (; i < n; i++) {
         uint32_t half = p[i], sign = (half & 0x8000u) << 16, rank = half & 0x7c00u, rest = (half & 0x7fffu) << 13;
         float count = (float)(int32_t)(half & 0x3ffu) * 0x1p-24f;
         uint32_t small;
@@ -305,4 +312,5 @@ static const bp_kernels NAME(kernels) = {
 #undef MINIMUM_D
 #undef MAXIMUM_D
 #undef COUNT_ZEROS
+#undef HALVES
 #undef COUNT_ZEROS_D

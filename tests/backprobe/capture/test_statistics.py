@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from backprobe.capture import core, norms, reading, sizes, statistics
+from backprobe.capture import core, gradients, reading, sizes, statistics
 from backprobe.capture.options import Caps
 
 INSTRUCTIONS = ("avx512", "avx2", "sse2", "plain")
@@ -25,7 +25,7 @@ MOST_ERROR = 2e-7
 def way(request, monkeypatch):
     """Each way of reading: the kernels of each kind, without torch's exchange table, and numpy."""
     if request.param == "twin":
-        for module in (statistics, reading, norms, sizes):
+        for module in (statistics, reading, gradients, sizes):
             monkeypatch.setattr(module, "native", None)
         yield request.param
         return
@@ -254,7 +254,7 @@ def test_what_has_no_elements_in_memory_is_none_and_no_crash(way):
     }
     for name, tensor in odd.items():
         assert (reduced(tensor), reading.elements(tensor, 64), sizes.sizes(tensor)) == (None, None, None), name
-    assert norms.total_norm(list(odd.values()))[0] == 0.0
+    assert gradients.norm_of(list(odd.values())[:4]) is None
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch's own, when jvp is first used
@@ -306,17 +306,14 @@ def test_denormal_numbers_are_left_on(way):
 
 
 def test_the_norm_of_many_tensors_is_that_of_all_their_elements(way):
-    tensors = [made(torch.float32, count) for count in (3, 700, 5000)] + [made(torch.float64, 50).reshape(5, 10).t()]
+    tensors = [made(torch.float32, count) for count in (3, 700, 5000)]
+    tensors += [made(torch.float64, 50).reshape(5, 10).t(), made(torch.bfloat16, 90)]
     whole = torch.cat([one.reshape(-1).double() for one in tensors])
-    found = norms.total_norm(tensors)
-    assert found.norm == pytest.approx(float(whole.norm()), rel=1e-6)
-    assert (found.nonfinite, found.unread) == (0, 0)
-    assert norms.total_norm([]) == (0.0, 0, 0)
-    found = norms.total_norm([*tensors, torch.tensor([math.inf, 1.0]), torch.eye(2).to_sparse()])
-    assert found == (math.inf, 1, 1)
-    found = norms.total_norm([torch.tensor([math.nan, math.inf]), *tensors])
-    assert math.isnan(found.norm)
-    assert found.nonfinite == 2
+    assert gradients.norm_of(tensors) == pytest.approx(float(whole.norm()), rel=1e-6)
+    assert gradients.norm_of([]) is None
+    assert gradients.norm_of([torch.full((3,), 1e30), *tensors]) == pytest.approx(3**0.5 * 1e30, rel=1e-6)
+    assert gradients.norm_of([*tensors, torch.tensor([math.inf, 1.0]), torch.eye(2).to_sparse()]) == math.inf
+    assert math.isnan(gradients.norm_of([torch.tensor([math.nan, math.inf]), *tensors]))
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.int32, torch.bool], ids=lambda dtype: str(dtype)[6:])
