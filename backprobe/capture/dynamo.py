@@ -60,9 +60,14 @@ def register(guard: Guard) -> None:
         return
     _registered.append(True)
     try:
-        from torch._dynamo import substitute_in_graph
+        from torch._dynamo import substitute_in_graph, trace_rules
 
+        # under `torch.compile(module)` dynamo looks at each frame below torch's own, ours among them: it would compile
+        # the taps that torch's `_wrapped_call_impl` calls, warn about them, and refuse `fullgraph=True`
+        trace_rules.add("backprobe.capture")
         for original, substitute in _SUBSTITUTES:
+            # these it must look into: a file name with "<" is never skipped
+            substitute.__code__ = substitute.__code__.replace(co_filename="<backprobe>")
             substitute_in_graph(original, skip_signature_check=True)(substitute)
     except Exception as error:
         guard.note(error)

@@ -14,7 +14,8 @@ _C: Final[Any] = torch._C
 next_sequence_number: Final = _C._autograd._get_sequence_nr
 """The autograd sequence number that this thread's next node will have."""
 
-is_functorch_wrapped: Final = _C._functorch.is_functorch_wrapped_tensor
+_is_wrapped: Final = _C._functorch.is_functorch_wrapped_tensor
+_is_batched: Final = _C._functorch.is_legacy_batchedtensor
 functorch_is_active: Final = _C._are_functorch_transforms_active
 tracing_state: Final = _C._get_tracing_state
 """Not None under `torch.jit.trace`."""
@@ -34,6 +35,11 @@ EXACT: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 """The types whose attributes no user code answers."""
 
 _handles: Final = iter(range(2**40, 2**62))
+
+
+def is_functorch_wrapped(tensor: torch.Tensor) -> bool:
+    """A value under `vmap`, `grad` and their like, or a gradient under `is_grads_batched`: no memory of its own."""
+    return _is_wrapped(tensor) or _is_batched(tensor)
 
 
 @contextmanager

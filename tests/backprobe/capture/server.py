@@ -1,11 +1,13 @@
 """Runs programs, plain or captured, each in a fork of one process that has torch loaded.
 
 usage: server.py JOBS RESULTS
-JOBS is a JSON list of [mode, path, arguments]; RESULTS gets one JSON object per job, in order.
+JOBS is a JSON list of [mode, path, arguments]; RESULTS gets one JSON object per job, in order. A mode is `plain`,
+`captured`, `captured-TIER`, or the name of an instrument that a program can tell (`clumsy.py`), to see that a test can fail.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -15,12 +17,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from clumsy import CLUMSY, compiled
+
 from backprobe.capture import Options, run_path, warm
 from backprobe.record import FrameReader
 
 
-def plain(path: str, arguments: list[str]) -> int:
-    """What `python path` does, from inside a process: its exit code."""
+def plain(path: str, arguments: list[str], mode: str) -> int:
+    """What `python path` does, from inside a process, under an instrument that is not ours: its exit code."""
     main = ModuleType("__main__")
     main.__dict__.update(
         __file__=path, __builtins__=__builtins__, __annotations__={}, __cached__=None, __spec__=None, __package__=None
@@ -36,7 +40,9 @@ def plain(path: str, arguments: list[str]) -> int:
         frame, depth = frame.f_back, depth + 1
     sys.setrecursionlimit(sys.getrecursionlimit() + depth)
     try:
-        exec(compile(Path(path).read_bytes(), path, "exec", dont_inherit=True), main.__dict__)
+        code = compiled(mode, Path(path).read_bytes(), path)
+        with CLUMSY.get(mode, contextlib.nullcontext)():
+            exec(code, main.__dict__)
     except SystemExit as error:
         if error.code is None or isinstance(error.code, int):
             return (error.code or 0) & 0xFF
@@ -50,10 +56,10 @@ def plain(path: str, arguments: list[str]) -> int:
     return 0
 
 
-def captured(path: str, arguments: list[str], note: str) -> int:
+def captured(path: str, arguments: list[str], note: str, tier: Any = "full") -> int:
     """The same under capture; the end of the record goes into the file `note`."""
     reader = FrameReader(max_bytes=1 << 30, max_rows=10_000_000)
-    end = run_path(Path(path), arguments, Options(), reader.feed)
+    end = run_path(Path(path), arguments, Options(tier=tier), reader.feed)
     record = reader.record()
     assert record is not None
     Path(note).write_text(
@@ -74,7 +80,10 @@ def job(mode: str, path: str, arguments: list[str]) -> dict[str, Any]:
                 os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), target)
             code = 70
             try:
-                code = plain(path, arguments) if mode == "plain" else captured(path, arguments, note)
+                if mode.startswith("captured"):
+                    code = captured(path, arguments, note, mode.partition("-")[2] or "full")
+                else:
+                    code = plain(path, arguments, mode)
             except BaseException:
                 traceback.print_exc()
             sys.stdout.flush()

@@ -1,0 +1,80 @@
+"""Questions that a program can ask about itself and torch: captured, every answer is the plain one.
+
+1. `programs/probes.py` asks them, all in one process.
+2. Each must be able to fail: under a torch mode or a careless tool in place of the taps its answer changes.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.backprobe.capture.test_transparency import run
+
+PROGRAM = Path(__file__).parent / "programs" / "probes.py"
+CLUMSY = ("function-mode", "dispatch-mode", "hooked", "rewritten")
+TIERS = ("state", "grad", "full")
+MODES = ("plain", "plain again", *(f"captured-{tier}" for tier in TIERS), *CLUMSY)
+
+NAMES = [
+    node.name
+    for node in ast.parse(PROGRAM.read_text()).body
+    if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") == "probe" for d in node.decorator_list)
+]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one start of the program said: an answer to each question, and the engine's own errors."""
+
+    code: int
+    said: dict[str, Any]
+    own_errors: int
+    own_error: str | None
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
+    jobs = [(mode.split()[0], str(PROGRAM), []) for mode in MODES]
+    results = run(tmp_path_factory.mktemp("probes"), jobs)
+    return {
+        mode: Answers(
+            ran["code"], dict(json.loads(line) for line in ran["out"].splitlines() if line[:1] == "["), ran.get("own_errors", 0),
+            ran.get("own_error"),
+        )
+        for mode, ran in zip(MODES, results, strict=True)
+    }  # fmt: skip
+
+
+def test_there_are_at_least_the_twenty_of_the_design() -> None:
+    assert len(NAMES) >= 46
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_answer_is_the_plain_one(name: str, answers: dict[str, Answers]) -> None:
+    plain = answers["plain"].said[name]
+    assert not str(plain).startswith("raised "), "the question itself is wrong"
+    assert answers["plain again"].said[name] == plain, "two plain runs must agree"
+    for tier in TIERS:
+        assert answers[f"captured-{tier}"].said.get(name) == plain, tier
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_nothing_of_ours_failed(tier: str, answers: dict[str, Answers]) -> None:
+    ran = answers[f"captured-{tier}"]
+    assert (ran.code, ran.own_errors) == (0, 0), ran.own_error
+
+
+CANNOT_DIFFER: dict[str, str] = {}
+"""Questions whose answer no instrument here changes, with the reason why they are asked."""
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in CANNOT_DIFFER])
+def test_the_question_can_tell(name: str, answers: dict[str, Answers]) -> None:
+    plain = answers["plain"].said[name]
+    assert [mode for mode in CLUMSY if answers[mode].said.get(name, plain) != plain]
