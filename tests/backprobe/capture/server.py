@@ -20,7 +20,7 @@ from typing import Any
 from clumsy import CLUMSY, compiled
 
 from backprobe.capture import Options, run_path, warm
-from backprobe.record import FrameReader
+from backprobe.record import FrameReader, check
 
 
 def plain(path: str, arguments: list[str], mode: str) -> int:
@@ -62,6 +62,7 @@ def captured(path: str, arguments: list[str], note: str, tier: Any = "full") -> 
     end = run_path(Path(path), arguments, Options(tier=tier), reader.feed)
     record = reader.record()
     assert record is not None
+    check(record)
     Path(note).write_text(
         json.dumps(
             {"own_errors": end.own_errors, "own_error": end.own_error, "ending": end.ending, "rows": reader.rows}

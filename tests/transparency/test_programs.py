@@ -1,0 +1,35 @@
+"""Programs that must be taken as they are: captured, each says, raises, warns and returns what it does plain.
+
+What they print holds their losses, gradients and random numbers to the bit.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.backprobe.capture.test_transparency import run
+
+FOLDER = Path(__file__).parent / "programs"
+PROGRAMS = sorted(path for path in FOLDER.glob("*.py") if path.name != "probes.py")
+TIERS = ("grad", "full")
+
+
+def told(text: str) -> str:
+    """A stream without addresses, and without the log lines of torch's C++, which carry a time and a process id."""
+    lines = [line for line in text.splitlines() if not re.match(r"USDT:|\[[WIE]\d{4} |\[Gloo\]", line)]
+    return re.sub(r"0x[0-9a-f]+", "0x", "\n".join(lines))
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_it_does_what_it_does_plain(path: Path, tmp_path: Path) -> None:
+    plain, *captured = run(tmp_path, [(mode, str(path), []) for mode in ("plain", *(f"captured-{t}" for t in TIERS))])
+    assert plain["code"] == 0, plain["err"]
+    assert plain["out"]
+    for tier, ran in zip(TIERS, captured, strict=True):
+        assert told(ran["out"]) == told(plain["out"]), tier
+        assert told(ran["err"]) == told(plain["err"]), tier
+        assert (ran["code"], ran.get("own_errors")) == (0, 0), (tier, ran.get("own_error"))
+        assert ran["rows"] > 50
