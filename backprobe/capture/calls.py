@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import torch
 
+from backprobe.capture import core
 from backprobe.capture.entries import Entry, entry_name, handed_in
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import functorch_is_active, node_of
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 _ROOTS = 4096
-_NO_WALK = Walk()
+_Walk: Final = core.chosen(Walk)
+_walk: Final = walk if core.native is None else core.native.walk
 
 
 @dataclass(slots=True)
@@ -100,7 +102,7 @@ class Calls:
         self._reached += 1
         if functorch_is_active():
             timeline.calls.append(-1)
-            self._silent.append(recorder.passes.open(None, _NO_WALK))
+            self._silent.append(recorder.passes.open(None, _Walk()))
             return
         if recorder.sampler.light_begins(_handled(), options):
             return
@@ -185,6 +187,10 @@ class Calls:
 
     # ---- parts
 
+    def walk(self, roots: Iterable[Any] = (), *, whole: bool = False) -> Walk:
+        """Walk the graphs behind root nodes; without any, a walk that met nothing."""
+        return _walk(roots, self._recorder.nodes, self._recorder.writer, whole=whole)
+
     def number(self) -> int:
         """The number of a call that begins."""
         self._next += 1
@@ -249,7 +255,7 @@ class Calls:
         if not sampled:
             if recorder.options.walks:
                 recorder.writer.cut("walks of backward calls", "more calls than are walked of one site, or in one step")
-            return _NO_WALK
+            return _Walk()
         roots: list[Any] = []
         for output in outputs:
             if not isinstance(output, torch.Tensor):
@@ -258,8 +264,8 @@ class Calls:
                 roots.append(node_of(output))
             else:
                 recorder.nodes.refuse()
-                return Walk(truncated=True)
-        return walk(roots, recorder.nodes, recorder.writer, whole=whole)
+                return _Walk(truncated=True)
+        return self.walk(roots, whole=whole)
 
     def _leaves(self, opened: OpenCall, cause: Cause) -> None:
         """What the call did to `.grad`."""

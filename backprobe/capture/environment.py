@@ -12,8 +12,8 @@ from typing import Final
 import torch
 
 import backprobe
+from backprobe import stack
 from backprobe.capture import core
-from backprobe.capture.nodes import node_budget, stack_bytes
 from backprobe.capture.options import Options
 from backprobe.capture.text import cut
 from backprobe.record import SCHEMA_VERSION, Environment, Header
@@ -41,7 +41,7 @@ def header(
         started_at=datetime.datetime.now(datetime.UTC).isoformat(),
         environment=environment(argv),
         fallbacks=tuple(fallbacks),
-        deviations=deviations,
+        deviations=(*deviations, *stack.deviations()),
     )
 
 
@@ -60,8 +60,8 @@ def environment(argv: Sequence[str]) -> Environment:
         initial_seed=_signed(torch.initial_seed()),
         argv=tuple(cut(arg) for arg in argv)[:1024],
         tap=core.kind,
-        stack_bytes=stack_bytes(),
-        node_budget=node_budget(stack_bytes()),
+        stack_bytes=stack.main_bytes(),
+        node_budget=stack.own_budget(),
         variables={
             cut(key, 512): cut(value) for key, value in os.environ.items() if key.startswith(_PREFIXES) or key in _NAMES
         },

@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-import resource
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -29,27 +27,7 @@ from backprobe.record import Node, Output
 ACCUMULATE: Final = 2**64 - 1
 """The sequence number of every AccumulateGrad."""
 
-_BYTES_PER_NODE: Final = 1600
-"""Stack that one freed wrapped node may cost: an 8-fold margin over what was measured (engine.md, 2.4)."""
-
-_MOST: Final = 200_000
 _OUTPUTS: Final = 256
-
-
-def node_budget(stack_bytes: int) -> int:
-    """Wrapped nodes that may live at once under a stack of that size; 1300 where the limit is "unlimited"."""
-    if stack_bytes <= 0:
-        return (2 << 20) // _BYTES_PER_NODE
-    return min(_MOST, stack_bytes // _BYTES_PER_NODE)
-
-
-def stack_bytes() -> int:
-    """The smallest stack that a thread of this process gets; 0 if there is no limit."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
-    if soft == resource.RLIM_INFINITY:
-        return 0
-    own = threading.stack_size()
-    return min(soft, own) if own else soft
 
 
 class Sentinel:

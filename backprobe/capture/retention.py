@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from backprobe.capture.private import node_of
 from backprobe.capture.text import name
-from backprobe.capture.walk import Walk, walk
+from backprobe.capture.walk import Walk
 from backprobe.record import BackwardCall, Retention
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ def at_end(recorder: Recorder, moment: int) -> None:
         tensor = known.ref()
         if tensor is not None and known.node is not None and recorder.nodes.lives(known.node):
             made.append((known, node_of(tensor)))
-    everything = walk([node for _, node in made], recorder.nodes, recorder.writer)
+    everything = recorder.calls.walk([node for _, node in made])
     roots = [(known, node) for known, node in made if known.node is not None and not everything.enters(known.node)]
     for known, node in roots[:_ROOTS]:
-        _write(recorder, known, walk([node], recorder.nodes, recorder.writer), moment, None, known.site)
+        _write(recorder, known, recorder.calls.walk([node]), moment, None, known.site)
     for _ in roots[_ROOTS:]:
         recorder.writer.cut("retentions at the end", "more graphs are alive than are told one by one", _ROOTS, moment)
 

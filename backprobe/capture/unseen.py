@@ -14,7 +14,6 @@ from torch.autograd import Variable
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import current_pass, node_of
 from backprobe.capture.states import Cause
-from backprobe.capture.walk import Walk
 from backprobe.record import BackwardCall
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Unseen:
             parent=timeline.calls[-1] if timeline.calls and timeline.calls[-1] >= 0 else None,
         )  # fmt: skip
         recorder.writer.add("backward_calls", row)
-        passed = recorder.passes.open(call, Walk(), detailed=recorder.options.walks)
+        passed = recorder.passes.open(call, recorder.calls.walk(), detailed=recorder.options.walks)
         self._open.append((passed, row, task, recorder.writer.time_ns()))
         if task >= 0:
             _ENGINE.queue_callback(self._over)

@@ -18,6 +18,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from backprobe.cli.parser import parse
 
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None and arguments[:1] in (["run"], ["watch"]):
+        from backprobe.cli.grown import with_a_grown_stack
+
+        with_a_grown_stack()
     try:
         args = parse(arguments)
         return args.run(args)

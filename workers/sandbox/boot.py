@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-STACK_BYTES: Final = 8 << 20
-"""RLIMIT_STACK at exec: glibc takes the stack of every thread from it, out of the run's address space."""
+from backprobe import stack
 
+STACK_BYTES: Final = stack.RAISED
+"""RLIMIT_STACK at exec: deep graphs under capture are freed on the main thread's stack, which grows as it is used."""
+
+THREAD_BYTES: Final = 8 << 20
+"""The stack of every other thread, out of the run's address space: the zygote sets it before any thread starts."""
 
 WANT_ZYGOTE: Final = b"zygote"
 CHECK: Final = b"check"
@@ -106,18 +110,22 @@ def _connected(path: str) -> socket.socket:
 
 def popen_zygote(control: socket.socket, visible_devices: str | None) -> subprocess.Popen[bytes]:
     """Exec a zygote that serves `control`, with an environment built from nothing."""
-    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
-    if hard == resource.RLIM_INFINITY or hard >= STACK_BYTES:
-        resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, hard))
-    return subprocess.Popen(
-        [sys.executable, "-P", "-s", "-m", "workers.sandbox.zygote", str(control.fileno())],
-        env=_environment(visible_devices),
-        pass_fds=[control.fileno()],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        cwd="/",
-        start_new_session=True,  # Ctrl-C in a terminal is the worker's to hear
-    )
+    before = resource.getrlimit(resource.RLIMIT_STACK)
+    hard = before[1]
+    soft = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-s", "-m", "workers.sandbox.zygote", str(control.fileno())],
+            env=_environment(visible_devices),
+            pass_fds=[control.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,  # Ctrl-C in a terminal is the worker's to hear
+        )
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, before)
 
 
 def _environment(visible_devices: str | None) -> dict[str, str]:

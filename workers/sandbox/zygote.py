@@ -21,8 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
+from backprobe import stack
 from backprobe.capture.warm import first, rest
 from workers.sandbox import child, messages, orphans
+from workers.sandbox.boot import THREAD_BYTES
 from workers.sandbox.lockdown import Surroundings
 from workers.sandbox.messages import Ended, Fork, Kill, Ready, Refused, Started
 from workers.sandbox.scratch import Scratch, sweep_dead_roots
@@ -218,6 +220,7 @@ def _keep_finalizers() -> None:
 
 def main() -> NoReturn:
     """Warm up, then serve."""
+    stack.settle(THREAD_BYTES)
     control = socket.socket(fileno=int(sys.argv[1]))
     environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
     orphans.adopt_orphans()
