@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import torch
 
-from backprobe.capture import core
 from backprobe.capture.entries import Entry, entry_name, handed_in
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import functorch_is_active, node_of
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 _ROOTS = 4096
-_Walk: Final = core.chosen(Walk)
-_walk: Final = walk if core.native is None else core.native.walk
+_Walk: Final = Walk
+_walk: Final = walk
 
 
 @dataclass(slots=True)
@@ -55,7 +54,6 @@ class Calls:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._open: list[OpenCall] = []
-        self._silent: list[Pass] = []
         self._times: dict[int | None, int] = {}
         self._next = self._reached = 0
         self.unseen = Unseen(recorder)
@@ -102,9 +100,10 @@ class Calls:
         self._reached += 1
         if functorch_is_active():
             timeline.calls.append(-1)
-            self._silent.append(recorder.passes.open(None, _Walk()))
+            recorder.passes.open(None, _Walk())
             return
         if recorder.sampler.light_begins(_handled(), options):
+            recorder.passes.open(None, _Walk())
             return
         self.unseen.settle()
         site = recorder.calling_site(3)
@@ -143,9 +142,8 @@ class Calls:
         recorder, opened = self._recorder, self._mine()
         timeline = recorder.timeline()
         if opened is None:
-            light = recorder.sampler.light_ends(_handled())
-            if not light and timeline.calls and timeline.calls.pop() < 0:
-                recorder.passes.close(self._silent.pop())
+            if recorder.sampler.light_ends(_handled()) or (timeline.calls and timeline.calls.pop() < 0):
+                recorder.passes.close(None)
             return
         self.unseen.settle()
         duration = recorder.writer.time_ns() - opened.started_ns

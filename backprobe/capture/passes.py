@@ -75,8 +75,11 @@ class Passes:
         self._open.append(passed)
         return passed
 
-    def close(self, passed: Pass) -> None:
-        """A pass is over."""
+    def close(self, passed: Pass | None) -> None:
+        """A pass is over; None: this thread's newest one of which nothing is recorded."""
+        if passed is None:
+            me = threading.get_ident()
+            passed = next(one for one in reversed(self._open) if one.call is None and one.thread == me)
         self._open.remove(passed)
 
     def arrived(self, facts: NodeFacts, gradients: Any) -> None:

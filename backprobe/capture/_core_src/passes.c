@@ -716,8 +716,10 @@ static PyObject *passes_open(PyObject *self, PyObject *args, PyObject *kwargs)
 static PyObject *passes_close(PyObject *self, PyObject *pass)
 {
     bp_passes *passes = (bp_passes *)self;
+    unsigned long me = PyThread_get_thread_ident();
     for (Py_ssize_t i = PyList_GET_SIZE(passes->open) - 1; i >= 0; i--) {
-        if (PyList_GET_ITEM(passes->open, i) == pass) {
+        bp_pass *one = (bp_pass *)PyList_GET_ITEM(passes->open, i);
+        if ((PyObject *)one == pass || (pass == Py_None && one->call < 0 && one->thread == me)) {
             return PyList_SetSlice(passes->open, i, i + 1, NULL) < 0 ? NULL : Py_NewRef(Py_None);
         }
     }
@@ -770,7 +772,7 @@ static PyObject *passes_returned(PyObject *self, PyObject *const *args, Py_ssize
 
 static PyMethodDef passes_methods[] = {
     {"open", (PyCFunction)(void (*)(void))passes_open, METH_VARARGS | METH_KEYWORDS, "A pass begins, in this thread."},
-    {"close", passes_close, METH_O, "A pass is over."},
+    {"close", passes_close, METH_O, "A pass is over; None: this thread's newest silent one."},
     {"returned", (PyCFunction)(void (*)(void))passes_returned, METH_FASTCALL, "A gradient was returned for an input."},
     {"write", (PyCFunction)(void (*)(void))passes_write, METH_VARARGS | METH_KEYWORDS, "Write a pass's rows."},
     {NULL, NULL, 0, NULL},
