@@ -58,7 +58,7 @@ static PyObject *current_pass, *s_run, *s_note;
 
 void bp_walk_nodes(PyObject *walk, bp_facts ***met, size_t *count);
 bool bp_walk_has(PyObject *walk, int64_t number);
-const char *bp_dtype_text(int dtype);
+const char *bp_dtype_label(int dtype);
 
 /* ---- memory that grows */
 
@@ -164,7 +164,7 @@ static int add_small(bp_pass *pass, int64_t tensor, const bp_tensor_view *view)
     if (start == NULL) {
         return -1;
     }
-    at = pack_text(at, bp_dtype_text(view->dtype));
+    at = pack_text(at, bp_dtype_label(view->dtype));
     if (view->ndim < 16) {
         *at++ = (char)(0x90 | view->ndim);
     } else {
@@ -230,7 +230,7 @@ static int take(bp_passes *passes, bp_pass *pass, bp_facts *facts, int64_t tenso
                                 : 0;
     }
     if (facts != NULL && facts->untold) {
-        bp_node_output_is(facts, view.sizes, view.ndim, bp_dtype_text(view.dtype));
+        bp_node_output_is(facts, view.sizes, view.ndim, bp_dtype_label(view.dtype));
     }
     if (!passes->measures) {
         return facts != NULL ? add_statistics(pass, NIL, 1) : 0;

@@ -21,7 +21,7 @@ static const char *const DTYPES[BP_DTYPES] = {
     [BP_U64] = "uint64",  [BP_U32] = "uint32",        [BP_U16] = "uint16",   [BP_U8] = "uint8",      [BP_BOOL] = "bool",
 };
 
-const char *bp_dtype_text(int dtype) { return DTYPES[dtype]; }
+const char *bp_dtype_label(int dtype) { return DTYPES[dtype]; }
 
 /* ---- which attributes a type has */
 
