@@ -9,9 +9,9 @@
    COUNT_ZEROS(z, x), COUNT_ZEROS_D(z, x)  adds 1 to each integer of z where x is 0
    HALVES(p)        as many float16 as fit, converted; not defined where there is no such instruction
 
-   Sums are kept in so many lanes that float32 loses nothing that matters: of a block of 4096, each adds 64 to 256. A
-   block whose squares overflow or vanish in float32, or that holds what is not finite, is read again by the kernels
-   that compute in double and mask. Only vector types of the compiler: no flag changes what the arithmetic means. */
+   Sums are kept in so many lanes that float32 loses nothing that matters: each adds 128 numbers at most. A part whose
+   squares overflow or vanish in float32, or that holds what is not finite, is read again by the kernels that compute in
+   double and mask. Only vector types of the compiler: no flag changes what the arithmetic means. */
 
 typedef float NAME(vf) __attribute__((vector_size(WIDTH), aligned(4), may_alias));
 typedef double NAME(vd) __attribute__((vector_size(WIDTH), aligned(8), may_alias));
@@ -69,7 +69,8 @@ TARGET static void NAME(f32_masked)(const float *p, int n, bp_sums *sums)
     sums->nan -= (DOUBLES - n % DOUBLES) % DOUBLES;
 }
 
-TARGET static void NAME(f32)(const float *p, int n, bp_sums *sums)
+/* So many that a lane takes at most 128. */
+TARGET static void NAME(f32_chunk)(const float *p, int n, bp_sums *sums)
 {
     typedef NAME(vf) vf;
     typedef NAME(vi) vi;
@@ -125,6 +126,15 @@ TARGET static void NAME(f32)(const float *p, int n, bp_sums *sums)
     if (n > fast) {
         NAME(f32_masked)(p + fast, n - fast, sums);
     }
+}
+
+TARGET static void NAME(f32)(const float *p, int n, bp_sums *sums)
+{
+    const int chunk = 128 * LANES * FLOATS;
+    for (; n > chunk; n -= chunk, p += chunk) {
+        NAME(f32_chunk)(p, chunk, sums);
+    }
+    NAME(f32_chunk)(p, n, sums);
 }
 
 TARGET static void NAME(f64_masked)(const double *p, int n, bp_sums *sums)
