@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from backprobe.rules.rule import Level
+from backprobe.rules.syntax import is_same_statement
 
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record
@@ -34,3 +35,9 @@ def level_of(record: Record, raised: Raised) -> Level:
     last = next((row for row in record.raised if record.end is not None and row.n == record.end.exception), None)
     ended = last is not None and (last.type, last.message) == (raised.type, raised.message)
     return "note" if raised.caught and not ended else "error"
+
+
+def level_at(record: Record, site: int | None) -> Level | None:
+    """An error where the program ended with an exception in that statement; None for the rule's own level."""
+    last = next((row for row in record.raised if record.end is not None and row.n == record.end.exception), None)
+    return "error" if last is not None and is_same_statement(record, last.site, site) else None

@@ -51,6 +51,13 @@ def trained(record: Record) -> frozenset[int]:
     return frozenset(written | set(in_optimizers(record)) | set(parameters(record)))
 
 
+@table
+def never_reached(record: Record) -> tuple[int, ...]:
+    """The trained tensors that no backward call ever brought a gradient, in order."""
+    got = {row.tensor for row in record.leaf_grads if row.call is not None and row.kind != "untouched"}
+    return tuple(sorted(trained(record) - got))
+
+
 def shared_key(keys: Iterable[str]) -> str:
     """The leading parts that `state_dict` keys have in common: `lm.blocks` for `lm.blocks.0.w` and `lm.blocks.1.w`."""
     parts = [key.split(".") for key in keys]

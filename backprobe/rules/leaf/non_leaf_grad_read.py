@@ -96,10 +96,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.expressions import insertion, keyword, line_after, outermost, without_keyword
-from backprobe.rules.finding import Finding, Fix, Occurrences, Related, rule_name
+from backprobe.rules.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
 from backprobe.rules.grad_use import is_only_tested
 from backprobe.rules.lookup import lookup
 from backprobe.rules.places import location
+from backprobe.rules.raised import level_at
 from backprobe.rules.reach import arrived_at
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import state_at, step_of
@@ -175,7 +176,7 @@ def _finding(record: Record, read: GradRead, call: BackwardCall, made: Site) -> 
         related.insert(0, Related(message=passed, location=location(record, call.site)))
     return Finding(
         rule=rule_name(RULE),
-        level=RULE.severity,
+        level=level_at(record, read.site) or RULE.severity,
         confidence=RULE.confidence,
         message=f"`{name}` is not a leaf: {how} made it, so `{name}.grad` stays None.\n"
         "A backward call stores gradients in leaves only; this one went on to what the tensor was made from.\n"
@@ -193,6 +194,7 @@ def _finding(record: Record, read: GradRead, call: BackwardCall, made: Site) -> 
         },
         fixes=tuple(_fixes(record, made, node, value, names)),
         occurrences=Occurrences(first_step=step, last_step=step),
+        subject=Subject(facts=(("tensor", read.tensor), ("call", call.call)), moment=read.moment),
     )
 
 

@@ -64,8 +64,8 @@ def test_no_repaired_twin_and_no_clean_program_is_warned_of(corpus, captured) ->
 
 
 FOLLOWS = {
-    # the update binds the name to its own result (BP102's, to come): the next read of its gradient is of a non-leaf
-    "leaf-rebound-update": [("BP101", 14)],
+    # the generator's result is detached (BP601's, to come): its optimizer steps without a gradient
+    "gan-generator-detached": [("BP707", 21)],
     # the optimizer was built before the head was replaced (BP702's, to come): it does not hold the new one
     "opt-head-replaced-late": [("BP701", 17)],
     # the hidden state carries the graph over (BP302's, to come): the second call walks it

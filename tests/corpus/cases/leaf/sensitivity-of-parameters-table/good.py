@@ -13,5 +13,5 @@ price.backward()
 greeks = {"delta": spot.grad.item(), "vega": volatility.grad.item()}
 rho = rate.grad
 report = [f"{name} {value:.3f}" for name, value in greeks.items()]
-print(report, rho + 0 if rho is not None else "no rho")
-print(price.item(), rho)
+print(report, "rho", rho)
+print(price.item())

@@ -1,0 +1,133 @@
+"""BP104 input-without-requires-grad: the gradient of an input is read that was never asked for.
+
+What it finds:
+    `.grad` of a leaf is read and used, the leaf went into a computation that a backward call walked, and it never
+    required grad. The finding stands at the read.
+
+Why it matters:
+    What is read is None; saliency maps and sensitivities come out empty, or the next operation raises.
+
+What PyTorch does:
+    A tensor that does not require grad takes no part in a graph, so no backward call leads to it. Seen in torch 2.13.
+
+Example:
+    import torch
+
+    weight = torch.ones(3, requires_grad=True)
+    image = torch.ones(3)
+    score = (weight * image).sum()
+    score.backward()
+    saliency = image.grad  # <- here
+
+Use instead:
+    import torch
+
+    weight = torch.ones(3, requires_grad=True)
+    image = torch.ones(3, requires_grad=True)
+    score = (weight * image).sum()
+    score.backward()
+    saliency = image.grad
+
+Near miss: the program asks whether it is there
+    import torch
+
+    weight = torch.ones(3, requires_grad=True)
+    image = torch.ones(3)
+    (weight * image).sum().backward()
+    if image.grad is not None:
+        print(image.grad)
+
+Near miss: a list of leaves that require grad or not
+    import torch
+
+    weight = torch.ones(3, requires_grad=True)
+    image = torch.ones(3)
+    (weight * image).sum().backward()
+    found = [t.grad for t in (weight, image) if t.requires_grad]
+
+Blind spots:
+    A read inside a library is not seen.
+
+Source:
+    torch.Tensor.requires_grad in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.cuts import derived_from
+from backprobe.rules.grad_use import is_only_tested
+from backprobe.rules.lookup import lookup
+from backprobe.rules.naming import called
+from backprobe.rules.raised import level_at
+from backprobe.rules.rule import Rule
+from backprobe.rules.steps import state_at
+from backprobe.rules.syntax import site_of
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import GradRead, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="input-without-requires-grad",
+    code="BP104",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="manual",
+    needs=("grad-read", "snapshot", "backward", "parents"),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per read."""
+    for read in record.grad_reads:
+        if not read.was_none or is_only_tested(record, read):
+            continue
+        state = state_at(record, read.tensor, read.moment)
+        row = lookup(record).tensors[read.tensor]
+        plain = row.dtype.startswith(("float", "bfloat", "complex")) and row.special in (None, "complex")
+        if state is None or not state.is_leaf or state.requires_grad or not plain or _was_required(record, read):
+            continue
+        if _went_into(record, read):
+            yield _finding(record, read)
+
+
+def _was_required(record: Record, read: GradRead) -> bool:
+    """It required grad at some time before the read: frozen since, or a copy took its place."""
+    return any(state.requires_grad for state in lookup(record).snapshots_of[read.tensor] if state.moment <= read.moment)
+
+
+def _went_into(record: Record, read: GradRead) -> bool:
+    """Something that requires grad was computed from it, and a backward call came before the read."""
+    if not any(call.moment_after is not None and call.moment_after <= read.moment for call in record.backward_calls):
+        return False
+    return any(
+        state.requires_grad
+        for tensor in derived_from(record, read.tensor) - {read.tensor}
+        for state in lookup(record).snapshots_of[tensor]
+    )
+
+
+def _finding(record: Record, read: GradRead) -> Finding:
+    read_as = site_of(record, read.site).reads
+    name = read_as[0] if read_as else called(record, read.tensor)
+    return told(
+        record,
+        RULE,
+        read.site,
+        (
+            f"`{name}` does not require grad, so `{name}.grad` is None whatever backward does.",
+            "It went into the computation as a constant.",
+            f"Call `{name}.requires_grad_()` before it is used.",
+        ),
+        binding=name,
+        moments=[read.moment],
+        related=((f"`{name}` is made here", lookup(record).tensors[read.tensor].site),),
+        evidence={"tensor": read.tensor, "requires_grad": False, "is_leaf": True, "grad": None},
+        tensors=[read.tensor],
+        level=level_at(record, read.site),
+    )

@@ -1,0 +1,163 @@
+"""BP102 leaf-lost-by-rebinding: an update binds the trained name to its own result, which is no leaf any more.
+
+What it finds:
+    A leaf had a gradient, a statement bound its name to a tensor computed from it, and the gradient of that name is
+    None from then on, or the next loss has no history. The finding stands at that statement.
+
+Why it matters:
+    After the first update there is no leaf left that a gradient could be stored in: training stops, or fails a line
+    later at something else.
+
+What PyTorch does:
+    `w = w - lr * w.grad` makes a new tensor. It is the result of an operation, so a backward call passes its gradient
+    on and stores none. Seen in torch 2.13.
+
+Example:
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(2):
+        loss = (w * w).sum()
+        loss.backward()
+        seen = w.grad
+        if seen is not None:
+            w = w - 0.1 * seen  # <- here
+    print(w.grad)
+
+Use instead:
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(2):
+        loss = (w * w).sum()
+        loss.backward()
+        with torch.no_grad():
+            w -= 0.1 * w.grad
+        w.grad = None
+
+Near miss: the result is made a leaf again
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        loss = (w * w).sum()
+        loss.backward()
+        w = (w - 0.1 * w.grad).detach().requires_grad_()
+
+Near miss: adapted weights under other names
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    (g,) = torch.autograd.grad((w * w).sum(), w, create_graph=True)
+    fast = w - 0.1 * g
+    (fast * fast).sum().backward()
+    print(w.grad)
+
+Blind spots:
+    A name that is rebound inside a library is not seen.
+
+Source:
+    torch.Tensor.is_leaf in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.lookup import lookup
+from backprobe.rules.raised import level_at
+from backprobe.rules.rule import Rule
+from backprobe.rules.steps import state_at
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Binding, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="leaf-lost-by-rebinding",
+    code="BP102",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="manual",
+    needs=("binding", "snapshot", "parents", "grad-read"),
+    explains=(),
+    refines=("non-leaf-grad-read",),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per statement that rebinds a leaf."""
+    groups: dict[int, list[tuple[Binding, int]]] = {}
+    for binding in record.bindings:
+        leaf = _lost(record, binding)
+        if leaf is not None:
+            groups.setdefault(binding.site, []).append((binding, leaf))
+    for site, found in groups.items():
+        yield _finding(record, site, found)
+
+
+def _lost(record: Record, binding: Binding) -> int | None:
+    """The leaf of that name, with a gradient, that gave way to a result of itself whose gradient the program needs."""
+    new = state_at(record, binding.tensor, binding.moment)
+    if new is None or (new.requires_grad and new.is_leaf):
+        return None
+    read = any(row.tensor == binding.tensor and row.was_none for row in record.grad_reads)
+    if not (read or _ends_untracked(record, binding)):
+        return None
+    for leaf in _computed_from(record, binding):
+        old = state_at(record, leaf, binding.moment)
+        named = any(
+            row.name == binding.name and row.moment < binding.moment for row in lookup(record).bindings_of[leaf]
+        )
+        if named and old is not None and old.is_leaf and old.requires_grad and old.grad == "present":
+            return leaf
+    return None
+
+
+def _computed_from(record: Record, binding: Binding) -> list[int]:
+    """What a bound tensor was computed from: by the names it was read from, and by the node that made it."""
+    index = lookup(record)
+    made = index.node_of.get(binding.tensor)
+    below = [edge.to_node for edge in index.edges_of[made.node] if edge.to_node is not None] if made else []
+    variables = [index.nodes[node].variable for node in below if node in index.nodes]
+    return [*binding.parents, *(variable for variable in variables if variable is not None)]
+
+
+def _ends_untracked(record: Record, binding: Binding) -> bool:
+    """The statement ran without tracking, nothing flagged the name again, and a backward call then found no history."""
+    states = lookup(record).snapshots_of[binding.tensor]
+    if any(state.requires_grad for state in states):
+        return False
+    return any(
+        row.moment is not None and row.moment > binding.moment and "does not require grad" in row.message
+        for row in record.raised
+    )
+
+
+def _finding(record: Record, site: int, found: list[tuple[Binding, int]]) -> Finding:
+    first, leaf = found[0]
+    name = first.name
+    read = next((row for row in record.grad_reads if row.tensor == first.tensor and row.was_none), None)
+    made = lookup(record).tensors[leaf].site
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"This statement makes a new tensor and calls it `{name}`: it is no leaf, so `{name}.grad` stays None.",
+            "Only the first update has an effect.",
+            f"Change `{name}` in place under `torch.no_grad()`, or add `.detach().requires_grad_()`.",
+        ),
+        binding=name,
+        moments=[row.moment for row, _leaf in found],
+        related=(
+            (f"the leaf that was called `{name}`", made),
+            (f"`{name}.grad` is read here and is None", None if read is None else read.site),
+        ),
+        level=level_at(record, None if read is None else read.site),
+        evidence={"leaf": leaf, "result": first.tensor, "is_leaf": False},
+        tensors=[row.tensor for row, _leaf in found],
+    )
