@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import torch
 
+from backprobe.capture import core
 from backprobe.capture.entries import Entry, entry_name, handed_in
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import functorch_is_active, node_of
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 _ROOTS = 4096
-_Walk: Final = Walk
-_walk: Final = walk
+_Walk: Final = core.chosen_beside("States", Walk)
+_walk: Final = walk if _Walk is Walk else core.native.walk
 
 
 @dataclass(slots=True)

@@ -92,3 +92,8 @@ kind: Final[Literal["c", "python"]] = "python" if native is None else "c"
 def chosen(twin: type[_T]) -> type[_T]:
     """The compiled class of the same name, where it serves and has one; else the twin itself."""
     return twin if native is None else getattr(native, twin.__name__, twin)
+
+
+def chosen_beside(peer: str, twin: type[_T]) -> type[_T]:
+    """The compiled class of the same name where the class `peer`, which it reads in C, is compiled as well."""
+    return chosen(twin) if hasattr(native, peer) else twin

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from backprobe import stack
+from backprobe.capture import core
 from backprobe.capture.binder import Binder
 from backprobe.capture.calls import Calls
 from backprobe.capture.failures import Failures
@@ -47,16 +48,16 @@ class Recorder:
         self.guard = Guard(self.sites.is_user_file)
         self.threads = Threads(self.writer)
         self.moments = Moments(self.writer, self.threads)
-        self.nodes = Nodes(self.writer, self.threads, self.moments, stack.own_budget())
+        self.nodes = core.chosen_beside("States", Nodes)(self.writer, self.threads, self.moments, stack.own_budget())
         self.tensors = Tensors(self.writer, self.moments, options)
         self.states = States(self.writer, self.moments, self.tensors, self.nodes, options)
         self.names = Names(self.writer, self.moments, options)
-        self.saved = SavedTensors(self.writer, self.tensors)
+        self.saved = core.chosen_beside("States", SavedTensors)(self.writer, self.tensors)
         self.nodes.saved, self.nodes.see = self.saved, self.see
         self.failures = Failures(self)
         self.modules = Modules(self)
         self.optimizers = Optimizers(self)
-        self.passes = Passes(self.writer, self.nodes, self.states, options, self.guard)
+        self.passes = core.chosen_beside("States", Passes)(self.writer, self.nodes, self.states, options, self.guard)
         self.calls = Calls(self)
         self.warnings = Warnings(self)
         self.sampler = Sampler(self)

@@ -23,6 +23,7 @@ MAY_READ_ENVIRONMENT: dict[str, str] = {
     "workers/sandbox/lockdown.py": "empties the child's environment before user code",
     "backprobe/capture/environment.py": "the variables that steer torch are facts of the record",
     "backprobe/capture/core.py": "BACKPROBE_CORE, once per process: which core serves",
+    "backprobe/cli/grown.py": "carries the former stack limit into the interpreter that it replaces itself with",
     "backprobe/cli/output.py": "NO_COLOR and FORCE_COLOR are asked of every command line",
     "service/serve.py": "hands its own environment on to the parts that it starts",
 }
