@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from backprobe.watching import watch
 
 __version__ = "0.1.0"
-__all__ = ["Finding", "Judgement", "Record", "__version__", "judge", "load", "run", "watch"]
+__all__ = ["Finding", "Judgement", "Record", "__version__", "judge", "load", "load_ipython_extension", "run", "watch"]
 
 _HOMES: Final = {
     "Finding": ("backprobe.rules", "Finding"),
@@ -36,6 +36,13 @@ def load(path: str | Path) -> Record:
     from backprobe.record import loads
 
     return loads(Path(path).read_bytes())
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext backprobe`: adds `%%backprobe` to a notebook."""
+    from backprobe.notebook import load as load_magics
+
+    load_magics(shell)
 
 
 def __getattr__(name: str) -> Any:

@@ -122,11 +122,10 @@ class BackprobeMagics(Magics):
         shell = self._shell
         code = "\n" + shell.transform_cell(cell)
         try:
-            shell.transform_ast(ast.parse(code))
+            compile(code, "<cell>", "exec", dont_inherit=True)
         except SyntaxError as error:
-            if "await" in str(error) or "async" in str(error):
+            if "outside" in str(error) and ("await" in str(error) or "async" in str(error)):
                 raise UsageError("`await` outside a function is not captured: put it into an `async def`") from None
-            raise
         number = shell.execution_count
         filename = shell.compile.cache(code, number, raw_code=cell)
         return Cell(filename, f"Cell [{number}]", code, lambda: shell.transform_ast(ast.parse(code)))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
 
 from backprobe.capture import taps
 from backprobe.capture.guard import Guard
+from backprobe.capture.importer import after_import
 
 _DYNAMO: Final = "torch._dynamo"
 _registered: list[bool] = []
@@ -31,18 +32,7 @@ class Watcher(MetaPathFinder):
         """The spec of `torch._dynamo`, whose loader registers the taps at its end; None for every other module."""
         if fullname != _DYNAMO:
             return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is None or spec.loader is None:
-            return None
-        loader: Any = spec.loader
-        execute = loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            execute(module)
-            register(self._guard)
-
-        loader.exec_module = exec_module
-        return spec
+        return after_import(fullname, path, target, lambda _: register(self._guard))
 
     def __enter__(self) -> None:
         if _DYNAMO in sys.modules:

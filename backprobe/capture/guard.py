@@ -83,6 +83,10 @@ class Guard:
                     self._owner = 0
                     self._lock.release()
 
+    def drop(self) -> None:
+        """Run no body any more: a forked child inherited this, with its lock as another thread left it."""
+        self.run = _nothing
+
     def shield(self) -> None:
         """A tensor of a subclass was met: from here on bodies run where its `__torch_function__` does not see them."""
         self._shields = True
@@ -110,6 +114,10 @@ class Guard:
                 return True
             tb = tb.tb_next
         return False
+
+
+def _nothing(*_: Any) -> None:
+    return None
 
 
 def _has_room() -> bool:

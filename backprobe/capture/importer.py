@@ -132,6 +132,24 @@ def remember(filename: str, text: str) -> None:
     linecache.cache[filename] = (len(text), None, lines, filename)
 
 
+def after_import(
+    fullname: str, path: Sequence[str] | None, target: ModuleType | None, then: Callable[[ModuleType], None]
+) -> ModuleSpec | None:
+    """The spec of a module, whose loader does something more at its end; None if there is no such module."""
+    spec = PathFinder.find_spec(fullname, path, target)
+    if spec is None or spec.loader is None:
+        return None
+    loader: Any = spec.loader
+    execute = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        execute(module)
+        then(module)
+
+    loader.exec_module = exec_module
+    return spec
+
+
 class Hook:
     """An import hook for the length of one run; what it imported is taken out of `sys.modules` again."""
 

@@ -28,6 +28,7 @@ from backprobe.capture.guard import without_ours
 from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, remember
 from backprobe.capture.install import Instrument
 from backprobe.capture.options import Options
+from backprobe.capture.pickled import Picklers, PlainCodes
 from backprobe.capture.recorder import Recorder
 from backprobe.capture.writer import Sink
 from backprobe.record import End, FrameReader, Record
@@ -76,7 +77,7 @@ def run_path(path: Path, argv: Sequence[str] = (), options: Options | None = Non
         relative=absolute.name,
         in_memory=False,
     )
-    return _run(program, options or Options(), sink or _nowhere)
+    return _run(program, options or Options(), sink or (lambda _: None))
 
 
 def run_module(module: str, argv: Sequence[str] = (), options: Options | None = None, sink: Sink | None = None) -> End:
@@ -96,7 +97,7 @@ def run_module(module: str, argv: Sequence[str] = (), options: Options | None = 
         in_memory=False,
         module=module,
     )
-    return _run(program, options or Options(), sink or _nowhere)
+    return _run(program, options or Options(), sink or (lambda _: None))
 
 
 def run_files(
@@ -127,7 +128,7 @@ def run_files(
         in_memory=True,
     )
     remember(name, text)
-    return _run(program, options or Options(), sink or _nowhere)
+    return _run(program, options or Options(), sink or (lambda _: None))
 
 
 def run_source(
@@ -140,10 +141,6 @@ def run_source(
     if record is None:
         raise RuntimeError("the run left no record")
     return record
-
-
-def _nowhere(_: bytes) -> None:
-    """A sink for those who only want the program to run."""
 
 
 def _run(program: _Program, options: Options, sink: Sink) -> End:
@@ -162,13 +159,20 @@ def _run(program: _Program, options: Options, sink: Sink) -> End:
 
 def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
     """Run the program; what it raised, without frames of ours, or None."""
+    plain = PlainCodes()
 
     def compiler(data: bytes, filename: str, path: str) -> CodeType:
+        plain.add(filename, data)
         return compiled(data, filename, path, recorder.sites, recorder.guard)
 
     main, limit = _main_module(program), sys.getrecursionlimit()
     recorder.main = main
-    with _as_program(program, main), Hook(program.finder(compiler)), Watcher(recorder.guard):
+    with (
+        _as_program(program, main),
+        Hook(program.finder(compiler)),
+        Watcher(recorder.guard),
+        Picklers(plain, recorder.guard),
+    ):
         try:
             if program.module is None:
                 code = compiler(program.data(), program.filename, program.relative)

@@ -241,4 +241,14 @@ def attend(on: bool) -> None:
     Active.attending = Active.recorder if on else None
 
 
-os.register_at_fork(after_in_child=uninstall)
+def _forked() -> None:
+    """A child of the program drops the instrument at once: what it inherited is its parent's."""
+    recorder = Active.recorder
+    uninstall()
+    if recorder is not None:
+        recorder.writer.drop()
+        recorder.guard.drop()
+        recorder.nodes.close()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -136,6 +136,10 @@ class Writer:
         self._send(end_frame(end))
         self._sink = None
 
+    def drop(self) -> None:
+        """Send nothing any more: what is written belongs to another process."""
+        self._sink = None
+
     def _send(self, data: bytes) -> None:
         if self._sink is None or not data:
             return

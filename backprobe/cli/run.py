@@ -36,7 +36,7 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=_ENDS,
         allow_abbrev=False,
     )
-    parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), default="full", help=_TIERS)
+    parser.add_argument("--tier", choices=("state", "grad", "full"), default="full", help=_TIERS)
     _add_program(parser)
     parser.set_defaults(run=_run, entry="run")
 
@@ -57,7 +57,7 @@ def add_watch(subparsers: Subparsers) -> None:
     parser.set_defaults(run=_run, entry="watch")
 
 
-_TIERS: Final = "how much is recorded (deep: run it a second time for the operator that made the first NaN)"
+_TIERS: Final = "how much is recorded"
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:

@@ -63,7 +63,17 @@ def test_importing_the_package_leaves_torch_unloaded(tmp_path) -> None:
 def test_the_public_surface_is_pinned() -> None:
     import backprobe
 
-    assert sorted(backprobe.__all__) == ["Finding", "Judgement", "Record", "__version__", "judge", "load", "run", "watch"]
+    assert sorted(backprobe.__all__) == [
+        "Finding",
+        "Judgement",
+        "Record",
+        "__version__",
+        "judge",
+        "load",
+        "load_ipython_extension",
+        "run",
+        "watch",
+    ]
     assert all(getattr(backprobe, name) is not None for name in backprobe.__all__ if name not in ("run", "watch"))
 
 

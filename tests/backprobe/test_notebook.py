@@ -1,0 +1,102 @@
+"""`%%backprobe` in a real IPython kernel: the cell runs in the notebook, its findings stand below it, errors are raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+import backprobe
+
+WAIT = 120
+
+
+class Kernel:
+    """A kernel and what its cells said."""
+
+    def __init__(self) -> None:
+        self.manager, self.client = start_new_kernel(kernel_name="python3")
+
+    def run(self, cell: str) -> dict[str, Any]:
+        """The streams, displayed data, results and the error of one cell."""
+        said: dict[str, Any] = {"stdout": "", "stderr": "", "display": [], "result": None, "error": None}
+
+        def hear(message: dict[str, Any]) -> None:
+            content = message["content"]
+            if message["msg_type"] == "stream":
+                said[content["name"]] += content["text"]
+            elif message["msg_type"] == "display_data":
+                said["display"].append(content["data"])
+            elif message["msg_type"] == "execute_result":
+                said["result"] = content["data"]["text/plain"]
+            elif message["msg_type"] == "error":
+                said["error"] = content
+
+        self.client.execute_interactive(cell, output_hook=hear, timeout=WAIT)
+        return said
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    one = Kernel()
+    one.run("import warnings; warnings.simplefilter('ignore')\nimport torch\nw = torch.ones(2, requires_grad=True)")
+    assert one.run("%load_ext backprobe")["error"] is None
+    yield one
+    one.client.stop_channels()
+    one.manager.shutdown_kernel(now=True)
+
+
+def test_a_cell_is_captured_in_the_notebooks_namespace_and_shows_its_value_and_its_findings(kernel: Kernel) -> None:
+    said = kernel.run("%%backprobe -o seen\nv = w.to(torch.float64)\nv.sum().backward()\nprint(v.grad)\nv * 2")
+    assert said["error"] is None
+    assert said["stdout"] == "None\n"
+    assert said["result"].startswith("tensor([2., 2.]")
+    shown = said["display"][0]
+    assert "BP101" in shown["text/plain"]
+    assert "line 2" in shown["text/html"]
+    assert "<script" not in shown["text/html"]
+    assert "<style" not in shown["text/html"]
+    assert "application/vnd.backprobe.v1+json" in shown
+    assert kernel.run("v.shape, seen.findings[0].location.region.start_line")["result"] == "(torch.Size([2]), 2)"
+    assert kernel.run("seen.findings[0].location.path")["result"] == "'Cell [3]'"
+
+
+def test_what_a_cell_raises_is_raised_after_its_findings_with_the_cells_own_line(kernel: Kernel) -> None:
+    said = kernel.run("%%backprobe\nx = torch.ones(2)\nx @ torch.ones(3)")
+    assert said["display"]
+    assert said["error"]["ename"] == "RuntimeError"
+    trace = "\n".join(said["error"]["traceback"])
+    assert "line 3" in trace
+    assert "notebook.py" not in trace
+    assert "capture/cell.py" not in trace
+
+
+def test_a_function_of_an_earlier_captured_cell_keeps_its_own_lines(kernel: Kernel) -> None:
+    kernel.run("%%backprobe\ndef double(t):\n    inner = t * 2\n    return inner")
+    kernel.run("%%backprobe -o later\nout = double(w)\nout.sum().backward()")
+    lines = "[(b.name, later.record.sites[b.site].line) for b in later.record.bindings if b.name in ('inner', 'out')]"
+    assert kernel.run(lines)["result"] == "[('inner', 3), ('out', 2)]"
+    assert kernel.run("later.record.end.own_errors")["result"] == "0"
+
+
+def test_after_a_cell_torch_is_as_it_was_and_the_result_keeps_no_tensor(kernel: Kernel) -> None:
+    kernel.run("before = torch.autograd.graph._engine_run_backward.__code__")
+    kernel.run("%%backprobe -o kept\nlost = torch.ones(3, requires_grad=True) * 2")
+    kernel.run("import weakref; there = weakref.ref(lost); del lost")
+    assert (
+        kernel.run("there() is None, before is torch.autograd.graph._engine_run_backward.__code__")["result"]
+        == "(True, True)"
+    )
+
+
+def test_a_cell_that_does_not_compile_and_a_top_level_await_are_refused_clearly(kernel: Kernel) -> None:
+    assert kernel.run("%%backprobe\ndef f(:")["error"]["ename"] == "SyntaxError"
+    said = kernel.run("%%backprobe\nimport asyncio\nawait asyncio.sleep(0)")
+    assert "put it into an `async def`" in said["stderr"]
+    assert kernel.run("%%backprobe\n1")["error"] is None
+
+
+def test_it_says_what_it_is_without_ipython_loaded() -> None:
+    assert callable(backprobe.load_ipython_extension)
