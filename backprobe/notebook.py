@@ -126,7 +126,8 @@ class BackprobeMagics(Magics):
         except SyntaxError as error:
             if "outside" in str(error) and ("await" in str(error) or "async" in str(error)):
                 raise UsageError("`await` outside a function is not captured: put it into an `async def`") from None
-        number = shell.execution_count
+        # not shell.execution_count: from some IPython 9 on it is the next cell's while this one runs
+        number = max(1, len(shell.history_manager.input_hist_raw) - 1)
         filename = shell.compile.cache(code, number, raw_code=cell)
         return Cell(filename, f"Cell [{number}]", code, lambda: shell.transform_ast(ast.parse(code)))
 
