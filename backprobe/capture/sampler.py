@@ -177,7 +177,7 @@ class Sampler:
         """The program ended: its last state is looked at."""
         if not self.detail:
             self._attend("loop-left")
-        if self.steps or self._open.backward_calls:
+        if self._open.backward_calls:  # a step that did not end
             self._write()
 
     # ---- steps

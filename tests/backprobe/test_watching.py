@@ -1,0 +1,128 @@
+"""`with backprobe.watch(...)` in a job that runs already: what it sees, and that nothing of it is left."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import optimizer as optimizers
+
+import backprobe
+from backprobe.capture.taps import Active
+from backprobe.record import check
+
+SWAPPED = [
+    torch.autograd.graph._engine_run_backward,
+    torch.autograd.backward,
+    torch.autograd.grad,
+    nn.Module._wrapped_call_impl,
+    torch.optim.Optimizer.zero_grad,
+]
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Linear(3, 4)
+        self.spare = nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.body(x)).sum()
+
+
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> None:
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = model(torch.ones(2, 3))
+        loss.backward()
+        optimizer.step()
+
+
+def state() -> Any:
+    """What a capture changes in torch."""
+    codes = [inspect.unwrap(function).__code__ for function in SWAPPED]
+    hooks = len(optimizers._global_optimizer_pre_hooks), len(optimizers._global_optimizer_post_hooks)
+    return codes, hooks, Active.recorder
+
+
+def test_a_watched_job_shows_parameters_calls_lines_graphs_gradients_and_steps(tmp_path: Path, capsys: Any) -> None:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with backprobe.watch(model, optimizer, save=tmp_path / "job.bprec") as watching:
+        train(model, optimizer, 3)
+    record = watching.record
+    check(record)
+    assert record.end is not None
+    assert record.end.own_errors == 0, record.end.own_error
+    fqns = {row.fqn for row in record.tensors if row.role == "parameter"}
+    assert fqns == {"model.body.weight", "model.body.bias", "model.spare.weight", "model.spare.bias"}
+    line = inspect.getsourcelines(train)[1] + 4
+    assert {record.sites[call.site].line for call in record.backward_calls if call.site is not None} == {line}
+    assert {record.sites[call.site].function for call in record.backward_calls if call.site is not None} == {"train"}
+    assert all(call.nodes_run and call.held_bytes for call in record.backward_calls)
+    assert [row.chain for row in record.module_calls[:2]] == ["model#0", "model#0.body#0"]
+    assert [row.kind for row in record.optimizer_events] == ["zero_grad", "step"] * 3
+    assert [row.sampled for row in record.steps] == [True] * 3
+    assert {row.kind for row in record.leaf_grads} >= {"populate", "set-none"}
+    assert record.edges
+    assert record.saved
+    assert "rules" in capsys.readouterr().err
+    assert backprobe.load(tmp_path / "job.bprec") == record
+
+
+def test_afterwards_torch_is_as_it_was_also_after_an_exception() -> None:
+    before = state()
+    model = Net()
+    kept = model(torch.ones(2, 3))
+    watching = backprobe.watch(model, report=False)
+
+    def fails() -> None:
+        with watching:
+            kept.backward(retain_graph=True)
+            raise KeyError("theirs")
+
+    with pytest.raises(KeyError, match="theirs"):
+        fails()
+    assert state() == before
+    assert watching.record.raised[-1].type == "KeyError"
+    assert not model._forward_hooks
+    assert not any(node._backward_hooks for node in model.parameters())
+    kept.backward()
+
+
+def test_another_capture_is_refused_and_leaves_the_first_one_alone() -> None:
+    model = Net()
+    with backprobe.watch(model, report=False) as first:
+        with pytest.raises(RuntimeError, match="already being captured"), backprobe.watch(model):
+            pass
+        model(torch.ones(1, 3)).backward()
+    assert len(first.record.backward_calls) == 1
+    with pytest.raises(RuntimeError, match="used once"), first:
+        pass
+
+
+@pytest.mark.parametrize("thing", [None, [nn.Linear(1, 1)], "model"])
+def test_what_cannot_be_watched_is_refused_before_anything_is_installed(thing: Any) -> None:
+    with pytest.raises(TypeError, match=type(thing).__name__):
+        backprobe.watch(thing)
+    with pytest.raises(ValueError, match="1 or more"):
+        backprobe.watch(every=0)
+
+
+def test_the_numbers_are_those_of_an_unwatched_job() -> None:
+    found = []
+    for watched in (False, True):
+        torch.manual_seed(0)
+        model = Net()
+        optimizer = torch.optim.Adam(model.parameters())
+        if watched:
+            with backprobe.watch(model, optimizer, report=False):
+                train(model, optimizer, 30)
+        else:
+            train(model, optimizer, 30)
+        found.append([parameter.detach().clone() for parameter in model.parameters()])
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
