@@ -17,6 +17,7 @@ from backprobe.capture.private import functorch_is_active, node_of
 from backprobe.capture.retention import after_call
 from backprobe.capture.states import Cause
 from backprobe.capture.text import name
+from backprobe.capture.transformed import TransformedCalls
 from backprobe.capture.unseen import Unseen
 from backprobe.capture.walk import Walk, walk
 from backprobe.record import BackwardCall, Root
@@ -58,6 +59,7 @@ class Calls:
         self._times: dict[int | None, int] = {}
         self._next = self._reached = 0
         self.unseen = Unseen(recorder)
+        self._transformed = TransformedCalls(recorder)
         recorder.passes.unseen = self.unseen.open
 
     # ---- the Python entries, autograd.backward and autograd.grad
@@ -102,6 +104,7 @@ class Calls:
         if functorch_is_active():
             timeline.calls.append(-1)
             recorder.passes.open(None, _Walk())
+            self._transformed.begin()
             return
         if recorder.sampler.light_begins(_handled(), options):
             recorder.passes.open(None, _Walk())
@@ -143,8 +146,11 @@ class Calls:
         recorder, opened = self._recorder, self._mine()
         timeline = recorder.timeline()
         if opened is None:
-            if recorder.sampler.light_ends(_handled()) or (timeline.calls and timeline.calls.pop() < 0):
+            light = recorder.sampler.light_ends(_handled())
+            if light or (timeline.calls and timeline.calls.pop() < 0):
                 recorder.passes.close(None)
+                if not light:
+                    self._transformed.end()
             return
         self.unseen.settle()
         duration = recorder.writer.time_ns() - opened.started_ns
@@ -180,6 +186,7 @@ class Calls:
         if opened.sampled:
             for root in opened.roots:
                 after_call(recorder, root, opened.passed.met, row, moment)
+            recorder.growth.after_call(row, moment)
         recorder.bury()
         recorder.writer.flush()
         recorder.sampler.backward_ended(error, accumulates=row.accumulate_grad)

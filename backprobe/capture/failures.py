@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Final
@@ -12,15 +11,11 @@ import msgspec
 from backprobe.capture.guard import OURS
 from backprobe.capture.text import cut, name
 from backprobe.record import Frame, Raised
+from backprobe.record.families import facts_in, family_of
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
-_INPLACE: Final = re.compile(
-    r"modified by an inplace operation: \[(?P<type>\S+) \[(?P<shape>[\d, ]*)\]\]"
-    r"(?:, which is output (?P<output>\d+) of (?P<op>\w+),)?"
-    r" is at version (?P<version>\d+); expected version (?P<expected_version>\d+) instead"
-)
 _LIBRARIES: Final = ("/site-packages/", "/dist-packages/")
 
 
@@ -36,13 +31,17 @@ class Failures:
         """An exception left a backward call, None: one that was not taken; its number."""
         return self._write(error, call, error.__traceback__, sys._getframe(1))
 
+    def suppressed(self, error: BaseException) -> None:
+        """A `contextlib.suppress` of the program swallowed an exception."""
+        self.caught(error)
+
     def caught(self, error: BaseException | None) -> None:
         """The program caught an exception in an `except` block."""
         if error is None or isinstance(error, (StopIteration, GeneratorExit)):
             return
         if self._number_of(error) is None and type(error).__module__ == "builtins" and not _is_torchs(error):
             return  # an ordinary KeyError that the program expects says nothing about gradients
-        self._write(error, None, error.__traceback__, None)
+        self._write(error, self._unseen_call(), error.__traceback__, None)
         self.went_on()
 
     def went_on(self) -> None:
@@ -54,9 +53,13 @@ class Failures:
 
     def uncaught(self, error: BaseException, tb: TracebackType | None) -> int:
         """The exception that ended the program: its number."""
-        number = self._write(error, None, tb, None)
+        number = self._write(error, self._unseen_call(), tb, None)
         self._open.clear()
         return number
+
+    def _unseen_call(self) -> int | None:
+        """The call that the exception left, if no Python entry told of it."""
+        return self._recorder.calls.unseen.settle()
 
     def _number_of(self, error: BaseException) -> int | None:
         return next((row.n for key, row in self._open if key == id(error)), None)
@@ -76,7 +79,8 @@ class Failures:
             site=site,
             moment=recorder.moments.now() if recorder.moments.last >= 0 else None,
             call=call if known is None or call is not None else known.call,
-            facts=facts_of(message),
+            facts=facts_in(message),
+            family=family_of(message),
         )
         self._open = [entry for entry in self._open if entry[0] != id(error)]
         self._open.append((id(error), row))
@@ -116,12 +120,6 @@ class Failures:
         return tuple(rows), site
 
 
-def facts_of(message: str) -> dict[str, str]:
-    """What torch's in-place error says: the node, its output, the versions, the type and shape."""
-    found = _INPLACE.search(message)
-    return {} if found is None else {key: text for key, text in found.groupdict().items() if text is not None}
-
-
 def short_path(filename: str) -> str:
     """A library's path from its package on; any other as it is."""
     for mark in _LIBRARIES:
@@ -131,8 +129,8 @@ def short_path(filename: str) -> str:
 
 
 def _is_torchs(error: BaseException) -> bool:
-    """The exception came out of torch: its innermost frame, or the operator that a user's line called."""
-    return isinstance(error, (RuntimeError, NotImplementedError))
+    """The exception came out of torch, or says what torch says: a `TypeError` of an assignment to `.grad` does."""
+    return isinstance(error, (RuntimeError, NotImplementedError)) or family_of(_message(error)) is not None
 
 
 def _message(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from backprobe.capture import taps
+from backprobe.capture import observed, taps
 from backprobe.capture.private import own_hook_numbers
 from backprobe.capture.recorder import Recorder
 from backprobe.capture.swap import Swaps
@@ -61,6 +61,7 @@ class Instrument:
             )
             swaps.put(Optimizer.zero_grad, "__bp_nothing__()", "__bp_zero_grad_left__(self, set_to_none)")
             swaps.put(warnings._showwarnmsg, "__bp_warned__(msg)", "__bp_nothing__()")  # type: ignore[attr-defined]
+            observed.put(swaps, recorder)
             with own_hook_numbers():
                 self._hooks.append(register_optimizer_step_pre_hook(taps.step_begins))
             with own_hook_numbers():
@@ -72,6 +73,7 @@ class Instrument:
     def take_out(self) -> None:
         """Give torch and warnings back what was theirs. The taps' names stay in `builtins` and do nothing."""
         taps.uninstall()
+        observed.take_out()
         self._swaps.undo()
         for hook in self._hooks:
             hook.remove()

@@ -153,6 +153,11 @@ class Modules:
         for _ in range(open_calls):
             self._push(timeline, None)
 
+    def number_of(self, module: torch.nn.Module) -> int | None:
+        """The number of a module that was met; None for another."""
+        known = self._find(module)
+        return None if known is None else known.number
+
     @property
     def any(self) -> bool:
         """A module was met."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 import torch
 
 from backprobe.capture.private import flags_of
@@ -179,14 +180,34 @@ class Optimizers:
         set_to_none: bool | None = None,
     ) -> None:
         having = sum(1 for tracked, _ in found if tracked.grad is not None)
-        self._recorder.writer.add(
-            "optimizer_events",
-            OptimizerEvent(
-                n=self._events, optimizer=known.number, kind=kind, moment=moment, site=site, set_to_none=set_to_none,
-                with_grad=having, without_grad=len(found) - having, changed=changed,
-            ),
+        row = OptimizerEvent(
+            n=0, optimizer=known.number, kind=kind, moment=moment, site=site, set_to_none=set_to_none,
+            with_grad=having, without_grad=len(found) - having, changed=changed,
         )  # fmt: skip
+        self.tell(row)
+
+    def tell(self, row: OptimizerEvent) -> None:
+        """Write an event, which gets the next number."""
+        self._recorder.writer.add("optimizer_events", msgspec.structs.replace(row, n=self._events))
         self._events += 1
+
+    def number_of(self, optimizer: Any) -> int | None:
+        """The number of an optimizer, which is met if it is one of torch's class; None for anything else."""
+        return self._known_or_met(optimizer).number if isinstance(optimizer, torch.optim.Optimizer) else None
+
+    def steps_of(self, optimizer: Any) -> int:
+        """How many steps of an optimizer were seen."""
+        known = self._known.get(id(optimizer))
+        return known.times if known is not None and known.ref() is optimizer else 0
+
+    def holding(self, numbers: set[int]) -> int | None:
+        """The one optimizer that holds all of these tensors; None if none or several do."""
+        found = [
+            known.number
+            for known in self._known.values()
+            if numbers and numbers <= {t.tensor for t in known.row.tensors}
+        ]
+        return found[0] if len(found) == 1 else None
 
     def _known_or_met(self, optimizer: Any) -> KnownOptimizer:
         known = self._known.get(id(optimizer))

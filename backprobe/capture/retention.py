@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from backprobe.capture.kept import tell_holders
 from backprobe.capture.private import node_of
 from backprobe.capture.text import name
 from backprobe.capture.walk import Walk
@@ -25,7 +26,12 @@ def after_call(recorder: Recorder, root: int, met: Walk, row: BackwardCall, mome
 
 
 def at_end(recorder: Recorder, moment: int) -> None:
-    """Walk the graphs of the tensors that live at the end, and say what each of them holds.
+    """Say what the graphs of the tensors that live at the end hold, and which names keep them."""
+    tell_holders(recorder, roots_at(recorder, moment))
+
+
+def roots_at(recorder: Recorder, moment: int) -> list[Retention]:
+    """Walk the graphs of the tensors that live now, and write what each of them holds.
 
     A tensor inside the graph of another one is not a root of its own.
     """
@@ -36,20 +42,22 @@ def at_end(recorder: Recorder, moment: int) -> None:
             made.append((known, node_of(tensor)))
     everything = recorder.calls.walk([node for _, node in made])
     roots = [(known, node) for known, node in made if known.node is not None and not everything.enters(known.node)]
-    for known, node in roots[:_ROOTS]:
+    rows = [
         _write(recorder, known, recorder.calls.walk([node]), moment, None, known.site)
+        for known, node in roots[:_ROOTS]
+    ]
     for _ in roots[_ROOTS:]:
         recorder.writer.cut("retentions at the end", "more graphs are alive than are told one by one", _ROOTS, moment)
+    return rows
 
 
-def _write(recorder: Recorder, known: Known, graph: Walk, moment: int, call: int | None, site: int | None) -> None:
+def _write(recorder: Recorder, known: Known, graph: Walk, moment: int, call: int | None, site: int | None) -> Retention:
     state, freed_by = graph.state
     nodes, held_bytes = graph.held
     label: Any = known.name or known.row.fqn
-    recorder.writer.add(
-        "retentions",
-        Retention(
-            root=known.number, moment=moment, state=state, call=call, name=None if label is None else name(label),
-            freed_by=freed_by, held_nodes=nodes, held_bytes=held_bytes, site=site,
-        ),
+    row = Retention(
+        root=known.number, moment=moment, state=state, call=call, name=None if label is None else name(label),
+        freed_by=freed_by, held_nodes=nodes, held_bytes=held_bytes, site=site,
     )  # fmt: skip
+    recorder.writer.add("retentions", row)
+    return row

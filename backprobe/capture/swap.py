@@ -38,7 +38,6 @@ def swapped_code(function: FunctionType, enter: str, leave: str, returned: str |
     if not isinstance(definition, ast.FunctionDef) or definition.name != function.__name__:
         raise CannotSwap(f"{function.__qualname__}: its source is not a plain definition")
     _put_back(tree, start - 1, len(lines[0]) - len(lines[0].lstrip()))
-    definition.decorator_list = []
     _wrap(definition, enter, leave, returned)
     return _compiled(tree, function)
 

@@ -52,18 +52,19 @@ class Unseen:
         """The engine's own word that the pass is over; it still counts as the one that runs."""
         self._recorder.guard.run(self._settle, current_pass(), "finished")
 
-    def settle(self) -> None:
-        """End the calls that are over but did not say so: they raised."""
-        if self._open:
-            self._settle(None, "raised")
+    def settle(self) -> int | None:
+        """End the calls that are over but did not say so, for they raised; the last of them."""
+        return self._settle(None, "raised") if self._open else None
 
-    def _settle(self, task: int | None, outcome: Any) -> None:
-        running = current_pass()
+    def _settle(self, task: int | None, outcome: Any) -> int | None:
+        running, ended = current_pass(), None
         for one in list(self._open):
             passed, row, of, started = one
             if of == task or (task is None and of != running):
                 self._open.remove(one)
                 self._end(passed, row, started, outcome)
+                ended = row.call
+        return ended
 
     def _end(self, passed: Pass, row: BackwardCall, started: int, outcome: Any) -> None:
         recorder = self._recorder

@@ -9,6 +9,7 @@ import msgspec
 from backprobe.capture.failures import short_path
 from backprobe.capture.text import cut, name
 from backprobe.record import Warned
+from backprobe.record.families import family_of
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
@@ -19,14 +20,16 @@ class Warnings:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._rows: dict[tuple[str, str, str, int], Warned] = {}
+        self._rows: dict[tuple[str, str, str, int, int | None], Warned] = {}
 
     def shown(self, warning: Any) -> None:
         """A warning passed the filters; `warning` is the `warnings.WarningMessage`."""
         recorder = self._recorder
         category = name(warning.category.__name__)
         message, line = cut(str(warning.message)), int(warning.lineno)
-        key = (category, message, warning.filename, line)
+        user = recorder.sites.is_user_file(warning.filename)
+        site = recorder.sites.at_line(warning.filename, line) if user else recorder.calling_site(1)
+        key = (category, message, warning.filename, line, site)
         row = self._rows.get(key)
         if row is not None:
             row = msgspec.structs.replace(row, count=row.count + 1)
@@ -34,8 +37,6 @@ class Warnings:
             recorder.writer.cut("warnings", "more distinct warnings than are kept", recorder.options.caps.warnings)
             return
         else:
-            user = recorder.sites.is_user_file(warning.filename)
-            site = recorder.sites.at_line(warning.filename, line) if user else recorder.calling_site(1)
             row = Warned(
                 n=len(self._rows),
                 category=category,
@@ -44,6 +45,7 @@ class Warnings:
                 line=line,
                 site=site,
                 moment=recorder.moments.now() if recorder.moments.last >= 0 else None,
+                family=family_of(message),
             )
         self._rows[key] = row
         recorder.writer.add("warned", row)

@@ -112,11 +112,13 @@ class Writer:
         if not self.dirty or self._sink is None or self._pid != os.getpid():
             return
         # an exception from a signal handler of the program in the middle of a frame would spoil the rest of the stream
-        blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _SIGNALS)
+        before = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
         try:
+            # inside: it runs a handler that is due, and if that raises the signals are blocked already
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, _SIGNALS)
             self._flush()
         finally:
-            _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
+            _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
 
     def _flush(self) -> None:
         self._flushed_at = time.monotonic()

@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.causes import cause_between
+from backprobe.rules.expressions import outermost
+from backprobe.rules.left_tensors import left_tensors
 from backprobe.rules.lookup import bindings_named, lookup
 from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import Tree, is_same_statement, statement, tree_of, value_of
+from backprobe.rules.syntax import is_same_statement, statement, tree_of, value_of
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Binding, Moment, Record, Site
+_MISSES: Final = 20
+"""Tensors of one statement without a cut, after which its others are not looked at: a loop repeats itself."""
 
-_CAUSES: Final = {
-    "detach": "`.detach()`",
-    "detach_": "`.detach_()`",
-    "data": "`.data`",
-    "item": "`.item()`",
-    "numpy": "`.numpy()`",
-    "tolist": "`.tolist()`",
-    "tensor": "`torch.tensor()`",
-    "argmax": "`argmax`, which has no derivative,",
-    "argmin": "`argmin`, which has no derivative,",
-    "long": "`.long()`, which has no derivative,",
-    "int": "`.int()`, which has no derivative,",
-    "bool": "`.bool()`, which has no derivative,",
-}
-
-_NO_ELEMENTS: Final = frozenset({
-    "shape", "size", "dim", "ndim", "numel", "nelement", "dtype", "device", "layout", "grad", "grad_fn", "is_leaf",
-    "requires_grad", "len", "type", "isinstance", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like",
-    "randn_like", "randint_like", "new_zeros", "new_ones", "new_empty", "new_full", "zeros", "ones", "empty", "rand",
-    "randn", "randint", "eye", "arange",
-})  # fmt: skip
-"""What reads of a tensor, or makes from it, something that its elements do not go into."""
+_MODES: Final = ("`no_grad`", "`inference_mode`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +29,16 @@ class Cut:
 
     Attributes:
         tensor: What came out; source: the tracked one that went in.
+        site: The statement where tracking ended: where the value stopped being a tensor, if it did.
         how: Its cause in words, as far as the statement or the grad mode shows it.
+        switched_at: The `with`, decorator or call that switched the mode, where a mode is the cause and it is recorded.
     """
 
     tensor: int
     source: int
     site: int
     how: str
+    switched_at: int | None = None
 
 
 @table
@@ -62,20 +49,34 @@ def cuts(record: Record) -> dict[int, Cut]:
     """
     found: dict[int, Cut] = {}
     seen: set[int] = set()
+    missed: Counter[int] = Counter()
     for binding in record.bindings:
         state = state_at(record, binding.tensor, binding.moment)
         if state is None or state.requires_grad or binding.tensor in seen:
             continue
         seen.add(binding.tensor)
-        for parent in binding.parents:
-            before = state_at(record, parent, binding.moment)
-            if parent == binding.tensor or before is None or not before.requires_grad:
-                continue
+        if missed[binding.site] >= _MISSES:
+            continue
+        cut = _cut_at(record, binding)
+        if cut is None:
+            missed[binding.site] += 1
+        else:
+            found[binding.tensor] = cut
+    return found
+
+
+def _cut_at(record: Record, binding: Binding) -> Cut | None:
+    """The cut that one binding shows: in its own statement, else where a value that it reads stopped being a tensor."""
+    for parent in binding.parents:
+        before = state_at(record, parent, binding.moment)
+        if parent != binding.tensor and before is not None and before.requires_grad:
             cut = _made_at(record, binding, parent)
             if cut is not None:
-                found[binding.tensor] = cut
-                break
-    return found
+                return cut
+    left = left_tensors(record, binding)
+    if left is None:
+        return None
+    return Cut(tensor=binding.tensor, source=left.source, site=left.site, how=left.how)
 
 
 def _made_at(record: Record, binding: Binding, parent: int) -> Cut | None:
@@ -86,13 +87,28 @@ def _made_at(record: Record, binding: Binding, parent: int) -> Cut | None:
     if tensor.site is not None and tensor.site != binding.site and index.sites[tensor.site].kind == "return":
         places.insert(0, (tensor.site, tensor.moment))
     for site, moment in places:
-        how = _cause(record, index.sites[site], index.moments[moment], binding.name, parent)
+        how = _cause(record, index.sites[site], index.moments[moment], binding.name, parent, binding.tensor)
         if how is not None:
-            return Cut(tensor=binding.tensor, source=parent, site=site, how=how)
+            switched = _switch(record, moment) if how in _MODES else None
+            return Cut(tensor=binding.tensor, source=parent, site=site, how=how, switched_at=switched)
     return None
 
 
-def _cause(record: Record, site: Site, moment: Moment, name: str, parent: int) -> str | None:
+def _switch(record: Record, moment: int) -> int | None:
+    """The site that switched gradients off for this moment: the last one still in force."""
+    found = [
+        row
+        for row in record.modes
+        if row.kind in ("grad", "inference")
+        and row.after == ("False" if row.kind == "grad" else "True")
+        and row.moment is not None
+        and row.moment <= moment
+        and (row.until is None or moment <= row.until)
+    ]
+    return found[-1].site if found else None
+
+
+def _cause(record: Record, site: Site, moment: Moment, name: str, parent: int, made: int) -> str | None:
     """What ended the history on the way from the parent into the name; None where nothing shows that."""
     node, tree = statement(record, site), tree_of(record, site)
     value = _value_for(node, name)
@@ -102,13 +118,16 @@ def _cause(record: Record, site: Site, moment: Moment, name: str, parent: int) -
     named |= {one.split("[")[0] for one in named}
     for part in ast.walk(value):
         if isinstance(part, ast.Name | ast.Attribute) and ast.unparse(part) in named:
-            how = _on_the_way(tree, part, value)
+            how = cause_between(tree, part, value)
             if how is None and moment.inference_mode:
                 how = "`inference_mode`"
             elif how is None and not moment.grad_mode:
                 how = "`no_grad`"
             if how:
                 return how
+    dtype = lookup(record).tensors[made].dtype
+    if dtype.startswith(("int", "uint", "bool")):
+        return f"{outermost(value)}, which gives {dtype} and has no derivative,"
     return None
 
 
@@ -121,31 +140,6 @@ def _value_for(node: ast.stmt | None, name: str) -> ast.expr | None:
                 pairs = zip(target.elts, value.elts, strict=True)
                 return next((given for one, given in pairs if ast.unparse(one) == name), value)
     return value
-
-
-def _on_the_way(tree: Tree, part: ast.expr, top: ast.expr) -> str | None:
-    """The first cause between an operand and the whole; "" if no element of it gets there, None if nothing is seen."""
-    inner: ast.AST = part
-    for above in () if part is top else tree.ancestors(part):
-        name = _name_of(above, inner)
-        if name in _NO_ELEMENTS or (isinstance(above, ast.IfExp) and inner is above.test):
-            return ""
-        if name in _CAUSES:
-            return _CAUSES[name]
-        if isinstance(above, ast.Compare):
-            return "a comparison, which has no derivative,"
-        if above is top:
-            break
-        inner = above
-    return None
-
-
-def _name_of(above: ast.AST, inner: ast.AST) -> str:
-    """The attribute read of what is inside, or the function that is called with it."""
-    called = above.func if isinstance(above, ast.Call) and inner is not above.func else above
-    if isinstance(called, ast.Attribute):
-        return called.attr
-    return called.id if isinstance(called, ast.Name) else ""
 
 
 def derived_from(record: Record, start: int) -> frozenset[int]:

@@ -76,6 +76,21 @@ def _statements(record: Record) -> dict[int, ast.stmt]:
     return found
 
 
+def site_at(record: Record, node: ast.stmt) -> Site | None:
+    """A site of a statement: the first that was put there; None if the statement has none."""
+    return _sites(record).get(node)
+
+
+@table
+def _sites(record: Record) -> dict[ast.stmt, Site]:
+    found: dict[ast.stmt, Site] = {}
+    for site in record.sites:
+        node = _statements(record).get(site.site)
+        if node is not None and site.kind not in ("enter", "grad-read"):
+            found.setdefault(node, site)
+    return found
+
+
 def _around(record: Record, site: Site, last: ast.stmt) -> ast.stmt | None:
     """The innermost statement around the site: the last one that starts before it, or one around that."""
     for node in (last, *trees(record)[site.source].ancestors(last)):

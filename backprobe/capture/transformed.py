@@ -1,0 +1,41 @@
+"""Backward calls under a transform of `torch.func`: their tensors are wrappers, so that only the call is told."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from backprobe.record import BackwardCall
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+
+class TransformedCalls:
+    """Follows the engine's calls that `torch.func.grad`, `vjp`, `jacrev` and their like make."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._open: list[tuple[BackwardCall, BaseException | None]] = []
+
+    def begin(self) -> None:
+        """The engine is called."""
+        recorder = self._recorder
+        site, call = recorder.calling_site(4), recorder.calls.number()
+        row = BackwardCall(
+            call=call, entry="func.grad", thread=recorder.timeline().thread, site=site, accumulate_grad=False,
+            moment_before=recorder.moments.new("before-backward", site, call), create_graph=True,
+        )  # fmt: skip
+        recorder.writer.add("backward_calls", row)
+        self._open.append((row, sys.exc_info()[1]))
+
+    def end(self) -> None:
+        """The engine is left."""
+        if not self._open:
+            return
+        row, before = self._open.pop()
+        moment, error = self._recorder.moments.new("after-backward", row.site, row.call), sys.exc_info()[1]
+        outcome = "finished" if error is None or error is before else "raised"
+        self._recorder.writer.add("backward_calls", msgspec.structs.replace(row, moment_after=moment, outcome=outcome))
