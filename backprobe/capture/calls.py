@@ -60,6 +60,7 @@ class Calls:
         self._next = self._reached = 0
         self.unseen = Unseen(recorder)
         self._transformed = TransformedCalls(recorder)
+        self._growth = Growths(recorder)
         recorder.passes.unseen = self.unseen.open
 
     # ---- the Python entries, autograd.backward and autograd.grad
@@ -186,7 +187,7 @@ class Calls:
         if opened.sampled:
             for root in opened.roots:
                 after_call(recorder, root, opened.passed.met, row, moment)
-            recorder.growth.after_call(row, moment)
+            self._growth.after_call(row, moment)
         recorder.bury()
         recorder.writer.flush()
         recorder.sampler.backward_ended(error, accumulates=row.accumulate_grad)

@@ -13,7 +13,6 @@ from backprobe.capture import core
 from backprobe.capture.binder import Binder
 from backprobe.capture.calls import Calls
 from backprobe.capture.failures import Failures
-from backprobe.capture.growth import Growths
 from backprobe.capture.guard import Guard
 from backprobe.capture.modules import Modules
 from backprobe.capture.moments import Moments
@@ -60,7 +59,6 @@ class Recorder:
         self.optimizers = Optimizers(self)
         self.passes = core.chosen_beside("States", Passes)(self.writer, self.nodes, self.states, options, self.guard)
         self.calls = Calls(self)
-        self.growth = Growths(self)
         self.warnings = Warnings(self)
         self.sampler = Sampler(self)
         self.main: Any = None

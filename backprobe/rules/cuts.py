@@ -17,6 +17,9 @@ from backprobe.rules.table import table
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Binding, Moment, Record, Site
+_ABOVE: Final = 64
+"""Tensors that are looked at on the way up to a cut."""
+
 _MISSES: Final = 20
 """Tensors of one statement without a cut, after which its others are not looked at: a loop repeats itself."""
 
@@ -54,6 +57,8 @@ def cuts(record: Record) -> dict[int, Cut]:
         state = state_at(record, binding.tensor, binding.moment)
         if state is None or state.requires_grad or binding.tensor in seen:
             continue
+        if _in_custom_function(record, lookup(record).sites[binding.site]):
+            continue  # torch runs its forward without gradients: what it returns may be tracked all the same
         seen.add(binding.tensor)
         if missed[binding.site] >= _MISSES:
             continue
@@ -63,6 +68,25 @@ def cuts(record: Record) -> dict[int, Cut]:
         else:
             found[binding.tensor] = cut
     return found
+
+
+def cut_above(record: Record, tensor: int) -> Cut | None:
+    """Where a tensor lost its history: its own cut, else the nearest among the untracked ones it was made from."""
+    found, index = cuts(record), lookup(record)
+    seen, level = {tensor}, [tensor]
+    while level and len(seen) < _ABOVE:
+        for one in level:
+            if one in found:
+                return found[one]
+        level = [p for one in level for row in index.bindings_of[one][:1] for p in row.parents if p not in seen]
+        level = [one for one in dict.fromkeys(level) if _is_untracked(record, one)]
+        seen.update(level)
+    return None
+
+
+def _is_untracked(record: Record, tensor: int) -> bool:
+    history = lookup(record).snapshots_of[tensor]
+    return bool(history) and not any(snapshot.requires_grad for snapshot in history)
 
 
 def _cut_at(record: Record, binding: Binding) -> Cut | None:
@@ -84,7 +108,7 @@ def _made_at(record: Record, binding: Binding, parent: int) -> Cut | None:
     index = lookup(record)
     tensor = index.tensors[binding.tensor]
     places = [(binding.site, binding.moment)]
-    if tensor.site is not None and tensor.site != binding.site and index.sites[tensor.site].kind == "return":
+    if tensor.site is not None and tensor.site != binding.site and _returns(record, index.sites[tensor.site]):
         places.insert(0, (tensor.site, tensor.moment))
     for site, moment in places:
         how = _cause(record, index.sites[site], index.moments[moment], binding.name, parent, binding.tensor)
@@ -92,6 +116,19 @@ def _made_at(record: Record, binding: Binding, parent: int) -> Cut | None:
             switched = _switch(record, moment) if how in _MODES else None
             return Cut(tensor=binding.tensor, source=parent, site=site, how=how, switched_at=switched)
     return None
+
+
+def _returns(record: Record, site: Site) -> bool:
+    return site.kind == "return" and not _in_custom_function(record, site)
+
+
+def _in_custom_function(record: Record, site: Site) -> bool:
+    """A statement of a method of an `autograd.Function`."""
+    node, tree = statement(record, site), tree_of(record, site)
+    if node is None or tree is None:
+        return False
+    classes = (above for above in tree.ancestors(node) if isinstance(above, ast.ClassDef))
+    return any(ast.unparse(base).endswith("Function") for cls in classes for base in cls.bases)
 
 
 def _switch(record: Record, moment: int) -> int | None:

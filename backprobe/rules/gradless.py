@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from backprobe.rules.lookup import Lookup, lookup
@@ -88,3 +89,53 @@ def _meets(record: Record, reach: Reach, call: BackwardCall, tensor: int) -> boo
         return True
     made = lookup(record).node_of.get(tensor)
     return made is not None and arrived_at(record, call, made)
+
+
+def switched_off(case: Case) -> int | None:
+    """The statement after which a leaf no longer required grad; None if it never did."""
+    pairs = list(pairwise(case.history))
+    for before, after in reversed(pairs):
+        if before.requires_grad and before.is_leaf and not after.requires_grad and after.is_leaf:
+            return case.index.moments[after.moment].site
+    return None
+
+
+def hook_on(case: Case) -> str:
+    """The post-accumulate hook of the tensor in words, if it has just one."""
+    rows = [row for row in case.record.hooks if row.kind == "post-accumulate" and row.tensor == case.tensor.tensor]
+    if len(rows) != 1:
+        return "a hook"
+    line = line_of(case.record, rows[0].site)
+    return f"the hook `{rows[0].callable}`" + ("" if line is None else f" of line {line}")
+
+
+def successor(case: Case) -> tuple[str, int | None] | None:
+    """The name under which a module holds another tensor now, and where that was first seen; None where it does not."""
+    fqn = case.tensor.fqn
+    held = [(module, one) for module in case.record.modules for one in module.parameters]
+    if fqn is None or case.tensor.role != "parameter" or any(one.tensor == case.tensor.tensor for _, one in held):
+        return None
+    prefix, _, last = fqn.rpartition(".")
+    found = [
+        one.tensor
+        for module, one in held
+        if one.name == last and one.tensor is not None and prefix.endswith(module.fqn or module.binding or "\0")
+    ]
+    if len(found) != 1 or found[0] < case.tensor.tensor:
+        return None
+    return fqn, case.index.tensors[found[0]].site
+
+
+def takes_part(case: Case) -> bool:
+    """Something was computed from it, or a module that holds it was called."""
+    tensor = case.tensor.tensor
+    if any(tensor in row.parents for row in case.record.bindings):
+        return True
+    called = {row.module for row in case.record.module_calls}
+    return any(one.tensor == tensor for row in case.record.modules if row.module in called for one in row.parameters)
+
+
+def missing(case: Case) -> str:
+    """What a cap left out, by name."""
+    names = [row.what for row in case.record.truncations]
+    return f" (left out: {', '.join(names[:3])})" if names else ""

@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.cuts import cuts, derived_from, returned_by, rooted_in
-from backprobe.rules.gradless import Case, WhyNone, case_of
+from backprobe.rules.cuts import cut_above, cuts, derived_from, returned_by, rooted_in
+from backprobe.rules.gradless import Case, WhyNone, case_of, hook_on, missing, successor, switched_off, takes_part
 from backprobe.rules.lookup import lookup
 from backprobe.rules.places import line_of
 from backprobe.rules.reach import reaches
@@ -19,7 +18,7 @@ from backprobe.rules.table import table
 from backprobe.rules.until import record_at
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, NodePass, Record, Tensor
+    from backprobe.record import BackwardCall, NodePass, Record
 
 
 @table
@@ -57,11 +56,11 @@ def _inference(case: Case) -> WhyNone | None:
 def _never_asked(case: Case) -> WhyNone | None:
     if case.last.requires_grad:
         return None
-    off = _switched_off(case)
+    off = switched_off(case)
     if off is not None:
         line = line_of(case.record, off)
         return case.said("requires-grad-false", f"requires_grad was switched off at line {line}", site=off)
-    cut = cuts(case.record).get(case.tensor.tensor)
+    cut = cut_above(case.record, case.tensor.tensor)
     if cut is not None:
         line = line_of(case.record, cut.site)
         text = f"it does not require grad: {cut.how} at line {line} cut it off"
@@ -70,15 +69,6 @@ def _never_asked(case: Case) -> WhyNone | None:
     if returned_by(case.record, case.tensor.tensor) is not None:
         text += ": without create_graph the result of autograd.grad has no history"
     return case.said("requires-grad-false", text, site=case.tensor.site)
-
-
-def _switched_off(case: Case) -> int | None:
-    """The statement after which a leaf no longer required grad; None if it never did."""
-    pairs = list(pairwise(case.history))
-    for before, after in reversed(pairs):
-        if before.requires_grad and before.is_leaf and not after.requires_grad and after.is_leaf:
-            return case.index.moments[after.moment].site
-    return None
 
 
 def _asked_late(case: Case) -> WhyNone | None:
@@ -169,18 +159,9 @@ def _taken(case: Case) -> WhyNone | None:
     for row in reversed(case.index.passes_of_node[node] if node is not None else []):
         if row.position is not None and not row.hole and case.index.calls[row.call].accumulate_grad:
             site = case.index.calls[row.call].site
-            text = f"a gradient arrived, and {_hook_on(case)} took it away again"
+            text = f"a gradient arrived, and {hook_on(case)} took it away again"
             return case.said("taken-by-hook", text, site=site, call=row.call)
     return None
-
-
-def _hook_on(case: Case) -> str:
-    """The post-accumulate hook of the tensor in words, if it has just one."""
-    rows = [row for row in case.record.hooks if row.kind == "post-accumulate" and row.tensor == case.tensor.tensor]
-    if len(rows) != 1:
-        return "a hook"
-    line = line_of(case.record, rows[0].site)
-    return f"the hook `{rows[0].callable}`" + ("" if line is None else f" of line {line}")
 
 
 def _replaced(case: Case) -> WhyNone | None:
@@ -190,22 +171,13 @@ def _replaced(case: Case) -> WhyNone | None:
         if row.replaces == case.tensor.tensor and row.tensor != case.tensor.tensor:
             line = line_of(case.record, row.site)
             return case.said("replaced", f"`{row.name}` is another tensor since line {line}", site=row.site)
-    other = _successor(case)
+    other = successor(case)
     if other is not None:
-        line = line_of(case.record, other.site)
+        fqn, site = other
+        line = line_of(case.record, site)
         where = "" if line is None else f" since line {line}"
-        return case.said("replaced", f"`{other.fqn}` is another tensor{where}", site=other.site)
+        return case.said("replaced", f"`{fqn}` is another tensor{where}", site=site)
     return None
-
-
-def _successor(case: Case) -> Tensor | None:
-    """The tensor that a module holds by the same name now; None where it is still this one."""
-    held = [one for module in case.record.modules for one in (*module.parameters, *module.buffers)]
-    if case.tensor.fqn is None or any(one.tensor == case.tensor.tensor for one in held):
-        return None
-    now = {one.tensor for one in held}
-    later = (row for row in case.record.tensors if row.fqn == case.tensor.fqn and row.tensor > case.tensor.tensor)
-    return next((row for row in later if row.tensor in now), None)
 
 
 def _cut(case: Case) -> WhyNone | None:
@@ -241,22 +213,13 @@ def _leads_to(case: Case, row: NodePass) -> bool:
 
 
 def _checkpointed(case: Case) -> WhyNone | None:
-    if case.reached or not _takes_part(case):
+    if case.reached or not takes_part(case):
         return None
     for row in case.record.warned:
         if "None of the inputs have requires_grad=True" in row.message:
             text = "a reentrant checkpoint ran with no input that requires grad"
             return case.said("checkpoint-without-grad", text, site=row.site)
     return None
-
-
-def _takes_part(case: Case) -> bool:
-    """Something was computed from it, or a module that holds it was called."""
-    tensor = case.tensor.tensor
-    if any(tensor in row.parents for row in case.record.bindings):
-        return True
-    called = {row.module for row in case.record.module_calls}
-    return any(one.tensor == tensor for row in case.record.modules if row.module in called for one in row.parameters)
 
 
 def _unused(case: Case) -> WhyNone | None:
@@ -272,7 +235,7 @@ def _is_partly_walked(case: Case) -> bool:
 
 def _unseen(case: Case) -> WhyNone:
     if case.record.truncated or not case.seen_whole:
-        return case.said("unseen", f"the record is incomplete: the reason is not in it{_missing(case)}")
+        return case.said("unseen", f"the record is incomplete: the reason is not in it{missing(case)}")
     blind = next((call for call in case.calls if call.entry == "unseen"), None)
     if blind is not None:
         text = "a backward call of TorchScript or C++ was not seen whole: the reason is not in the record"
@@ -280,12 +243,6 @@ def _unseen(case: Case) -> WhyNone:
     if _is_partly_walked(case):
         return case.said("unseen", "the backward pass was not seen whole: the reason is not in it")
     return case.said("unseen", "no reason is known")
-
-
-def _missing(case: Case) -> str:
-    """What a cap left out, by name."""
-    names = [row.what for row in case.record.truncations]
-    return f" (left out: {', '.join(names[:3])})" if names else ""
 
 
 VERDICTS: Final[tuple[Callable[[Case], WhyNone | None], ...]] = (

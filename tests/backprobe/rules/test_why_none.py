@@ -5,8 +5,21 @@ import pytest
 
 from backprobe.record import Record
 from backprobe.rules import WhyNone, why_none
+from backprobe.rules.cuts import cuts
+from backprobe.rules.why_none import why_none_after
 
 HEAD = "import torch\nw = torch.ones(3, requires_grad=True)\n"
+STOPS = """class Stops(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+"""
+
 PROGRAMS = [
     ("n", "not-differentiable-dtype", 3, "n = torch.arange(3)\n(w * n).sum().backward()"),
     ("x", "requires-grad-false", 3, "x = torch.ones(3)\n(w * x).sum().backward()"),
@@ -70,6 +83,26 @@ CUTS = [
     ("@torch.no_grad()\ndef f(x):\n    return x * 2\nt = f(w)", "`no_grad` at line 5 cut it off"),
     ("t = torch.tensor(w.sum().item())", "`.item()` at line 3 cut it off"),
     ("with torch.no_grad():\n    t = w * 2", "`no_grad` at line 4 cut it off"),
+    ("t = w.data * 2", "`.data` at line 3 cut it off"),
+    ("with torch.inference_mode():\n    k = w * 2\nt = k.clone()", "`inference_mode` at line 4 cut it off"),
+    ("n = w.sum().item()\nt = torch.tensor(n * 2)", "`.item()` at line 3 cut it off"),
+    ("n = float(w.sum())\nm = n + 1\nt = torch.full((2,), m)", "`float()` at line 3 cut it off"),
+    ("n = w.detach().numpy()\nt = torch.from_numpy(n)", "`.detach()` at line 3 cut it off"),
+    ("n = w.tolist()\nt = torch.tensor(n)", "`.tolist()` at line 3 cut it off"),
+    ("n = 0.0\nfor i in range(3):\n    n += w[i].item()\nt = torch.tensor(n)", "`.item()` at line 5 cut it off"),
+    ("n = []\nn.append(w.sum().item())\nt = torch.tensor(n)", "`.item()` at line 4 cut it off"),
+    ("def mean(x):\n    return x.mean().item()\nn = mean(w)\nt = torch.tensor(n)", "`.item()` at line 4 cut it off"),
+    ("t = torch.tensor(w)", "`torch.tensor()` at line 3 cut it off"),
+    ("t = w.argmax().float()", "`argmax`, which has no derivative, at line 3 cut it off"),
+    ("t = w.to(torch.int64).float()", "`.to(torch.int64)`, which has no derivative, at line 3 cut it off"),
+    (
+        (
+            "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        y = x * 2\n"
+            "        ctx.mark_non_differentiable(y)\n        return y\n    @staticmethod\n    def backward(ctx, g):\n"
+            "        return g\nt = F.apply(w)"
+        ),
+        "`F`, a custom Function, at line 12 cut it off",
+    ),
     ("t = (w > 0).float()", "a comparison, which has no derivative, at line 3 cut it off"),
     ("(t,) = torch.autograd.grad((w * w).sum(), w)", "without create_graph the result of autograd.grad has no history"),
     ("t = torch.autograd.grad((w * w).sum(), w)[0]", "without create_graph the result of autograd.grad has no history"),
@@ -81,6 +114,122 @@ def test_a_cut_is_told_by_its_cause(program, cause, captured) -> None:
     why = verdict(captured(HEAD + program + "\n"), "t")
     assert why is not None
     assert why.text == f"it does not require grad: {cause}"
+
+
+NOT_CUT = [
+    "n = 3.0\nt = torch.tensor(n)",
+    "n = len(w)\nt = torch.tensor(float(n))",
+    "n = w.shape[0]\nt = torch.full((2,), float(n))",
+    "n = 1.0\nm = w.sum().item()\nt = torch.tensor(n)",
+    "def size(x):\n    return x.numel()\nt = torch.tensor(size(w))",
+]
+
+
+@pytest.mark.parametrize("program", NOT_CUT)
+def test_a_number_that_no_element_went_into_is_no_cut(program, captured) -> None:
+    why = verdict(captured(HEAD + program + "\n"), "t")
+    assert why is not None
+    assert "cut it off" not in why.text
+
+
+def test_the_switch_of_the_mode_is_evidence_of_the_cut(captured) -> None:
+    record = captured(HEAD + "with torch.no_grad():\n    k = w * 2\n    t = k * 2\n")
+    (found,) = [cut for cut in cuts(record).values() if cut.how == "`no_grad`"]
+    assert found.switched_at is not None
+    assert {site.site: site.line for site in record.sites}[found.switched_at] == 3
+
+
+NEAR = [
+    ("w", "became-required-later", "x = torch.ones(3)\ny = (w * x).sum()\nx.requires_grad_()\ny.backward()"),
+    ("x", "became-required-later", "x = torch.ones(3)\nx.requires_grad_()\ny = (w * x).sum()\ny.backward()"),
+    ("y", "retained-too-late", "y = w * 2\nloss = y.sum()\ny.retain_grad()\nloss.backward()"),
+    ("w", "set-none", "w.sum().backward()\nw.grad = None\nw.sum().backward()"),
+    ("w", "no-backward-yet", "y = w * 2\ny.sum().backward()"),
+    ("w", "backward-raised", "y = w.exp()\nz = y.mul(2)\ntry:\n    z.sum().backward()\nexcept RuntimeError:\n    pass"),
+    ("w", "not-in-inputs", "v = torch.ones(3, requires_grad=True)\n(w * v).sum().backward(inputs=[v, w])"),
+    ("w", "returned-not-stored", "g = torch.autograd.grad((w * 2).sum(), w)\n(w * 2).sum().backward()"),
+    ("w", "taken-by-hook", "w.register_post_accumulate_grad_hook(lambda p: None)\n(w * 2).sum().backward()"),
+    ("w", "cut", "d = w.detach()\nv = torch.ones(3, requires_grad=True)\nloss = (d * v * w).sum()\nloss.backward()"),
+    ("w", "not-used", "v = torch.ones(3, requires_grad=True)\n(v * w).sum().backward()"),
+    ("h", "undefined-gradient", "h = w * 2\nh.retain_grad()\nh.sum().backward()"),
+    ("x", "inference-tensor", "with torch.no_grad():\n    x = torch.ones(3)"),
+    ("x", "not-differentiable-dtype", "x = torch.ones(3, dtype=torch.complex64, requires_grad=True)"),
+]
+
+
+@pytest.mark.parametrize(("name", "other", "program"), NEAR, ids=[f"{row[1]} {row[0]}" for row in NEAR])
+def test_a_near_miss_is_not_given_the_verdict(name, other, program, captured) -> None:
+    record = captured(HEAD + program + "\n")
+    given = {
+        why_none(record)[row.tensor].verdict
+        for row in record.bindings
+        if row.name == name and row.tensor in why_none(record)
+    }
+    assert other not in given
+
+
+MORE = [
+    ("x", "inference-tensor", "with torch.inference_mode():\n    x = torch.ones(3)"),
+    ("w", "requires-grad-false", "w.requires_grad_(False)\ny = w * 2"),
+    ("h", "undefined-gradient", None),
+    (
+        "w",
+        "checkpoint-without-grad",
+        (
+            "from torch.utils.checkpoint import checkpoint\nx = torch.ones(3)\n"
+            "y = checkpoint(lambda a: a * w, x, use_reentrant=True)\nz = torch.ones(3, requires_grad=True)\n"
+            "q = w * 1\n(y * z).sum().backward()"
+        ),
+    ),
+    (
+        "w",
+        "unseen",
+        (
+            "@torch.jit.script\ndef back(x):\n    x.backward()\n    return x\nv = torch.ones(3, requires_grad=True)\n"
+            "y = (v * 2).sum()\nback(y)"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "expected", "program"), MORE, ids=[row[1] for row in MORE])
+def test_the_rarer_verdicts_are_given_too(name, expected, program, captured) -> None:
+    program = (
+        STOPS + "h = w * 2\nh.retain_grad()\nl = Stops.apply(h).sum()\nl.backward()" if program is None else program
+    )
+    why = verdict(captured(HEAD + program + "\n"), name)
+    assert why is not None
+    assert why.verdict == expected
+
+
+def test_a_parameter_that_its_module_no_longer_holds_was_replaced(captured) -> None:
+    program = "model = torch.nn.Linear(3, 1)\nold = model.weight\nmodel.weight = torch.nn.Parameter(torch.ones(1, 3))\n"
+    record = captured("import torch\n" + program + "model(torch.ones(3)).sum().backward()\n")
+    why = verdict(record, "old")
+    assert why is not None
+    assert (why.verdict, "`model.weight` is another tensor" in why.text) == ("replaced", True)
+
+
+def test_the_hook_that_took_a_gradient_is_named(captured) -> None:
+    program = (
+        "def clear(p):\n    p.grad = None\nw.register_post_accumulate_grad_hook(clear)\n(w * 2).sum().backward()\n"
+    )
+    why = verdict(captured(HEAD + program), "w")
+    assert why is not None
+    assert why.text == "a gradient arrived, and the hook `clear` of line 5 took it away again"
+
+
+def test_after_each_backward_call_the_verdicts_of_then_are_given(captured) -> None:
+    program = "v = torch.ones(3, requires_grad=True)\nw.sum().backward()\nv.sum().backward()\nw.grad = None\n"
+    record = captured(HEAD + program)
+    (w,) = {row.tensor for row in record.bindings if row.name == "w"}
+    (v,) = {row.tensor for row in record.bindings if row.name == "v"}
+    first, second = why_none_after(record, 0), why_none_after(record, 1)
+    assert w not in first
+    assert first[v].verdict == "not-used"
+    assert w not in second
+    assert v not in second
+    assert why_none(record)[w].verdict == "set-none"
 
 
 def test_an_unused_input_of_autograd_grad_was_returned_nothing(captured) -> None:
@@ -109,18 +258,6 @@ def test_no_root_depends_on_the_sibling_of_an_output_in_use(captured) -> None:
     why = verdict(captured(HEAD + "a, b, c = w.unbind()\nb.retain_grad()\na.backward()\n"), "b")
     assert why is not None
     assert (why.verdict, why.text) == ("not-used", "no root depends on it")
-
-
-STOPS = """class Stops(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, grad):
-        return None
-
-"""
 
 
 def test_an_undefined_gradient_that_reached_an_intermediate_tensor_is_told(captured) -> None:
