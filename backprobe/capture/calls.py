@@ -12,6 +12,7 @@ import torch
 
 from backprobe.capture import core
 from backprobe.capture.entries import Entry, entry_name, handed_in
+from backprobe.capture.growth import Growths
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import functorch_is_active, node_of
 from backprobe.capture.retention import after_call
