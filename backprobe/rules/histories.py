@@ -114,12 +114,12 @@ def sharing(record: Record, tensor: int) -> list[int]:
 def increments(record: Record, tensor: int) -> list[Increment]:
     """What each backward call that stored into a leaf brought to it, in order."""
     index = lookup(record)
-    node = index.accumulator_of.get(tensor)
+    nodes = [row.node for row in record.nodes if row.variable == tensor]
     found: list[Increment] = []
     for change in index.leaf_grads_of[tensor]:
         if change.call is None or change.kind == "untouched":
             continue
-        passes = [row for row in index.passes_of_node[node] if row.call == change.call] if node is not None else []
+        passes = [row for node in nodes for row in index.passes_of_node[node] if row.call == change.call]
         arrived = next((row.grad_output for row in passes if row.grad_output is not None), None)
         state = state_at(record, tensor, change.moment)
         total = None if state is None else state.grad_stats
