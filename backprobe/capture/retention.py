@@ -38,8 +38,11 @@ def roots_at(recorder: Recorder, moment: int) -> list[Retention]:
     made: list[tuple[Known, Any]] = []
     for known in list(recorder.tensors.live.values()):
         tensor = known.ref()
-        if tensor is not None and known.node is not None and recorder.nodes.lives(known.node):
-            made.append((known, node_of(tensor)))
+        if tensor is None or known.node is None or not recorder.nodes.lives(known.node):
+            continue
+        node = node_of(tensor)
+        if node is not None:  # else torch answers no more for a view of a base that changed
+            made.append((known, node))
     everything = recorder.calls.walk([node for _, node in made])
     roots = [(known, node) for known, node in made if known.node is not None and not everything.enters(known.node)]
     rows = [

@@ -116,6 +116,7 @@ class Comparison:
         self.of_modes()
         self.of_retention()
         self.of_end()
+        self.of_origins()
         return self.differences
 
     def of_names(self) -> None:
@@ -334,6 +335,37 @@ class Comparison:
         rows = [self.record.nodes[number] for number in numbers]
         return Counter(row.type if row.seq is None else f"{row.type}@{row.seq - base}" for row in rows)
 
+    def of_origins(self) -> None:
+        """What made each tensor: the name of its last node; the user, where it is a leaf that asks for a gradient."""
+        for uid, number in self.numbers.items():
+            steps, row = self.states[uid], self.record.tensors[number]
+            if not steps.values or uid in self.truth.unreadable or self.record.header.tier == "state":
+                continue
+            nodes = [state.grad_fn for state in steps.values if state.grad_fn is not None]
+            if nodes and (row.created_by, row.created_how) != ("op", nodes[-1]):
+                self.tell("origin", steps.at[-1], f"tensor {number}: torch {nodes[-1]}, record {row.created_how}")
+
+    def of_nodes(self, traced: Truth) -> list[str]:
+        """The line that made each node, and the norms of what reached it; from a run of torch's anomaly mode."""
+        if self.aligned.strays or self.record.header.tier == "state":
+            return self.differences
+        base, keys = self.record.threads[0].first_seq, dict[int, str]()
+        for row in self.record.nodes:
+            if row.seq is None or row.thread != 0:
+                continue
+            key = keys[row.node] = f"{row.type}@{row.seq - base}"
+            place, lines = self.site(row.site), traced.lines.get(key)
+            if place is not None and lines and not any(place.line <= line <= place.end_line for line in lines):
+                self.tell("node line", None, f"{key}: torch {lines}, record {place.line}")
+        calls = [row.call for row in self.record.backward_calls if row.moment_before != row.moment_after]
+        order = {call: k for k, call in enumerate(calls)}
+        for row in self.record.node_passes:
+            got = None if row.grad_output is None else row.grad_output.norm
+            wanted = traced.arrived.get((order.get(row.call, -1), keys.get(row.node, ""), row.output_nr))
+            if got is not None and wanted is not None and not _close(wanted, got):
+                self.tell("arrived", None, f"{keys[row.node]}: torch {wanted}, record {got}")
+        return self.differences
+
     def of_modules(self) -> None:
         """Module calls: line, class, depth, modes."""
         depths: dict[int, int] = {}
@@ -393,6 +425,34 @@ class Comparison:
             self.tell("end", None, f"torch {self.truth.raised}, record {got}")
 
 
+def final_differences(record: Record, found: Truth) -> list[str]:
+    """Wrong facts about the end of a program so large that its record was thinned out.
+
+    A name whose last bindings were left out leads to a tensor that is gone, or to none: a truncation tells so, or a step
+    that was not taken.
+    """
+    wrong, told = list[str](), bool(record.truncations) or any(row.why == "not-sampled" for row in record.steps)
+    last = {(row.function, row.name): row.tensor for row in record.bindings}
+    states = {uid: state for event in found.events for uid, state in event.changed.items()}
+    rows = {row.tensor: row for row in record.snapshots}
+    values = {row.tensor: row for row in record.small_values if row.of == "value"}
+    for key, uid in found.events[-1].names.items():
+        number, state = last.get(key), states[uid]
+        row = None if number is None else rows.get(number)
+        if number is None or row is None or record.tensors[number].died is not None:
+            wrong += [] if told else [f"name: {key} is lost, and no truncation says so"]
+            continue
+        got = (row.is_leaf, row.requires_grad, row.retains_grad, row.version, row.grad)
+        wanted = (state.is_leaf, state.requires_grad, state.retains_grad, state.version, state.grad)
+        if got != wanted:
+            wrong.append(f"state: {key}: torch {wanted}, record {got}")
+        if row.grad_fn_read and row.grad_fn != state.grad_fn:
+            wrong.append(f"grad_fn: {key}: torch {state.grad_fn}, record {row.grad_fn}")
+        if number in values and repr(nested(values[number])) != state.value:
+            wrong.append(f"elements: {key}: torch {state.value}, record {nested(values[number])}")
+    return wrong
+
+
 def _grad_kind(before: State | None, after: State, *, in_pass: bool, reads: bool) -> str | None:
     """What a change of `.grad` is called; a tier that reads no elements sees those that raise the version."""
     had = before.grad_of if before is not None else None
@@ -419,9 +479,11 @@ def _close(one: float, other: float) -> bool:
     return one == other or math.isclose(one, other, rel_tol=1e-6) or (max(abs(one), abs(other)) > 3.4e38)
 
 
-def differences(record: Record, found: Truth, source: str) -> list[str]:
-    """All differences between a record and the truth of a program."""
-    return Comparison(record, found, source).whole()
+def differences(record: Record, found: Truth, source: str, traced: Truth | None = None) -> list[str]:
+    """All differences between a record and the truth of a program; `traced` is a run under anomaly mode."""
+    comparison = Comparison(record, found, source)
+    comparison.whole()
+    return comparison.differences if traced is None else comparison.of_nodes(traced)
 
 
 def kinds(found: list[str]) -> Iterator[str]:

@@ -131,6 +131,22 @@ WRONG: dict[str, tuple[str, Wrong]] = {
     "what a root holds": ("retention", one("retentions", lambda row: row.name == "held", state="freed")),
     "a view's base": ("base", one("tensors", lambda row: row.view_of is not None, view_of=None)),
     "shared memory": ("storage", one("tensors", lambda row: row.view_of is not None, storage=99)),
+    "the node of a tensor": (
+        "origin",
+        one("tensors", lambda row: row.created_how == "ExpBackward0", created_how=".exp"),
+    ),
+    "the line of a node": (
+        "node line",
+        one("nodes", lambda row: row.type == "AddmmBackward0", site=lambda site: site - 1),
+    ),
+    "what reached a node": (
+        "arrived",
+        one(
+            "node_passes",
+            lambda row: row.grad_output is not None and row.position == 0,
+            grad_output=lambda value: msgspec.structs.replace(value, norm=2.25),
+        ),
+    ),
     "the exception": ("end", one("raised", message="another")),
 }
 
@@ -143,5 +159,5 @@ def test_the_record_of_the_program_is_right() -> None:
 def test_the_comparison_notices_a_wrong(what: str) -> None:
     kind, wrong = WRONG[what]
     broken = wrong(recorded(SOURCE, "full"))
-    found = differences(broken, truth(SOURCE), SOURCE)
+    found = differences(broken, truth(SOURCE), SOURCE, truth(SOURCE, traced=True))
     assert kind in set(kinds(found)), found

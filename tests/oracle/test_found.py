@@ -39,6 +39,13 @@ for i in range(3):
     a = a.clamp(min=0)
     t.data = a.data.clone()
 """,
+    "a view that torch no longer answers for is no root of a graph at the end": """\
+import torch
+a = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)
+a = a.chunk(2)[0]
+with torch.no_grad():
+    a[0].mul_(3)
+""",
 }
 
 

@@ -10,6 +10,7 @@ import gc
 import inspect
 import io
 import math
+import re
 import sys
 import types
 import warnings
@@ -25,6 +26,7 @@ from tests.oracle.reads import with_reads
 FILE: Final = "truth.py"
 _DEPTH: Final = 2
 _MOST: Final = 16
+_LINE: Final = re.compile(rf'File "{FILE}", line (\d+)')
 _saved: Final[dict[type, list[str]]] = {}
 
 
@@ -111,6 +113,7 @@ class Truth:
     parameters: dict[str, set[int]] = field(default_factory=dict)
     held: dict[int, tuple[str, int]] = field(default_factory=dict)
     lines: dict[str, set[int]] = field(default_factory=dict)
+    arrived: dict[tuple[int, str, int], float | None] = field(default_factory=dict)
     unreadable: dict[int, int] = field(default_factory=dict)
     storages: dict[int, int] = field(default_factory=dict)
     raised: tuple[str, str, int] | None = None
@@ -119,8 +122,8 @@ class Truth:
 class Reader:
     """Reads a running program."""
 
-    def __init__(self) -> None:
-        self.truth = Truth()
+    def __init__(self, *, traced: bool) -> None:
+        self.truth, self._traced = Truth(), traced
         self._refs: dict[int, weakref.ref[torch.Tensor]] = {}
         self._by_id: dict[int, int] = {}
         self._states: dict[int, State] = {}
@@ -275,6 +278,7 @@ class Reader:
             nodes = walked([t.grad_fn if isinstance(t, torch.Tensor) else t.node for t in t_outputs])
             call.nodes = [self.key(node) for node in nodes]
             holding = [node for node in nodes if holds(node)]
+            handles = self._trace(nodes, k) if self._traced else []
             self._open.append(k)
             try:
                 found = plain(t_outputs, *args, **options)
@@ -286,11 +290,32 @@ class Reader:
             finally:
                 self._open.pop()
                 call.freed = sorted(self.key(node) for node in holding if not holds(node))
+                for handle in handles:
+                    handle.remove()
                 del nodes, holding
                 self.read("left", line, frame, k=k)
             return found
 
         return read
+
+    def _trace(self, nodes: Sequence[Any], k: int) -> list[Any]:
+        """The line that made each node, as torch's anomaly mode kept it, and hooks that see what reaches it."""
+        handles: list[Any] = []
+        for node in nodes:
+            key = self.key(node)
+            if "@" not in key:
+                continue
+            made = [int(n) for text in node.metadata.get("traceback_", ()) for n in _LINE.findall(text)]
+            if made:
+                self.truth.lines.setdefault(key, set()).add(made[-1])
+
+            def reached(gradients: Any, key: str = key) -> None:
+                for number, gradient in enumerate(gradients):
+                    if isinstance(gradient, torch.Tensor):
+                        self.truth.arrived[k, key, number] = norm(gradient)
+
+            handles.append(node.register_prehook(reached))
+        return handles
 
     def key(self, node: Any) -> str:
         """A node by its type and its place among those of the run."""
@@ -477,11 +502,16 @@ def fresh_torch() -> Iterator[None]:
             gc.enable()
 
 
-def truth(source: str) -> Truth:
-    """Run a program plainly, and read it."""
+def truth(source: str, *, traced: bool = False) -> Truth:
+    """Run a program plainly, and read it.
+
+    Args:
+        traced: Also ask torch's anomaly mode which line made each node, and the nodes what reaches them. Lifetimes are
+            not a plain run's then.
+    """
     code = with_reads(source, FILE)
-    with fresh_torch():
-        reader = Reader()
+    with fresh_torch(), torch.autograd.set_detect_anomaly(traced, check_nan=False):
+        reader = Reader(traced=traced)
         main = types.ModuleType("__main__")
         reader.space = main.__dict__
         main.__dict__.update(__see__=reader.see, __gave__=reader.gave)
