@@ -1,0 +1,15 @@
+import torch
+
+torch.manual_seed(0)
+x = torch.arange(12.0, requires_grad=True)
+a, b, c = torch.split(x * 2, 4)
+loss = a.sum() + c.pow(2).sum()
+loss.backward()
+u = torch.ones(3, 4, requires_grad=True)
+p = u.unbind(0)
+(p[1] * 3).sum().backward()
+v, i = torch.max(u * 2, dim=1)
+v.sum().backward()
+m = torch.randn(4, 4, requires_grad=True)
+e, w = torch.linalg.eigh(m + m.t())
+e.sum().backward()

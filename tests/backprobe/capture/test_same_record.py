@@ -1,0 +1,76 @@
+"""The compiled core and its Python twin leave the same record of the same program.
+
+Statistics differ in the last bits of a float32, since sums are added in another order. Left out: times, and the numbers
+of storages, which follow the addresses that the allocator gives again.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backprobe.record import TABLES, Record, loads
+
+PROGRAMS = sorted((Path(__file__).parent / "graphs").glob("*.py"))
+LEFT_OUT = {"storage"}
+RUN = """\
+import sys
+from pathlib import Path
+from backprobe.capture import Options, run_path
+from backprobe.record.codec import MAGIC
+out = Path(sys.argv[2]).open("wb")
+out.write(MAGIC)
+run_path(Path(sys.argv[1]), [], Options(tier=sys.argv[3]), out.write)
+"""
+
+
+def recorded(core: str, program: Path, tier: str, folder: Path) -> Record:
+    """The record of a program under one core, in a process of its own."""
+    kept = folder / f"{core}.bprec"
+    environment = {**os.environ, "BACKPROBE_CORE": core, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(program), str(kept), tier],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    record = loads(kept.read_bytes())
+    assert record.end is not None
+    assert record.end.own_errors == 0, record.end.own_error
+    assert record.header.environment.tap == core
+    return record
+
+
+def plain(value: Any) -> Any:
+    """A row as plain values, without what may differ."""
+    if isinstance(value, msgspec.Struct):
+        names = [name for name in value.__struct_fields__ if not name.endswith("_ns") and name not in LEFT_OUT]
+        return {name: plain(getattr(value, name)) for name in names}
+    if isinstance(value, tuple):
+        return [plain(one) for one in value]
+    return pytest.approx(value, rel=1e-5, abs=1e-6, nan_ok=True) if isinstance(value, float) else value
+
+
+def shown(value: Any) -> Any:
+    """The same with the numbers themselves."""
+    if isinstance(value, msgspec.Struct):
+        names = [name for name in value.__struct_fields__ if not name.endswith("_ns") and name not in LEFT_OUT]
+        return {name: shown(getattr(value, name)) for name in names}
+    return [shown(one) for one in value] if isinstance(value, tuple) else value
+
+
+@pytest.mark.parametrize("tier", ["grad", "full"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_both_cores_tell_the_same(program: Path, tier: str, tmp_path: Path, require) -> None:
+    require("core")
+    twin, compiled = (recorded(core, program, tier, tmp_path) for core in ("python", "c"))
+    for table in TABLES:
+        expected, found = getattr(twin, table), getattr(compiled, table)
+        assert len(found) == len(expected), table
+        for row, other in zip(expected, found, strict=True):
+            assert shown(other) == plain(row), table
