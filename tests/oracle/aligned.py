@@ -113,5 +113,7 @@ def _fits(record: Record, moment: Moment, event: Event) -> bool:
     if moment.site is None:
         return False
     site = record.sites[moment.site]
+    if event.kind == "block" and site.kind != "statement":
+        return False
     kinds = {"enter": {"enter"}, "return": {"return"}, "for": {"for"}}.get(site.kind, _PLAIN)
     return event.kind in kinds and event.line == site.end_line and event.function == site.function

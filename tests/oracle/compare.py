@@ -11,7 +11,7 @@ from typing import Any
 from backprobe.record import Binding, Record, Site, SmallValue, Snapshot
 from backprobe.record.values import nested
 from tests.oracle.aligned import Aligned, aligned
-from tests.oracle.truth import State, Truth
+from tests.oracle.truth import State, Truth, node_key
 
 
 class Steps:
@@ -333,7 +333,7 @@ class Comparison:
         base = self.record.threads[0].first_seq
         numbers = {row.node for row in self.record.node_passes if row.call == call and (row.freed or not freed)}
         rows = [self.record.nodes[number] for number in numbers]
-        return Counter(row.type if row.seq is None else f"{row.type}@{row.seq - base}" for row in rows)
+        return Counter(row.type if row.seq is None else node_key(row.type, row.seq, base) for row in rows)
 
     def of_origins(self) -> None:
         """What made each tensor: the name of its last node; the user, where it is a leaf that asks for a gradient."""
@@ -353,7 +353,7 @@ class Comparison:
         for row in self.record.nodes:
             if row.seq is None or row.thread != 0:
                 continue
-            key = keys[row.node] = f"{row.type}@{row.seq - base}"
+            key = keys[row.node] = node_key(row.type, row.seq, base)
             place, lines = self.site(row.site), traced.lines.get(key)
             if place is not None and lines and not any(place.line <= line <= place.end_line for line in lines):
                 self.tell("node line", None, f"{key}: torch {lines}, record {place.line}")

@@ -320,7 +320,7 @@ class Reader:
     def key(self, node: Any) -> str:
         """A node by its type and its place among those of the run."""
         number = node._sequence_nr()
-        return type_of(node) if number == 2**64 - 1 else f"{type_of(node)}@{number - self.base}"
+        return type_of(node) if number == 2**64 - 1 else node_key(type_of(node), number, self.base)
 
     def stepped(self, optimizer: Any, *_: Any) -> None:
         """After `Optimizer.step`."""
@@ -411,6 +411,11 @@ def norm(tensor: torch.Tensor) -> float | None:
 def type_of(node: Any) -> str:
     """A node's name without its namespace."""
     return node.name().rsplit("::", 1)[-1]
+
+
+def node_key(name: str, number: int, base: int) -> str:
+    """A node by its name and its place in the run; another thread has numbers of its own, which begin at 0."""
+    return f"{name}@{number - base}" if number >= base else f"{name}@thread {number}"
 
 
 def walked(roots: Sequence[Any]) -> list[Any]:
