@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from dataclasses import dataclass
 
 from backprobe.record import Moment, Record
@@ -46,6 +47,7 @@ def aligned(record: Record, found: Truth, source: str) -> Aligned:
     heads, events, out = head_lines(source), found.events, Aligned([], [], {})
     moments, at = record.moments, 0
     bare = {call.moment_before for call in record.backward_calls if call.moment_before == call.moment_after}
+    bare |= _switches(record, events)
     for index, moment in enumerate(moments):
         if moment.moment in bare:
             out.events.append(min(at, len(events) - 1))
@@ -69,6 +71,21 @@ def aligned(record: Record, found: Truth, source: str) -> Aligned:
         at = place + 1
     out.strays += [f"no moment for {event.kind} at line {event.line}" for event in events[at:] if _must(event)]
     return out
+
+
+def _switches(record: Record, events: list[Event]) -> set[int]:
+    """Moments that a switch of a mode made inside of a statement, which has one of its own when it ends."""
+    ends = Counter((event.line, event.function) for event in events if event.kind in _PLAIN)
+    made = [m for m in record.moments if m.site is not None and m.kind == "after-statement"]
+    there = Counter((_line(record, m), record.sites[m.site or 0].function) for m in made)
+    found: set[int] = set()
+    switched = {row.moment for row in record.modes}
+    for moment in made:
+        key = (_line(record, moment), record.sites[moment.site or 0].function)
+        if moment.moment in switched and there[key] > ends[key]:
+            there[key] -= 1
+            found.add(moment.moment)
+    return found
 
 
 def _line(record: Record, moment: Moment) -> int:
