@@ -59,8 +59,7 @@ class Recorder:
         self.optimizers = Optimizers(self)
         self.passes = core.chosen_beside("States", Passes)(self.writer, self.nodes, self.states, options, self.guard)
         self.calls = Calls(self)
-        self.warnings = Warnings(self)
-        self.sampler = Sampler(self)
+        self.warnings, self.sampler = Warnings(self), Sampler(self)
         self.main: Any = None
         self.binder = Binder(self)
         self._tops = 0

@@ -46,8 +46,7 @@ def roots_at(recorder: Recorder, moment: int) -> list[Retention]:
     everything = recorder.calls.walk([node for _, node in made])
     roots = [(known, node) for known, node in made if known.node is not None and not everything.enters(known.node)]
     rows = [
-        _write(recorder, known, recorder.calls.walk([node]), moment, None, known.site)
-        for known, node in roots[:_ROOTS]
+        _write(recorder, known, recorder.calls.walk([node]), moment, None, known.site) for known, node in roots[:_ROOTS]
     ]
     for _ in roots[_ROOTS:]:
         recorder.writer.cut("retentions at the end", "more graphs are alive than are told one by one", _ROOTS, moment)
