@@ -72,10 +72,10 @@ def _parts(target: Target, value: Any) -> list[tuple[Target, Any]]:
         return list(named)
     count = tuple.__len__(value) if isinstance(value, tuple) else len(value)
     elements = tuple.__iter__(value) if isinstance(value, tuple) else iter(value)
-    return [(_element(target, index, count), element) for index, element in enumerate(elements)]
+    return [(element_target(target, index, count), element) for index, element in enumerate(elements)]
 
 
-def _element(target: Target, index: int, count: int) -> Target:
+def element_target(target: Target, index: int, count: int) -> Target:
     """The target of one element of a tuple."""
     if isinstance(target, str):
         return f"{target}[{index}]"

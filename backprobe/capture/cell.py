@@ -96,7 +96,7 @@ def _given(recorder: Recorder, cell: Cell, namespace: dict[str, Any]) -> None:
         return
     site = recorder.sites.add(cell.filename, tree.body[0], "enter", Scope(), targets=tuple(names))
     recorder.moments.statement(site)
-    recorder.binder.take(recorder.sites.facts[site], [namespace[name] for name in names])
+    recorder.statements.take(site, [namespace[name] for name in names])
     recorder.moments.close_statement()
 
 

@@ -25,7 +25,7 @@ class Failures:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._next = 0
-        self._open: list[tuple[int, Raised]] = []
+        self.open: list[tuple[int, Raised]] = []
 
     def left_call(self, error: BaseException, call: int | None) -> int:
         """An exception left a backward call, None: one that was not taken; its number."""
@@ -46,15 +46,15 @@ class Failures:
 
     def went_on(self) -> None:
         """A statement ended normally: what left a backward call before it was caught."""
-        if self._open:
-            for _, row in self._open:
+        if self.open:
+            for _, row in self.open:
                 self._recorder.writer.add("raised", msgspec.structs.replace(row, caught=True))
-            self._open.clear()
+            self.open.clear()
 
     def uncaught(self, error: BaseException, tb: TracebackType | None) -> int:
         """The exception that ended the program: its number."""
         number = self._write(error, self._unseen_call(), tb, None)
-        self._open.clear()
+        self.open.clear()
         return number
 
     def _unseen_call(self) -> int | None:
@@ -62,11 +62,11 @@ class Failures:
         return self._recorder.calls.unseen.settle()
 
     def _number_of(self, error: BaseException) -> int | None:
-        return next((row.n for key, row in self._open if key == id(error)), None)
+        return next((row.n for key, row in self.open if key == id(error)), None)
 
     def _write(self, error: BaseException, call: int | None, tb: TracebackType | None, frame: FrameType | None) -> int:
         recorder = self._recorder
-        known = next((row for key, row in self._open if key == id(error)), None)
+        known = next((row for key, row in self.open if key == id(error)), None)
         number = self._next if known is None else known.n
         self._next += known is None
         message = _message(error)
@@ -82,8 +82,8 @@ class Failures:
             facts=facts_in(message),
             family=family_of(message),
         )
-        self._open = [entry for entry in self._open if entry[0] != id(error)]
-        self._open.append((id(error), row))
+        self.open[:] = [entry for entry in self.open if entry[0] != id(error)]
+        self.open.append((id(error), row))
         recorder.writer.add("raised", row)
         return number
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from backprobe.capture import core
 from backprobe.capture.private import function_modes, tracing_state, without_torch_function
 
 OURS: Final = str(Path(__file__).parent)
@@ -28,60 +29,54 @@ _ROOM: Final = 100
 _now = time.perf_counter_ns
 
 
-class Guard:
-    """Runs our bodies one at a time and keeps what went wrong in them.
+class Gate:
+    """Lets bodies of ours pass one at a time.
 
     Attributes:
-        errors: Errors of ours that were swallowed; first: text of the first.
+        own_ns: Time spent inside, in nanoseconds.
         without_room: Bodies that were left out since the program was close to its recursion limit.
-        own_ns: Time spent in our bodies, in nanoseconds.
     """
 
-    def __init__(self, is_user_file: Callable[[str], bool]) -> None:
-        self.errors = 0
-        self.first: str | None = None
-        self.without_room = 0
+    def __init__(self) -> None:
         self.own_ns = 0
+        self.without_room = 0
         self._shields = False
         self._hidden: Any = None
-        self._is_user_file = is_user_file
         self._lock: Any = threading.RLock()
         self._owner = 0
+        self._since = 0
 
-    def run(self, body: Callable[..., Any], *args: Any) -> Any:
-        """What `body(*args)` returns, or None where it failed or was entered again."""
+    def enter(self) -> bool:
+        """Go in; false if this body is to be left out: it was entered again, is traced, or would not have room."""
         me = threading.get_ident()
         if self._owner == me or tracing_state() is not None:  # a read of ours would join the user's trace, or warn
-            return None
-        start = 0
-        try:  # a signal handler or trace function may run at any point from here, enter this again, or raise
-            if not self._lock.acquire(timeout=_LOCK_SECONDS) or self._owner == me:
-                return None
-            start = _now()
-            self._owner = me
-            if not _has_room():
-                self.without_room += 1
-                return None
-            if self._shields or function_modes():
-                self._hide()
-            return body(*args)
-        except (RecursionError, MemoryError):
-            return None  # the program is at its own limit: its next call meets it without us
-        except Exception as error:
-            if self.is_users(error):
-                raise
-            self.note(error)
-            return None
+            return False
+        if not self._lock.acquire(timeout=_LOCK_SECONDS) or self._owner == me:
+            return False
+        self._since = _now()
+        self._owner = me
+        if not _has_room():
+            self.without_room += 1
+            self.leave()
+            return False
+        if self._shields or function_modes():
+            self._hide()
+        return True
+
+    def is_mine(self) -> bool:
+        """This thread is inside."""
+        return self._lock._is_owned()  # asked of the lock: an exception may come before `enter` answers
+
+    def leave(self) -> None:
+        """Go out."""
+        try:
+            if self._hidden is not None:
+                self._hidden.__exit__(None, None, None)
+                self._hidden = None
+            self.own_ns += _now() - self._since if self._since else 0
         finally:
-            if self._lock._is_owned():  # asked of the lock: an exception may come before its answer is kept
-                try:
-                    if self._hidden is not None:
-                        self._hidden.__exit__(None, None, None)
-                        self._hidden = None
-                    self.own_ns += _now() - start if start else 0
-                finally:
-                    self._owner = 0
-                    self._lock.release()
+            self._owner = self._since = 0
+            self._lock.release()
 
     def drop(self) -> None:
         """Run no body any more: a forked child inherited this, with its lock as another thread left it."""
@@ -96,6 +91,52 @@ class Guard:
     def _hide(self) -> None:
         self._hidden = without_torch_function()
         self._hidden.__enter__()
+
+
+class Guard:
+    """Runs our bodies and keeps what went wrong in them.
+
+    Attributes:
+        errors: Errors of ours that were swallowed; first: text of the first.
+    """
+
+    def __init__(self, is_user_file: Callable[[str], bool]) -> None:
+        self.errors = 0
+        self.first: str | None = None
+        self.gate = core.chosen(Gate)()
+        self._is_user_file = is_user_file
+
+    @property
+    def own_ns(self) -> int:
+        """Time spent in our bodies, in nanoseconds."""
+        return self.gate.own_ns
+
+    @property
+    def without_room(self) -> int:
+        """Bodies that were left out since the program was close to its recursion limit."""
+        return self.gate.without_room
+
+    def run(self, body: Callable[..., Any], *args: Any) -> Any:
+        """What `body(*args)` returns, or None where it failed or was entered again."""
+        gate = self.gate
+        if gate.is_mine():
+            return None
+        try:  # a signal handler or trace function may run at any point from here, enter this again, or raise
+            return body(*args) if gate.enter() else None
+        except (RecursionError, MemoryError):
+            return None  # the program is at its own limit: its next call meets it without us
+        except Exception as error:
+            if self.is_users(error):
+                raise
+            self.note(error)
+            return None
+        finally:
+            if gate.is_mine():
+                gate.leave()
+
+    def shield(self) -> None:
+        """A tensor of a subclass was met: from here on bodies run where its `__torch_function__` does not see them."""
+        self.gate.shield()
 
     def note(self, error: BaseException) -> None:
         """Count an error of ours."""

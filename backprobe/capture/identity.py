@@ -25,7 +25,7 @@ class Identities:
         self.dead: deque[TensorRef] = deque()
         self._refs: dict[int, TensorRef] = {}
         self._next = 0
-        self._storages: dict[int, tuple[int, set[int]]] = {}
+        self._storages: dict[int, tuple[int, dict[int, TensorRef]]] = {}
         self._next_storage = 0
 
     def of(self, tensor: torch.Tensor) -> TensorRef:
@@ -54,16 +54,20 @@ class Identities:
     def storage(self, ref: TensorRef, address: int) -> int:
         """The number of the storage at an address, which a tensor holds from now on.
 
-        The number stays with the address as long as one numbered tensor holds it.
+        The number stays with the address as long as one numbered tensor that lives holds it.
         """
         if ref.storage == address:
             return self._storages[address][0]
         self.release(ref)
         entry = self._storages.get(address)
+        if entry is not None and not self.holders(address):  # another storage lies where that of dead tensors lay
+            for other in entry[1].values():
+                other.storage = None
+            entry = None
         if entry is None:
-            entry = self._storages[address] = (self._next_storage, set())
+            entry = self._storages[address] = (self._next_storage, {})
             self._next_storage += 1
-        entry[1].add(ref.number)
+        entry[1][ref.number] = ref
         ref.storage = address
         return entry[0]
 
@@ -72,20 +76,19 @@ class Identities:
         if ref.storage is None:
             return
         entry = self._storages[ref.storage]
-        entry[1].discard(ref.number)
+        entry[1].pop(ref.number, None)
         if not entry[1]:
             del self._storages[ref.storage]
         ref.storage = None
 
     def storage_number(self, address: int) -> int | None:
-        """The number of the storage at an address, if a numbered tensor holds it."""
-        entry = self._storages.get(address)
-        return None if entry is None else entry[0]
+        """The number of the storage at an address, if a numbered tensor that lives holds it."""
+        return self._storages[address][0] if self.holders(address) else None
 
     def holders(self, address: int) -> tuple[int, ...]:
-        """The tensors that hold the storage at an address, in order."""
+        """The living tensors that hold the storage at an address, in order."""
         entry = self._storages.get(address)
-        return () if entry is None else tuple(sorted(entry[1]))
+        return () if entry is None else tuple(sorted(n for n, ref in entry[1].items() if ref() is not None))
 
     def close(self) -> None:
         """Forget everything."""

@@ -30,6 +30,7 @@ class KnownModule:
     number: int
     ref: weakref.ref[Any]
     row: Module
+    label: str
     calls: int = 0
 
 
@@ -38,7 +39,7 @@ class Modules:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._known: dict[int, KnownModule] = {}
+        self.known: dict[int, KnownModule] = {}
         self._rows: dict[int, ModuleCall | None] = {}
         self._next = self._next_call = 0
 
@@ -65,8 +66,8 @@ class Modules:
             self._push(timeline, None)
             return
         if self._find(module) is None:
-            self.meet_tree(module, None, None) if not timeline.modules else self._meet(module, None, None, None, None)
-        known = self._known[id(module)]
+            self.meet_called(module, bool(timeline.modules))
+        known = self.known[id(module)]
         k, known.calls = known.calls, known.calls + 1
         if not recorder.sampler.keeps_call(known.calls):
             recorder.writer.cut("module calls", "more calls than are kept of one module, or in one step")
@@ -74,12 +75,11 @@ class Modules:
             return
         timeline.close(recorder.calling_site(3))
         parent = next((self._rows[n] for n in reversed(timeline.modules) if self._rows.get(n)), None)
-        label = known.row.fqn or known.row.binding or known.row.cls
         row = ModuleCall(
             module_call=self._next_call,
             module=known.number,
             k=k,
-            chain=cut(f"{parent.chain}.{label}#{k}" if parent is not None else f"{label}#{k}"),
+            chain=cut(f"{parent.chain}.{known.label}#{k}" if parent is not None else f"{known.label}#{k}"),
             parent=None if parent is None else parent.module_call,
             site=recorder.calling_site(3),
             lo=next_sequence_number(),
@@ -90,6 +90,13 @@ class Modules:
         )
         recorder.writer.add("module_calls", row)
         self._push(timeline, row)
+
+    def meet_called(self, module: torch.nn.Module, is_inside: bool) -> None:
+        """List a module that is called without having been met; one of no other call with all that it contains."""
+        if is_inside:
+            self._meet(module, None, None, None, None)
+        else:
+            self.meet_tree(module, None, None)
 
     def leave(self) -> None:
         """The innermost call ends."""
@@ -121,7 +128,7 @@ class Modules:
     def held_numbers(self) -> frozenset[int]:
         """The tensors that living modules hold as parameters now."""
         found: set[int] = set()
-        for known in self._known.values():
+        for known in self.known.values():
             module = known.ref()
             if module is not None:
                 refs = (self._recorder.tensors.ids.find(t) for t in module._parameters.values() if t is not None)
@@ -131,7 +138,7 @@ class Modules:
     def held(self) -> list[torch.Tensor]:
         """The parameters of the modules that live, each once."""
         found: dict[int, torch.Tensor] = {}
-        for known in self._known.values():
+        for known in self.known.values():
             module = known.ref()
             for tensor in () if module is None else module._parameters.values():
                 if tensor is not None:
@@ -161,18 +168,18 @@ class Modules:
     @property
     def any(self) -> bool:
         """A module was met."""
-        return bool(self._known)
+        return bool(self.known)
 
     def refresh_all(self) -> None:
         """List again what the known modules hold, where it changed."""
-        for known in list(self._known.values()):
+        for known in list(self.known.values()):
             module = known.ref()
             if module is not None:
                 self._refresh(known, module)
 
     def close(self) -> None:
         """Forget everything."""
-        self._known.clear()
+        self.known.clear()
         self._rows.clear()
 
     def _push(self, timeline: Any, row: ModuleCall | None) -> None:
@@ -184,7 +191,7 @@ class Modules:
         self._next_call += 1
 
     def _find(self, module: torch.nn.Module) -> KnownModule | None:
-        known = self._known.get(id(module))
+        known = self.known.get(id(module))
         return known if known is not None and known.ref() is module else None
 
     def _meet(
@@ -208,7 +215,7 @@ class Modules:
         )
         calls = 0 if known is None else known.calls
         self._recorder.writer.add("modules", row)
-        self._known[id(module)] = KnownModule(number, weakref.ref(module), row, calls)
+        self.known[id(module)] = KnownModule(number, weakref.ref(module), row, row.fqn or row.binding or row.cls, calls)
 
     def _refresh(self, known: KnownModule, module: torch.nn.Module) -> None:
         """Write a module's row again if it holds other tensors now."""

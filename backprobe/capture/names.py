@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from backprobe.capture.moments import Moments
 from backprobe.capture.options import Options, is_kept
@@ -71,6 +71,11 @@ class Names:
             ),
         )
         self._next += 1
+
+    def forget(self, keys: Iterable[tuple[str, str]]) -> None:
+        """These names hold no tensor any more, as far as is known."""
+        for key in keys:
+            self.held.pop(key, None)
 
     def unbind(self, facts: SiteFacts, name: str) -> None:
         """A name holds something else than a tensor from now on."""

@@ -55,7 +55,7 @@ class Optimizers:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._known: dict[int, KnownOptimizer] = {}
-        self._open: list[OpenStep] = []
+        self.open_steps: list[OpenStep] = []
         self._next = self._events = self._steps = 0
 
     def bind(self, optimizer: torch.optim.Optimizer, binding: str | None, site: int | None) -> None:
@@ -88,7 +88,7 @@ class Optimizers:
         for tracked, tensor in self._tensors(optimizer):
             self._recorder.states.look(tracked, tensor, Cause(site=site))
             known.versions[tracked.number] = tracked.version or 0
-        self._open.append(OpenStep(threading.get_ident(), id(sys._getframe(_WRAPPER)), site, known))
+        self.open_steps.append(OpenStep(threading.get_ident(), id(sys._getframe(_WRAPPER)), site, known))
 
     def look_in_step(self) -> None:
         """A function of the user begins: if a `step` is open (LBFGS and its closure), what changed by now is its."""
@@ -104,7 +104,7 @@ class Optimizers:
 
     def _innermost(self) -> OpenStep | None:
         """The `step` that this thread is in; one that raised has no frame any more, and is forgotten."""
-        if not self._open:
+        if not self.open_steps:
             return None
         me = threading.get_ident()
         frames: set[int] = set()
@@ -112,8 +112,8 @@ class Optimizers:
         while frame is not None:
             frames.add(id(frame))
             frame = frame.f_back
-        self._open = [step for step in self._open if step.thread != me or step.frame in frames]
-        return next((step for step in reversed(self._open) if step.thread == me), None)
+        self.open_steps[:] = [step for step in self.open_steps if step.thread != me or step.frame in frames]
+        return next((step for step in reversed(self.open_steps) if step.thread == me), None)
 
     def after_step(self, optimizer: Any, *_: Any) -> None:
         """`step` ended."""
@@ -128,7 +128,7 @@ class Optimizers:
         recorder, known = self._recorder, self._known_or_met(optimizer)
         site = recorder.calling_site(3)
         frame = id(sys._getframe(_WRAPPER))
-        self._open = [step for step in self._open if step.frame != frame]
+        self.open_steps[:] = [step for step in self.open_steps if step.frame != frame]
         recorder.timeline().close(site)
         moment = recorder.moments.new("optimizer-step", site, self._steps)
         recorder.bury()

@@ -56,6 +56,10 @@ class RowBuffer:
         if self.rows >= self._most_rows and not self.closed:
             self._is_full()
 
+    def take_cuts(self) -> dict[str, int]:
+        """What was left out since the last time, and how often: nothing, the twin tells the writer at once."""
+        return {}
+
     def drain(self) -> bytes:
         """Everything that was taken as frames, table by table; empty afterwards."""
         frames: list[bytes] = []

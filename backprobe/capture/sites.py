@@ -68,14 +68,14 @@ class Sites:
     def __init__(self, writer: Writer) -> None:
         self.facts: list[SiteFacts] = []
         self._writer = writer
-        self._sources: dict[str, int] = {}
+        self.sources: dict[str, int] = {}
         self._spans: dict[str, list[tuple[int, int, int]]] = {}
         self._columns: dict[str, Columns] = {}
         self._lines: dict[tuple[str, int], int | None] = {}
 
     def add_source(self, filename: str, path: str, text: str, *, rewritten: bool = True, why: str | None = None) -> int:
         """Register a file by the name its code objects carry; its number. A second registration replaces the first."""
-        number = self._sources.setdefault(filename, len(self._sources))
+        number = self.sources.setdefault(filename, len(self.sources))
         raw = text.encode("utf-8", "surrogatepass")
         if len(raw) > self._writer.caps.source_bytes:
             why = (
@@ -94,11 +94,11 @@ class Sites:
 
     def is_user_file(self, filename: str) -> bool:
         """The file is one of the program's own."""
-        return filename in self._sources
+        return filename in self.sources
 
     def path_of(self, filename: str) -> int | None:
         """Number of the source a code object's file name belongs to; None for a library."""
-        return self._sources.get(filename)
+        return self.sources.get(filename)
 
     def add(
         self,
@@ -124,7 +124,7 @@ class Sites:
             "sites",
             Site(
                 site=number,
-                source=self._sources[filename],
+                source=self.sources[filename],
                 line=line,
                 col=columns.of(line, node.col_offset),  # type: ignore[attr-defined]
                 end_line=end,

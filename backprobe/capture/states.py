@@ -92,26 +92,17 @@ class States:
 
     def small(self, number: int, moment: int, of: Any, tensor: torch.Tensor, raw: bytes) -> None:
         """Keep the elements of a small tensor."""
-        self.small_raw(number, moment, of, tensor.dtype, tuple(tensor.shape), raw)
+        write_small(self._writer, number, moment, of, tensor, raw)
 
     def small_raw(
         self, number: int, moment: int, of: Any, dtype: torch.dtype, shape: tuple[int, ...], raw: bytes
     ) -> None:
         """Keep elements that were read before."""
-        self._writer.add(
-            "small_values",
-            SmallValue(tensor=number, moment=moment, of=of, dtype=dtype_name(dtype), shape=shape, elements=raw),
-        )
+        write_small_raw(self._writer, number, moment, of, dtype, shape, raw)
 
     def statistics(self, tensor: torch.Tensor, raw: bytes | None) -> Statistics | None:
         """A tensor reduced to numbers; None at a tier that reads no values, and where they are not defined."""
-        if not self._options.measures:
-            return None
-        if raw:
-            reduced = of_elements(raw, tensor.dtype)
-            if reduced is not None:
-                return reduced
-        return statistics(tensor, self._options.caps)
+        return measured(tensor, raw, self._options)
 
     def _snapshot(
         self,
@@ -238,6 +229,30 @@ class States:
             ),
         )  # fmt: skip
         self._leaf_grads += 1
+
+
+def measured(tensor: torch.Tensor, raw: bytes | None, options: Options) -> Statistics | None:
+    """A tensor reduced to numbers; None at a tier that reads no values, and where they are not defined."""
+    if not options.measures:
+        return None
+    if raw:
+        reduced = of_elements(raw, tensor.dtype)
+        if reduced is not None:
+            return reduced
+    return statistics(tensor, options.caps)
+
+
+def write_small(writer: Writer, number: int, moment: int, of: Any, tensor: torch.Tensor, raw: bytes) -> None:
+    """Keep the elements of a small tensor."""
+    write_small_raw(writer, number, moment, of, tensor.dtype, tuple(tensor.shape), raw)
+
+
+def write_small_raw(
+    writer: Writer, number: int, moment: int, of: Any, dtype: torch.dtype, shape: tuple[int, ...], raw: bytes
+) -> None:
+    """Keep elements that were read before."""
+    row = SmallValue(tensor=number, moment=moment, of=of, dtype=dtype_name(dtype), shape=shape, elements=raw)
+    writer.add("small_values", row)
 
 
 def _kind(before: Any, after: Any, cause: Cause) -> str:

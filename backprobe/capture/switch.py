@@ -30,7 +30,7 @@ class Switch:
         recorder.timeline().close(None)
         recorder.moments.close_statement()
         recorder.nodes.detach()
-        recorder.modules.rest()
+        recorder.statements.rest()
         recorder.writer.flush()
         taps.attend(False)
 
@@ -41,7 +41,7 @@ class Switch:
         timeline = recorder.timeline()
         timeline.close(None)
         timeline.grad_bases.clear()
-        recorder.modules.resume(_open_module_calls())
+        recorder.statements.resume(_open_module_calls())
         recorder.moments.close_statement()
         recorder.bury()
         self._forget_names()
@@ -53,9 +53,9 @@ class Switch:
             rebound = [site for site in facts[self._sites :] if not site.top or site.scope.loop_line is not None]
             self._rebindable = self._rebindable.union(key for site in rebound for key in site.keys)
             self._sites = len(facts)
-        held = self._recorder.names.held
-        for key in [key for key in held if key in self._rebindable or "." in key[1] or "[" in key[1]]:
-            del held[key]
+        names = self._recorder.names
+        held = names.held
+        names.forget([key for key in held if key in self._rebindable or "." in key[1] or "[" in key[1]])
 
 
 def _open_module_calls() -> int:

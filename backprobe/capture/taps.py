@@ -10,6 +10,8 @@ import builtins
 import os
 from typing import TYPE_CHECKING, Any, Final
 
+from backprobe.capture import core
+
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
@@ -46,15 +48,15 @@ def loop_left(site: int) -> None:
 def after(site: int, *values: Any) -> None:
     """Follows a statement; `values` are what the plain names that it bound hold now."""
     recorder = Active.attending
-    if recorder is not None and not recorder.is_idle(site, values):
-        recorder.guard.run(recorder.after, site, values)
+    if recorder is not None and not recorder.statements.is_idle(site, values):
+        recorder.guard.run(recorder.statements.after, site, values)
 
 
 def value(site: int, given: Any, *containers: Any) -> Any:
     """What a statement returns, or stores into an attribute or a subscript of `containers`."""
     recorder = Active.attending
     if recorder is not None:
-        recorder.guard.run(recorder.value, site, given, containers)
+        recorder.guard.run(recorder.statements.value, site, given, containers)
     return given
 
 
@@ -62,7 +64,7 @@ def passing(site: int, given: Any) -> Any:
     """The value of a test, an iterable, a context or a yield."""
     recorder = Active.attending
     if recorder is not None:
-        recorder.guard.run(recorder.passing, site)
+        recorder.guard.run(recorder.statements.passing, site)
     return given
 
 
@@ -70,7 +72,7 @@ def enter(site: int, *arguments: Any) -> None:
     """Opens a function; `arguments` are its parameters."""
     recorder = Active.attending
     if recorder is not None:
-        recorder.guard.run(recorder.enter, site, arguments)
+        recorder.guard.run(recorder.statements.enter, site, arguments)
 
 
 def loop() -> None:
@@ -193,7 +195,7 @@ def nothing() -> None:
     """Closes what needs no closing."""
 
 
-NAMES: Final = {
+_TWINS: Final[dict[str, Any]] = {
     "__bp_after__": after,
     "__bp_top__": top,
     "__bp_loop_left__": loop_left,
@@ -216,6 +218,16 @@ NAMES: Final = {
     "__bp_warned__": warning_shown,
     "__bp_nothing__": nothing,
 }
+_COMPILED: Final = ("after", "value", "passing", "enter", "module_enter", "module_left", "module_returned")
+"""Taps that the compiled core has; each stands for the function of that name here."""
+
+NAMES: Final[dict[str, Any]] = {
+    name: getattr(core.native, function.__name__)
+    if core.native is not None and function.__name__ in _COMPILED
+    else function
+    for name, function in _TWINS.items()
+}
+"""The taps by the names that they have in `builtins`."""
 
 
 def install(recorder: Recorder) -> None:
@@ -228,17 +240,22 @@ def install(recorder: Recorder) -> None:
         raise RuntimeError("a run is already being captured in this process; only one at a time can be")
     for name, function in NAMES.items():
         setattr(builtins, name, function)
-    Active.recorder = Active.attending = recorder
+    Active.recorder = recorder
+    attend(True)
 
 
 def uninstall() -> None:
     """Make every tap do nothing."""
-    Active.recorder = Active.attending = None
+    Active.recorder = None
+    attend(False)
 
 
 def attend(on: bool) -> None:
     """Between sampled steps the taps of statements and module calls do nothing, as after a run."""
-    Active.attending = Active.recorder if on else None
+    recorder = Active.recorder if on else None
+    Active.attending = recorder
+    if core.native is not None:
+        core.native.attend(None if recorder is None else recorder.statements)
 
 
 def _forked() -> None:

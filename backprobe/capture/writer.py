@@ -128,6 +128,9 @@ class Writer:
             self.close("record bytes", "the record is full; the rest of the run is not in it", self.caps.record_bytes)
             data = b""
         self._dirty = False
+        for what, times in self.buffer.take_cuts().items():
+            old = self._truncations[what]
+            self._truncations[what] = msgspec.structs.replace(old, seen=old.seen + times)
         if self._truncations:
             data += b"".join(batch_frames("truncations", list(self._truncations.values())))
         self._send(data)

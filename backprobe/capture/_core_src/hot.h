@@ -37,6 +37,10 @@ int bp_row_begin(bp_rows *rows, int fields);
 /* The row is complete; 0, or -1 with an exception: it is dropped. */
 int bp_row_end(bp_rows *rows);
 
+/* What is left out so often that only a number is kept here; the first time it is told to the writer. */
+enum { BP_CUT_BINDINGS, BP_CUT_MODULE_CALLS, BP_CUTS };
+int bp_cut(bp_rows *rows, PyObject *writer, int which);
+
 void bp_put_nil(bp_rows *rows);
 void bp_put_bool(bp_rows *rows, int value);
 void bp_put_uint(bp_rows *rows, uint64_t value);

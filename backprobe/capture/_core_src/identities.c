@@ -72,8 +72,8 @@ static void release(bp_identities *ids, bp_ref *ref)
     bp_storage *storage = ref->storage ? bp_map_get(&ids->storages, ref->storage) : NULL;
     if (storage != NULL) {
         for (size_t i = 0; i < storage->count; i++) {
-            if (storage->holders[i] == ref->number) {
-                memmove(storage->holders + i, storage->holders + i + 1, (storage->count - i - 1) * sizeof(int64_t));
+            if (storage->holders[i] == ref) {
+                memmove(storage->holders + i, storage->holders + i + 1, (storage->count - i - 1) * sizeof *storage->holders);
                 storage->count--;
                 break;
             }
@@ -87,11 +87,11 @@ static void release(bp_identities *ids, bp_ref *ref)
     ref->storage = 0;
 }
 
-static int hold(bp_storage *storage, int64_t number)
+static int hold(bp_storage *storage, bp_ref *ref)
 {
     if (storage->count == storage->room) {
         size_t room = storage->room ? storage->room * 2 : 4;
-        int64_t *holders = PyMem_RawRealloc(storage->holders, room * sizeof(int64_t));
+        bp_ref **holders = PyMem_RawRealloc(storage->holders, room * sizeof *holders);
         if (holders == NULL) {
             PyErr_NoMemory();
             return -1;
@@ -100,10 +100,27 @@ static int hold(bp_storage *storage, int64_t number)
         storage->room = room;
     }
     size_t at = storage->count++;
-    for (; at > 0 && storage->holders[at - 1] > number; at--) {
+    for (; at > 0 && storage->holders[at - 1]->number > ref->number; at--) {
         storage->holders[at] = storage->holders[at - 1];
     }
-    storage->holders[at] = number;
+    storage->holders[at] = ref;
+    return 0;
+}
+
+int bp_ref_lives(bp_ref *ref)
+{
+    PyObject *tensor = bp_weakref_get((PyObject *)ref);
+    Py_XDECREF(tensor);
+    return tensor != NULL;
+}
+
+int bp_is_held(const bp_storage *storage)
+{
+    for (size_t i = 0; storage != NULL && i < storage->count; i++) {
+        if (bp_ref_lives(storage->holders[i])) {
+            return 1;
+        }
+    }
     return 0;
 }
 
@@ -115,6 +132,13 @@ int64_t bp_hold_storage(bp_identities *ids, bp_ref *ref, uintptr_t address)
     }
     release(ids, ref);
     storage = bp_map_get(&ids->storages, address);
+    if (storage != NULL && !bp_is_held(storage)) { /* another storage lies where that of dead tensors lay */
+        for (size_t i = 0; i < storage->count; i++) {
+            storage->holders[i]->storage = 0;
+        }
+        storage->count = 0;
+        storage->number = ids->next_storage++;
+    }
     if (storage == NULL) {
         storage = PyMem_RawCalloc(1, sizeof *storage);
         if (storage == NULL || bp_map_set(&ids->storages, address, storage) < 0) {
@@ -124,7 +148,7 @@ int64_t bp_hold_storage(bp_identities *ids, bp_ref *ref, uintptr_t address)
         }
         storage->number = ids->next_storage++;
     }
-    if (hold(storage, ref->number) < 0) {
+    if (hold(storage, ref) < 0) {
         return -1;
     }
     ref->storage = address;
@@ -246,7 +270,7 @@ static bp_storage *storage_at(PyObject *self, PyObject *address)
 static PyObject *identities_storage_number(PyObject *self, PyObject *address)
 {
     bp_storage *storage = storage_at(self, address);
-    if (storage == NULL) {
+    if (!bp_is_held(storage)) {
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     }
     return PyLong_FromLongLong(storage->number);
@@ -258,15 +282,16 @@ static PyObject *identities_holders(PyObject *self, PyObject *address)
     if (storage == NULL && PyErr_Occurred()) {
         return NULL;
     }
-    PyObject *holders = PyTuple_New(storage == NULL ? 0 : (Py_ssize_t)storage->count);
-    for (Py_ssize_t i = 0; holders != NULL && i < PyTuple_GET_SIZE(holders); i++) {
-        PyObject *number = PyLong_FromLongLong(storage->holders[i]);
-        if (number == NULL) {
-            Py_CLEAR(holders);
-            break;
+    PyObject *found = PyList_New(0);
+    for (size_t i = 0; found != NULL && storage != NULL && i < storage->count; i++) {
+        PyObject *number = bp_ref_lives(storage->holders[i]) ? PyLong_FromLongLong(storage->holders[i]->number) : NULL;
+        if (number != NULL && PyList_Append(found, number) < 0) {
+            Py_CLEAR(found);
         }
-        PyTuple_SET_ITEM(holders, i, number);
+        Py_XDECREF(number);
     }
+    PyObject *holders = found == NULL ? NULL : PyList_AsTuple(found);
+    Py_XDECREF(found);
     return holders;
 }
 

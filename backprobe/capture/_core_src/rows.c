@@ -40,6 +40,8 @@ struct row_buffer {
     Py_ssize_t rows, most_rows;
     Py_ssize_t most_frame, most_batch;
     char closed, dirty;
+    int64_t cuts[BP_CUTS];
+    char told[BP_CUTS];
 };
 
 static PyTypeObject row_buffer_type;
@@ -442,9 +444,46 @@ static PyObject *buffer_drain(PyObject *self, PyObject *Py_UNUSED(ignored))
     return data;
 }
 
+static const struct {
+    const char *what, *why;
+} CUTS[BP_CUTS] = {
+    [BP_CUT_BINDINGS] = {"bindings", "a statement that runs often is recorded at 1-2-5 per decade"},
+    [BP_CUT_MODULE_CALLS] = {"module calls", "more calls than are kept of one module, or in one step"},
+};
+
+int bp_cut(bp_rows *rows, PyObject *writer, int which)
+{
+    row_buffer *buffer = rows->owner;
+    if (buffer->told[which]) {
+        buffer->cuts[which]++;
+        buffer->dirty = 1;
+        return 0;
+    }
+    buffer->told[which] = 1;
+    PyObject *done = PyObject_CallMethod(writer, "cut", "ss", CUTS[which].what, CUTS[which].why);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+static PyObject *buffer_take_cuts(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    row_buffer *buffer = (row_buffer *)self;
+    PyObject *found = PyDict_New();
+    for (int i = 0; found != NULL && i < BP_CUTS; i++) {
+        PyObject *times = buffer->cuts[i] ? PyLong_FromLongLong(buffer->cuts[i]) : NULL;
+        if (times != NULL && PyDict_SetItemString(found, CUTS[i].what, times) < 0) {
+            Py_CLEAR(found);
+        }
+        Py_XDECREF(times);
+        buffer->cuts[i] = 0;
+    }
+    return found;
+}
+
 static PyMethodDef buffer_methods[] = {
     {"add", (PyCFunction)(void (*)(void))buffer_add, METH_FASTCALL, "Take a row of a table."},
     {"drain", buffer_drain, METH_NOARGS, "Everything that was taken as frames, table by table; empty afterwards."},
+    {"take_cuts", buffer_take_cuts, METH_NOARGS, "What was left out since the last time, and how often."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -514,7 +514,7 @@ int64_t bp_storage_number(PyObject *self, uintptr_t address)
 {
     bp_tensors *tensors = these(self);
     bp_storage *storage = tensors == NULL || !address ? NULL : bp_map_get(&tensors->ids->storages, address);
-    return storage == NULL ? -1 : storage->number;
+    return bp_is_held(storage) ? storage->number : -1;
 }
 
 int64_t bp_find_held(PyObject *self, PyObject *content, uintptr_t address)
@@ -534,8 +534,8 @@ int64_t bp_find_held(PyObject *self, PyObject *content, uintptr_t address)
         return -1;
     }
     for (size_t i = 0; number < 0 && is.ndim >= 0 && is.has_stride && i < storage->count; i++) {
-        bp_known *other = bp_known_at(tensors, storage->holders[i]);
-        if (other != NULL && other->created_by == BP_BY_OP && other->is.has_stride && other->is.ndim == is.ndim &&
+        bp_known *other = bp_known_at(tensors, storage->holders[i]->number);
+        if (other != NULL && bp_ref_lives(other->ref) && other->created_by == BP_BY_OP && other->is.has_stride && other->is.ndim == is.ndim &&
             other->is.offset == is.offset && !memcmp(other->is.dims, is.dims, (size_t)is.ndim * 2 * sizeof(int64_t))) {
             number = other->number;
         }

@@ -15,7 +15,7 @@ typedef struct {
 
 typedef struct {
     int64_t number;
-    int64_t *holders; /* numbers of tensors, ascending */
+    bp_ref **holders; /* by their tensors' numbers, ascending; borrowed, a reference that goes is taken out before */
     size_t count, room;
 } bp_storage;
 
@@ -71,6 +71,7 @@ typedef struct {
     char is_new, readable, failed, grad_fn_read;
     bp_state state;
     int64_t version; /* -1: none */
+    const void *data; /* where its elements lay at the last look; NULL: not told */
     bp_raw raw, grad_raw;
     bp_ref *grad;
     int64_t grad_version, node, looked_at;
@@ -97,6 +98,9 @@ bp_ref *bp_ref_find(bp_identities *ids, PyObject *tensor);
 void bp_forget(bp_identities *ids, bp_ref *ref);
 /* The number of the storage at an address, which the tensor holds from now on; -1 with an exception. */
 int64_t bp_hold_storage(bp_identities *ids, bp_ref *ref, uintptr_t address);
+/* Its tensor lives; a numbered tensor that lives holds the storage. */
+int bp_ref_lives(bp_ref *ref);
+int bp_is_held(const bp_storage *storage);
 bp_identities *bp_new_identities(void);
 void bp_close_identities(bp_identities *ids);
 

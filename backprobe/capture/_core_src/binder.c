@@ -1,0 +1,117 @@
+/* Gives values their names: a tensor, a module, an optimizer, or the elements of a short tuple, list or dict. The Python
+   twin is binder.py. */
+
+#include "statements.h"
+
+#include "torch_api.h"
+
+#define DEPTH 2 /* levels of nested tuples, lists and dicts that are looked into */
+
+static int bind_tensor(bp_statements *statements, bp_site *site, PyObject *target, PyObject *value,
+                       const int64_t *parents, int count)
+{
+    bp_known *known = bp_see(statements, value, site->number, site->how);
+    if (known == NULL) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    int done = 0;
+    if (target != NULL && PyUnicode_Check(target)) {
+        int slot = bp_slot_of(statements->names, site, target);
+        done = slot < 0 ? -1 : bp_bind_name(statements->names, site, slot, known, parents, count);
+    }
+    Py_DECREF(known);
+    return done;
+}
+
+/* `part.bind(value, target or None, site)` of the modules or the optimizers. */
+static int bind_part(PyObject *part, bp_site *site, PyObject *target, PyObject *value)
+{
+    PyObject *name = target != NULL && PyUnicode_Check(target) ? target : Py_None;
+    PyObject *done = PyObject_CallMethod(part, "bind", "OOL", value, name, (long long)site->number);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+/* The target of one element: a new reference, NULL for none (or with an exception). */
+static PyObject *element_of(PyObject *target, Py_ssize_t index, Py_ssize_t count)
+{
+    if (target == NULL || target == Py_None) {
+        return NULL;
+    }
+    if (PyUnicode_Check(target)) {
+        return PyUnicode_FromFormat("%U[%zd]", target, index);
+    }
+    PyObject *module = PyImport_ImportModule("backprobe.capture.binder");
+    PyObject *part = module == NULL ? NULL : PyObject_CallMethod(module, "element_target", "Onn", target, index, count);
+    Py_XDECREF(module);
+    if (part == Py_None) {
+        Py_CLEAR(part);
+    }
+    return part;
+}
+
+static int bind_elements(bp_statements *statements, bp_site *site, PyObject *target, PyObject *value,
+                         const int64_t *parents, int count, int depth)
+{
+    Py_ssize_t length = Py_SIZE(value);
+    for (Py_ssize_t index = 0; index < Py_SIZE(value); index++) {
+        PyObject *element = PyTuple_Check(value) ? PyTuple_GET_ITEM(value, index) : PyList_GET_ITEM(value, index);
+        if (element == NULL || bp_is_plain(element)) {
+            continue;
+        }
+        Py_INCREF(element);
+        PyObject *part = element_of(target, index, length);
+        int done = part == NULL && PyErr_Occurred()
+                       ? -1
+                       : bp_bind_value(statements, site, part, element, parents, count, depth + 1);
+        Py_XDECREF(part);
+        Py_DECREF(element);
+        if (done < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int bind_items(bp_statements *statements, bp_site *site, PyObject *target, PyObject *value,
+                      const int64_t *parents, int count, int depth)
+{
+    PyObject *items = PyDict_Items(value);
+    int named = target != NULL && PyUnicode_Check(target) && PyUnicode_GET_LENGTH(target) > 0, done = 0;
+    for (Py_ssize_t i = 0; items != NULL && done == 0 && i < PyList_GET_SIZE(items); i++) {
+        PyObject *key = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 0);
+        PyObject *element = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 1);
+        if ((!PyUnicode_CheckExact(key) && !PyLong_CheckExact(key)) || bp_is_plain(element)) {
+            continue;
+        }
+        PyObject *part = named ? PyUnicode_FromFormat("%U[%R]", target, key) : NULL;
+        done = named && part == NULL ? -1 : bp_bind_value(statements, site, part, element, parents, count, depth + 1);
+        Py_XDECREF(part);
+    }
+    Py_XDECREF(items);
+    return items == NULL ? -1 : done;
+}
+
+int bp_bind_value(bp_statements *statements, bp_site *site, PyObject *target, PyObject *value, const int64_t *parents,
+                  int count, int depth)
+{
+    PyTypeObject *kind = Py_TYPE(value); /* not isinstance: a proxy's `__class__` may run code of the user */
+    if (bp_is_tensor(value)) {
+        return bind_tensor(statements, site, target, value, parents, count);
+    }
+    if (kind == &PyDict_Type || kind == &PyList_Type || PyTuple_Check(value)) {
+        Py_ssize_t length = kind == &PyDict_Type ? PyDict_GET_SIZE(value) : Py_SIZE(value);
+        if (depth >= DEPTH || length > statements->tuple_elements) {
+            return 0;
+        }
+        return kind == &PyDict_Type ? bind_items(statements, site, target, value, parents, count, depth)
+                                    : bind_elements(statements, site, target, value, parents, count, depth);
+    }
+    if (PyType_IsSubtype(kind, bp_torch.module)) {
+        return bind_part(statements->modules, site, target, value);
+    }
+    if (PyType_IsSubtype(kind, bp_torch.optimizer)) {
+        return bind_part(statements->optimizers, site, target, value);
+    }
+    return 0;
+}

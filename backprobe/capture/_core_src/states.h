@@ -1,0 +1,33 @@
+/* The state of a tensor, compared with its last one. */
+
+#ifndef BACKPROBE_STATES_H
+#define BACKPROBE_STATES_H
+
+#include "stats.h"
+#include "tensors.h"
+
+/* What just happened, to which a change is put down; -1: none. `sequence`: the next sequence number, -1 to ask for it. */
+typedef struct {
+    int64_t site, call, step, sequence;
+    int unseen; /* it came about while nothing was looked at */
+} bp_cause;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *writer, *nodes, *options, *caps, *touched;
+    bp_moments *moments;
+    bp_tensors *tensors;
+    bp_rows *snapshots, *small_values, *inplace_events, *leaf_grads, *tensor_nodes;
+    int64_t inplace_count, leaf_grad_count, most_elements, exact_tensors;
+    bp_limits limits;
+    char measures, walks;
+} bp_states;
+
+extern PyTypeObject bp_states_type;
+
+/* Read a tensor's state and write down what changed since the last look; -1 with an exception. */
+/* The Cause of Python. */
+int bp_cause_of(PyObject *given, bp_cause *cause);
+int bp_look(bp_states *states, bp_known *known, PyObject *tensor, const bp_cause *cause);
+
+#endif
