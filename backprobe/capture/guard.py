@@ -111,6 +111,10 @@ class Guard:
         """Time spent in our bodies, in nanoseconds."""
         return self.gate.own_ns
 
+    @own_ns.setter
+    def own_ns(self, spent: int) -> None:
+        self.gate.own_ns = spent
+
     @property
     def without_room(self) -> int:
         """Bodies that were left out since the program was close to its recursion limit."""

@@ -135,7 +135,7 @@ static PyMethodDef gate_methods[] = {
 };
 
 static PyMemberDef gate_members[] = {
-    {"own_ns", T_LONGLONG, offsetof(bp_gate, own_ns), READONLY, "Time spent inside."},
+    {"own_ns", T_LONGLONG, offsetof(bp_gate, own_ns), 0, "Time spent inside."},
     {"without_room", T_PYSSIZET, offsetof(bp_gate, without_room), READONLY, "Bodies left out near the recursion limit."},
     {NULL, 0, 0, 0, NULL},
 };
