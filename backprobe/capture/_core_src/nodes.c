@@ -1027,6 +1027,7 @@ static PyMethodDef nodes_methods[] = {
     {"complete", nodes_complete, METH_O, "Read the outputs of nodes that should have run and did not."},
     {"refuse", nodes_refuse, METH_NOARGS, "Count a node that was left alone."},
     {"bury", nodes_bury, METH_NOARGS, "Write down the nodes that died since the last time."},
+    {"detach", nodes_close, METH_NOARGS, "Forget every node: those that live on are met as new ones, their old sentinels silent."},
     {"close", nodes_close, METH_NOARGS, "Forget everything: the sentinels that live on report to nobody."},
     {NULL, NULL, 0, NULL},
 };
