@@ -30,7 +30,7 @@ def compiled(data: bytes, filename: str, path: str, sites: Sites, guard: Guard) 
         return tapped
     # outside of the handler: what plain compilation raises has no context of ours
     plain = compile(data, filename, "exec", dont_inherit=True)
-    sites.add_source(filename, path, text, rewritten=False, why=why)
+    guard.apart(lambda: sites.add_source(filename, path, text, rewritten=False, why=why))
     return plain
 
 

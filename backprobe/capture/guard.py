@@ -82,6 +82,14 @@ class Gate:
         """Run no body any more: a forked child inherited this, with its lock as another thread left it."""
         self.run = _nothing
 
+    def apart(self, body: Callable[..., Any], *args: Any) -> Any:
+        """What `body(*args)` returns, None where it failed: for what is done when the program has ended."""
+        try:
+            return body(*args)
+        except Exception as error:
+            self.note(error)
+            return None
+
     def shield(self) -> None:
         """A tensor of a subclass was met: from here on bodies run where its `__torch_function__` does not see them."""
         self._shields = True
@@ -154,10 +162,13 @@ class Guard:
     def is_users(self, error: BaseException) -> bool:
         """The user's own code raised it, inside of us."""
         tb = error.__traceback__
-        while tb is not None:
-            if self._is_user_file(tb.tb_frame.f_code.co_filename):
-                return True
-            tb = tb.tb_next
+        try:
+            while tb is not None:
+                if self._is_user_file(tb.tb_frame.f_code.co_filename):
+                    return True
+                tb = tb.tb_next
+        except Exception as ours:
+            self.note(ours)
         return False
 
 

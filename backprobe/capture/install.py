@@ -72,9 +72,11 @@ class Instrument:
 
     def take_out(self) -> None:
         """Give torch and warnings back what was theirs. The taps' names stay in `builtins` and do nothing."""
-        taps.uninstall()
-        observed.take_out()
-        self._swaps.undo()
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks.clear()
+        try:
+            taps.uninstall()
+            observed.take_out()
+        finally:
+            for hook in self._hooks:
+                hook.remove()
+            self._hooks.clear()
+            self._swaps.undo()

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from types import CodeType, ModuleType
 from typing import Any
 
+import msgspec
 import torch
 
 from backprobe.capture.compiling import compiled
@@ -151,10 +152,11 @@ def _run(program: _Program, options: Options, sink: Sink) -> End:
         recorder.threads.here()
         _seed(options.seed)
         error = _execute(program, recorder)
-        return _finish(program, recorder, error)
+        end = _finish(program, recorder, error)
     finally:
-        instrument.take_out()
-        recorder.close()
+        recorder.guard.apart(instrument.take_out)
+        recorder.guard.apart(recorder.close)
+    return msgspec.structs.replace(end, own_errors=recorder.guard.errors, own_error=recorder.guard.first)
 
 
 def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
@@ -196,16 +198,18 @@ def _finish(program: _Program, recorder: Recorder, error: BaseException | None) 
     if error is not None and ending == "raised":
         number = guard.run(recorder.failures.uncaught, error, error.__traceback__)
     guard.run(recorder.finish)
+    guard.apart(recorder.writer.flush)
+    duration = guard.apart(recorder.writer.time_ns)
     end = End(
         ending=ending,
         exit_code=code,
         exception=number,
-        duration_ns=recorder.writer.time_ns(),
+        duration_ns=duration or 0,
         own_ns=guard.own_ns,
         own_errors=guard.errors,
         own_error=guard.first,
     )
-    recorder.writer.end(end)
+    guard.apart(recorder.writer.end, end)
     return end
 
 

@@ -111,10 +111,8 @@ class Recorder:
     def close(self) -> None:
         """Let go of everything."""
         self.main = None
-        self.nodes.close()
-        self.tensors.close()
-        self.modules.close()
-        self.optimizers.close()
+        for part in (self.nodes, self.tensors, self.modules, self.optimizers):
+            self.guard.apart(part.close)
 
     # ---- what the parts share
 

@@ -48,8 +48,15 @@ def loop_left(site: int) -> None:
 def after(site: int, *values: Any) -> None:
     """Follows a statement; `values` are what the plain names that it bound hold now."""
     recorder = Active.attending
-    if recorder is not None and not recorder.statements.is_idle(site, values):
-        recorder.guard.run(recorder.statements.after, site, values)
+    if recorder is None:
+        return
+    try:
+        if recorder.statements.is_idle(site, values):
+            return
+    except Exception as error:
+        recorder.guard.note(error)
+        return
+    recorder.guard.run(recorder.statements.after, site, values)
 
 
 def value(site: int, given: Any, *containers: Any) -> Any:

@@ -115,10 +115,8 @@ def rewritten() -> Iterator[None]:
         yield
 
 
-def compiled(mode: str, data: bytes, path: str) -> Any:
-    """The program's code; under `rewritten` another one."""
-    if mode != "rewritten":
-        return compile(data, path, "exec", dont_inherit=True)
+def rewritten_code(data: bytes, path: str) -> Any:
+    """The program's code with `Noting` in it."""
     return compile(ast.unparse(ast.fix_missing_locations(Noting().visit(ast.parse(data)))), path, "exec")
 
 

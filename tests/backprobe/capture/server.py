@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from clumsy import CLUMSY, compiled
+from clumsy import CLUMSY, rewritten_code
 
 from backprobe.capture import Options, run_path, warm
 from backprobe.record import FrameReader, check
@@ -40,7 +40,9 @@ def plain(path: str, arguments: list[str], mode: str) -> int:
         frame, depth = frame.f_back, depth + 1
     sys.setrecursionlimit(sys.getrecursionlimit() + depth)
     try:
-        code = compiled(mode, Path(path).read_bytes(), path)
+        data = Path(path).read_bytes()
+        # here, not in a function: its frame would be in the traceback of a syntax error
+        code = rewritten_code(data, path) if mode == "rewritten" else compile(data, path, "exec", dont_inherit=True)
         with CLUMSY.get(mode, contextlib.nullcontext)():
             exec(code, main.__dict__)
     except SystemExit as error:

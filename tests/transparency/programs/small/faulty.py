@@ -1,10 +1,10 @@
-import traceback
 import warnings
 
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+print("begun")
 warnings.simplefilter("always")
 torch.manual_seed(0)
 

@@ -1,0 +1,56 @@
+"""Whatever function of the engine raises while a program runs, the program does what it does without us."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+FENCES = {
+    "guard.Guard.run": "the fence around everything that a tap calls",
+    "guard.Guard.apart": "the fence around what is done when the program has ended",
+    "guard.without_ours": "a loop over frames; what it leaves out would show",
+    "launch._finish": "steps that are each fenced",
+    "launch._exit_code": "three comparisons",
+    "launch._shown": "the program's own traceback is printed by it",
+    "nodes.Nodes._on_arrival": "a look-up before the fence",
+    "passes.Passes.arrived": "one call of the fence",
+    "taps.step_begins": "one call of the fence",
+    "taps.step_ended": "one call of the fence",
+}
+"""Functions that are the fence itself, or stand outside of it, with what they consist of."""
+PARTS = 4
+REACHED = 20
+"""Least number of functions of a part that the program reaches; fewer would mean that the harness plants nothing."""
+
+
+@pytest.fixture(scope="module", params=[(c, p) for c in ("python", "c") for p in range(PARTS)], ids=str)
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    results = tmp_path_factory.mktemp("faults") / "results.json"
+    environment = {**os.environ, "BACKPROBE_CORE": request.param[0]}
+    command = [sys.executable, str(HERE / "faults.py"), str(results), f"{request.param[1]}/{PARTS}"]
+    subprocess.run(command, check=True, timeout=280, env=environment)
+    return json.loads(results.read_text())
+
+
+def test_the_program_never_notices(found: dict[str, Any]) -> None:
+    plain = found[""]
+    assert plain["own_errors"] == 0
+    assert plain["code"] == 1
+    reached = {name: ran for name, ran in found.items() if ran.get("reached")}
+    assert len(reached) >= REACHED
+    noticed = [n for n, ran in reached.items() if any(ran[key] != plain[key] for key in ("out", "err", "code"))]
+    assert set(noticed) <= set(FENCES)
+
+
+def test_each_error_is_counted_and_the_first_one_told(found: dict[str, Any]) -> None:
+    for name, ran in found.items():
+        if ran.get("reached") and name not in FENCES:
+            assert ran["own_errors"] > 0, name
+            assert "planted in" in ran["own_error"], name
