@@ -199,12 +199,11 @@ def _finish(program: _Program, recorder: Recorder, error: BaseException | None) 
         number = guard.run(recorder.failures.uncaught, error, error.__traceback__)
     guard.run(recorder.finish)
     guard.apart(recorder.writer.flush)
-    duration = guard.apart(recorder.writer.time_ns)
     end = End(
         ending=ending,
         exit_code=code,
         exception=number,
-        duration_ns=duration or 0,
+        duration_ns=guard.apart(recorder.writer.time_ns) or 0,
         own_ns=guard.own_ns,
         own_errors=guard.errors,
         own_error=guard.first,
