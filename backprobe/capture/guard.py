@@ -82,14 +82,6 @@ class Gate:
         """Run no body any more: a forked child inherited this, with its lock as another thread left it."""
         self.run = _nothing
 
-    def apart(self, body: Callable[..., Any], *args: Any) -> Any:
-        """What `body(*args)` returns, None where it failed: for what is done when the program has ended."""
-        try:
-            return body(*args)
-        except Exception as error:
-            self.note(error)
-            return None
-
     def shield(self) -> None:
         """A tensor of a subclass was met: from here on bodies run where its `__torch_function__` does not see them."""
         self._shields = True
@@ -149,6 +141,14 @@ class Guard:
     def shield(self) -> None:
         """A tensor of a subclass was met: from here on bodies run where its `__torch_function__` does not see them."""
         self.gate.shield()
+
+    def apart(self, body: Callable[..., Any], *args: Any) -> Any:
+        """What `body(*args)` returns, None where it failed: for what is done when the program has ended."""
+        try:
+            return body(*args)
+        except Exception as error:
+            self.note(error)
+            return None
 
     def note(self, error: BaseException) -> None:
         """Count an error of ours."""
