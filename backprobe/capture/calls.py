@@ -13,6 +13,7 @@ import torch
 from backprobe.capture import core
 from backprobe.capture.entries import Entry, entry_name, handed_in
 from backprobe.capture.growth import Growths
+from backprobe.capture.light import LightEntry
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import functorch_is_active, node_of
 from backprobe.capture.retention import after_call
@@ -52,13 +53,17 @@ class OpenCall:
 
 
 class Calls:
-    """Follows the engine's calls, nested ones too."""
+    """Follows the engine's calls, nested ones too.
+
+    Attributes:
+        open: Those in progress, outermost first. reached: Calls that reached the engine so far.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._open: list[OpenCall] = []
+        self.open: list[OpenCall] = []
         self._times: dict[int | None, int] = {}
-        self._next = self._reached = 0
+        self._next = self.reached = 0
         self.unseen = Unseen(recorder)
         self._transformed = TransformedCalls(recorder)
         self._growth = Growths(recorder)
@@ -70,7 +75,7 @@ class Calls:
         """An entry begins."""
         given = handed_in(gradients)
         entry = Entry(
-            kind, roots, given, None if retain_graph is None else bool(retain_graph), _handled(), self._reached
+            kind, roots, given, None if retain_graph is None else bool(retain_graph), _handled(), self.reached
         )
         self._recorder.timeline().entries.append(entry)
 
@@ -81,8 +86,8 @@ class Calls:
             return
         entry: Any = entries.pop()
         error = _handled()
-        recorder, is_new = self._recorder, error is not entry.before and entry.first_call == self._reached
-        if error is None or not is_new or recorder.sampler.light_raised(error):
+        recorder, is_new = self._recorder, error is not entry.before and entry.first_call == self.reached
+        if error is None or not is_new:
             return
         site = recorder.calling_site(3)
         roots = entry.roots if isinstance(entry.roots, (tuple, list)) else (entry.roots,)
@@ -102,14 +107,11 @@ class Calls:
         """The engine is called: note the state before, walk the graph, put sentinels."""
         recorder = self._recorder
         timeline = recorder.timeline()
-        self._reached += 1
+        self.reached += 1
         if functorch_is_active():
             timeline.calls.append(-1)
             recorder.passes.open(None, _Walk())
             self._transformed.begin()
-            return
-        if recorder.sampler.light_begins(_handled(), options):
-            recorder.passes.open(None, _Walk())
             return
         self.unseen.settle()
         site = recorder.calling_site(3)
@@ -129,7 +131,7 @@ class Calls:
         started = recorder.writer.time_ns()
         passed = recorder.passes.open(call, met, detailed=sampled)
         opened = OpenCall(row, passed, roots, _handled(), started, sampled)
-        self._open.append(opened)
+        self.open.append(opened)
         timeline.calls.append(call)
         recorder.writer.flush()
 
@@ -148,11 +150,9 @@ class Calls:
         recorder, opened = self._recorder, self._mine()
         timeline = recorder.timeline()
         if opened is None:
-            light = recorder.sampler.light_ends(_handled())
-            if light or (timeline.calls and timeline.calls.pop() < 0):
+            if timeline.calls and timeline.calls.pop() < 0:
                 recorder.passes.close(None)
-                if not light:
-                    self._transformed.end()
+                self._transformed.end()
             return
         self.unseen.settle()
         duration = recorder.writer.time_ns() - opened.started_ns
@@ -161,7 +161,7 @@ class Calls:
         row, call = opened.row, opened.row.call
         timeline.close(row.site)
         timeline.calls.pop()
-        self._open.remove(opened)
+        self.open.remove(opened)
         recorder.passes.close(opened.passed)
         recorder.guard.own_ns += opened.passed.own_ns
         moment = recorder.moments.new("after-backward", row.site, call)
@@ -209,7 +209,7 @@ class Calls:
         calls = self._recorder.timeline().calls
         if not calls:
             return None
-        return next((opened for opened in reversed(self._open) if opened.row.call == calls[-1]), None)
+        return next((opened for opened in reversed(self.open) if opened.row.call == calls[-1]), None)
 
     def _row(
         self,
@@ -226,6 +226,7 @@ class Calls:
         inputs = args[3] if len(args) > 3 else ()
         accumulate = bool(options.get("accumulate_grad", True))
         entry: Any = timeline.entries[-1] if timeline.entries else None
+        entry = None if type(entry) is LightEntry else entry
         roots = self._roots(outputs, () if entry is None else entry.given)
         row = BackwardCall(
             call=call,

@@ -30,17 +30,21 @@ class GradientCheck:
     def norm(self) -> float | None:
         """The norm of all gradients, after a backward call; None where it was not measured."""
         gradients: list[torch.Tensor] = []
+        arrived = self._now.add
         for parameter in self._parameters():
             gradient = parameter.grad
             if gradient is not None:
-                self._now.add(id(parameter))
+                arrived(id(parameter))
                 gradients.append(gradient)
         return norm_of(gradients)
 
     def stopped(self) -> torch.Tensor | None:
         """A parameter that got a gradient in the step before this one and none in this one; each is told once."""
-        missing = self._before - self._now - self._told
-        self._before, self._now = self._now, set()
+        before, now = self._before, self._now
+        self._before, self._now = now, set()
+        if before <= now:
+            return None
+        missing = before - now - self._told
         if not missing:
             return None
         self._told |= missing

@@ -2,7 +2,8 @@
 
 1. The functions keep their identity and add no frame: they get other code, as all swapped functions do (`swap.py`).
 2. A tap returns what it was given and never raises an error of its own.
-3. What only torch's own code calls is passed over before any body of ours runs.
+3. What only torch's own code calls is passed over before any body of ours runs, and all but hooks in a step that is
+   not taken in full.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.capture.modes import Modes
 from backprobe.capture.observed_functions import watched
+from backprobe.capture.taps import Active
 from backprobe.capture.training_events import TrainingEvents
 from backprobe.capture.user_hooks import UserHooks
 
@@ -60,7 +62,7 @@ class Observers:
 def mode_entered(by: str, subject: Any, after: Any) -> None:
     """Opens what switches a mode."""
     observers = Observers.now
-    if observers is not None:
+    if observers is not None and Active.attending is not None:
         caller = sys._getframe(2)
         filename = caller.f_code.co_filename
         if observers.is_user_file(filename) or filename.endswith(_BETWEEN):
@@ -92,21 +94,21 @@ def unhooked(handle: Any) -> None:
 def event_begins(kind: str, subject: Any, *given: Any) -> None:
     """Opens what belongs to an optimizer's step."""
     observers = Observers.now
-    if observers is not None:
+    if observers is not None and Active.attending is not None:
         observers.guard.run(observers.training.begins, kind, subject, given, sys._getframe(1).f_back)
 
 
 def event_ended(kind: str, subject: Any) -> None:
     """Closes what belongs to an optimizer's step."""
     observers = Observers.now
-    if observers is not None:
+    if observers is not None and observers.training.open:
         observers.guard.run(observers.training.ended, kind, subject)
 
 
 def event_gave(kind: str, given: Any) -> Any:
     """What clipping returns."""
     observers = Observers.now
-    if observers is not None:
+    if observers is not None and observers.training.open:
         observers.guard.run(observers.training.gave, kind, given)
     return given
 

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 Why = Literal["first", "1-2-5", "every", "after-anomaly", "loop-left"]
 Anomaly = Literal["non-finite", "exception", "gradient-stopped"]
-
-_LIGHT: Final = -2
-"""Stands, among a thread's open backward calls, for one in a step that is not taken in full."""
 
 _AFTER_AN_ANOMALY: Final = 2
 """Steps that are taken in full after one that went wrong."""
@@ -79,7 +75,6 @@ class Sampler:
         self._check = GradientCheck(recorder)
         self._leader: weakref.ref[Any] | None = None
         self._more = self._anomalies = self._lights = 0
-        self._light: dict[int, list[tuple[BaseException | None, bool]]] = {}
         self._loops: dict[int, tuple[int, int]] = {}
         self._switch = Switch(recorder)
 
@@ -107,34 +102,13 @@ class Sampler:
         if accumulates and self._ends_with_backward and not self._recorder.timeline().calls:
             self._end()
 
-    def light_begins(self, handled: BaseException | None, options: dict[str, Any]) -> bool:
-        """Whether the backward call that begins is of a step that is not taken in full.
+    def light_ended(self, error: BaseException | None, accumulates: bool) -> None:
+        """A backward call of a step that was not taken in full ended."""
+        self.backward_ended(error, accumulates=accumulates)
 
-        Args:
-            handled: The exception in hand by now: it is not this call's.
-        """
-        if self.detail:
-            return False
-        self._recorder.timeline().calls.append(_LIGHT)
-        accumulates = bool(options.get("accumulate_grad", True))
-        self._light.setdefault(threading.get_ident(), []).append((handled, accumulates))
-        return True
-
-    def light_ends(self, handled: BaseException | None) -> bool:
-        """Whether the call that ends is such one; an exception that was not there when it began is its own."""
-        calls = self._recorder.timeline().calls
-        if not calls or calls[-1] != _LIGHT:
-            return False
-        calls.pop()
-        before, accumulates = self._light[threading.get_ident()].pop()
-        self.backward_ended(None if handled is before else handled, accumulates=accumulates)
-        return True
-
-    def light_raised(self, error: BaseException) -> bool:
-        """Whether a call that raised before it reached the engine is of a step that is not taken in full."""
-        if not self.detail:
-            self.backward_ended(error, accumulates=False)
-        return not self.detail
+    def light_raised(self, error: BaseException) -> None:
+        """A call of such a step raised before it reached the engine."""
+        self.backward_ended(error, accumulates=False)
 
     def keeps_walk(self, times: int) -> bool:
         """Whether a backward call, the `times`-th of its site, is walked."""

@@ -115,35 +115,43 @@ def grad(site: int, given: Any) -> Any:
 def entry(kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
     """Opens `autograd.backward` and `autograd.grad`."""
     recorder = Active.recorder
-    if recorder is not None:
+    if recorder is None:
+        return
+    if Active.attending is None:
+        recorder.light.entered()
+    else:
         recorder.guard.run(recorder.calls.entered, kind, roots, gradients, retain_graph)
 
 
 def entry_left() -> None:
     """Closes `autograd.backward` and `autograd.grad`."""
     recorder = Active.recorder
-    if recorder is not None:
+    if recorder is not None and not recorder.light.left():
         recorder.guard.run(recorder.calls.left)
 
 
 def engine(outputs: Any, args: Any, options: Any) -> None:
     """Opens the engine's one Python entry."""
     recorder = Active.recorder
-    if recorder is not None:
+    if recorder is None:
+        return
+    if Active.attending is None:
+        recorder.light.begins(options)
+    else:
         recorder.guard.run(recorder.calls.begin, outputs, args, options)
 
 
 def engine_left(outputs: Any) -> None:
     """Closes the engine's one Python entry."""
     recorder = Active.recorder
-    if recorder is not None:
+    if recorder is not None and not recorder.light.ends():
         recorder.guard.run(recorder.calls.end, outputs)
 
 
 def engine_returned(given: Any) -> Any:
     """What the engine returns."""
     recorder = Active.recorder
-    if recorder is not None:
+    if recorder is not None and recorder.calls.open:
         recorder.guard.run(recorder.calls.result, given)
     return given
 
@@ -172,14 +180,14 @@ def module_returned(module: Any, given: Any) -> Any:
 
 def zero_grad_left(optimizer: Any, set_to_none: Any) -> None:
     """Closes an optimizer's `zero_grad`."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.optimizers.after_zero_grad, optimizer, set_to_none)
 
 
 def step_begins(optimizer: Any, *_: Any) -> None:
     """The global hook before `Optimizer.step`."""
-    recorder = Active.recorder
+    recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.optimizers.before_step, optimizer)
 

@@ -48,18 +48,22 @@ class _Open:
 
 
 class TrainingEvents:
-    """Writes down what happens around the steps of optimizers."""
+    """Writes down what happens around the steps of optimizers.
+
+    Attributes:
+        open: Events in progress.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._open: list[_Open] = []
+        self.open: list[_Open] = []
 
     def begins(self, kind: str, subject: Any, given: tuple[Any, ...], caller: FrameType | None) -> None:
         """A function begins; `subject` is the scheduler, scaler or optimizer, None for clipping."""
         recorder = self._recorder
         silent = self._is_part(caller)
         opened = _Open(kind, recorder.timeline().thread, given, silent, sys.exc_info()[1])
-        self._open.append(opened)
+        self.open.append(opened)
         if silent:
             return
         opened.site = recorder.calling_site(3)
@@ -88,7 +92,7 @@ class TrainingEvents:
         recorder, opened = self._recorder, self._innermost(kind)
         if opened is None:
             return
-        self._open.remove(opened)
+        self.open.remove(opened)
         error = sys.exc_info()[1]
         if opened.silent or (error is not None and error is not opened.before):
             return  # what it raised is told as an exception
@@ -138,7 +142,7 @@ class TrainingEvents:
     def _innermost(self, kind: str) -> _Open | None:
         """The innermost open event of a kind in this thread."""
         thread = self._recorder.timeline().thread
-        return next((one for one in reversed(self._open) if one.kind == kind and one.thread == thread), None)
+        return next((one for one in reversed(self.open) if one.kind == kind and one.thread == thread), None)
 
 
 _CLIPS: Final = {
