@@ -13,7 +13,7 @@ import torch
 from backprobe.capture import core
 from backprobe.capture.entries import Entry, entry_name, handed_in
 from backprobe.capture.growth import Growths
-from backprobe.capture.light import LightEntry
+from backprobe.capture.light import Light, LightEntry
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import functorch_is_active, node_of
 from backprobe.capture.retention import after_call
@@ -57,6 +57,7 @@ class Calls:
 
     Attributes:
         open: Those in progress, outermost first. reached: Calls that reached the engine so far.
+        unseen, light: Calls that pass no Python entry; calls of steps that are not taken in full.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -64,7 +65,7 @@ class Calls:
         self.open: list[OpenCall] = []
         self._times: dict[int | None, int] = {}
         self._next = self.reached = 0
-        self.unseen = Unseen(recorder)
+        self.unseen, self.light = Unseen(recorder), Light(recorder)
         self._transformed = TransformedCalls(recorder)
         self._growth = Growths(recorder)
         recorder.passes.unseen = self.unseen.open
@@ -191,7 +192,7 @@ class Calls:
             self._growth.after_call(row, moment)
         recorder.bury()
         recorder.writer.flush()
-        recorder.sampler.backward_ended(error, accumulates=row.accumulate_grad)
+        recorder.sampler.backward_ended(error, row.accumulate_grad)
 
     # ---- parts
 

@@ -1,7 +1,7 @@
 """The engine's calls in a step that is not taken in full: two marks per call, and one body at its end.
 
 1. Nothing here asks torch for anything: neither the guard nor a lock is needed until a call ends.
-2. A call ends as it began, though its step, or the next one, may have begun in between: an optimizer may step in a hook.
+2. A call ends as it began, though its step, or the next one, may have begun in between: optimizers step in hooks.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ class Light:
         entries = recorder.timeline().entries
         if not entries or type(entries[-1]) is not LightEntry:
             return False
-        entry, error = entries.pop(), sys.exc_info()[1]
+        entry: Any = entries.pop()
+        error = sys.exc_info()[1]
         if error is not None and error is not entry.before and entry.first_call == recorder.calls.reached:
-            recorder.guard.run(recorder.sampler.light_raised, error)
+            recorder.guard.run(recorder.sampler.backward_ended, error, False)
         return True
 
     def begins(self, options: dict[str, Any]) -> None:
@@ -70,5 +71,5 @@ class Light:
         calls.pop()
         before, accumulates = self._open[threading.get_ident()].pop()
         error = sys.exc_info()[1]
-        recorder.guard.run(recorder.sampler.light_ended, None if error is before else error, accumulates)
+        recorder.guard.run(recorder.sampler.backward_ended, None if error is before else error, accumulates)
         return True

@@ -12,7 +12,6 @@ from backprobe.capture import core
 from backprobe.capture.calls import Calls
 from backprobe.capture.failures import Failures
 from backprobe.capture.guard import Guard
-from backprobe.capture.light import Light
 from backprobe.capture.modules import Modules
 from backprobe.capture.moments import Moments
 from backprobe.capture.names import Names
@@ -54,7 +53,7 @@ class Recorder:
         self.optimizers = Optimizers(self)
         self.passes = core.chosen_beside("States", Passes)(self.writer, self.nodes, self.states, options, self.guard)
         self.calls = Calls(self)
-        self.warnings, self.sampler, self.light = Warnings(self), Sampler(self), Light(self)
+        self.warnings, self.sampler = Warnings(self), Sampler(self)
         self.main: Any = None
         self.statements = core.chosen(Statements)(self)
 

@@ -88,7 +88,7 @@ class Sampler:
         if leader is optimizer:
             self._end()
 
-    def backward_ended(self, error: BaseException | None, *, accumulates: bool) -> None:
+    def backward_ended(self, error: BaseException | None, accumulates: bool) -> None:
         """A backward call ended, of a step that is taken in full or of another."""
         step = self._open
         step.backward_calls += 1
@@ -101,14 +101,6 @@ class Sampler:
                 step.anomaly = None if step.norm is None or math.isfinite(step.norm) else "non-finite"
         if accumulates and self._ends_with_backward and not self._recorder.timeline().calls:
             self._end()
-
-    def light_ended(self, error: BaseException | None, accumulates: bool) -> None:
-        """A backward call of a step that was not taken in full ended."""
-        self.backward_ended(error, accumulates=accumulates)
-
-    def light_raised(self, error: BaseException) -> None:
-        """A call of such a step raised before it reached the engine."""
-        self.backward_ended(error, accumulates=False)
 
     def keeps_walk(self, times: int) -> bool:
         """Whether a backward call, the `times`-th of its site, is walked."""

@@ -118,7 +118,7 @@ def entry(kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
     if recorder is None:
         return
     if Active.attending is None:
-        recorder.light.entered()
+        recorder.calls.light.entered()
     else:
         recorder.guard.run(recorder.calls.entered, kind, roots, gradients, retain_graph)
 
@@ -126,7 +126,7 @@ def entry(kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
 def entry_left() -> None:
     """Closes `autograd.backward` and `autograd.grad`."""
     recorder = Active.recorder
-    if recorder is not None and not recorder.light.left():
+    if recorder is not None and not recorder.calls.light.left():
         recorder.guard.run(recorder.calls.left)
 
 
@@ -136,7 +136,7 @@ def engine(outputs: Any, args: Any, options: Any) -> None:
     if recorder is None:
         return
     if Active.attending is None:
-        recorder.light.begins(options)
+        recorder.calls.light.begins(options)
     else:
         recorder.guard.run(recorder.calls.begin, outputs, args, options)
 
@@ -144,7 +144,7 @@ def engine(outputs: Any, args: Any, options: Any) -> None:
 def engine_left(outputs: Any) -> None:
     """Closes the engine's one Python entry."""
     recorder = Active.recorder
-    if recorder is not None and not recorder.light.ends():
+    if recorder is not None and not recorder.calls.light.ends():
         recorder.guard.run(recorder.calls.end, outputs)
 
 
