@@ -78,10 +78,6 @@ class Gate:
             self._owner = self._since = 0
             self._lock.release()
 
-    def drop(self) -> None:
-        """Run no body any more: a forked child inherited this, with its lock as another thread left it."""
-        self.run = _nothing
-
     def shield(self) -> None:
         """A tensor of a subclass was met: from here on bodies run where its `__torch_function__` does not see them."""
         self._shields = True
@@ -119,6 +115,10 @@ class Guard:
     def without_room(self) -> int:
         """Bodies that were left out since the program was close to its recursion limit."""
         return self.gate.without_room
+
+    def drop(self) -> None:
+        """Run no body any more: a forked child inherited this, with its lock as another thread left it."""
+        self.run = _nothing  # type: ignore[method-assign]  # it takes anything
 
     def run(self, body: Callable[..., Any], *args: Any) -> Any:
         """What `body(*args)` returns, or None where it failed or was entered again."""

@@ -84,11 +84,13 @@ Near miss: the optimizer asks for the loss several times in one step
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4)
     x = torch.randn(8, 3)
 
+
     def closure():
         optimizer.zero_grad()
         loss = (model(x) - 1).pow(2).mean()
         loss.backward()
         return loss
+
 
     for _ in range(3):
         optimizer.step(closure)

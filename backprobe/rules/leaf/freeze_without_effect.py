@@ -48,6 +48,7 @@ Near miss: a class that has such a property
     import torch
     from torch import nn
 
+
     class Encoder(nn.Linear):
         @property
         def requires_grad(self):
@@ -56,6 +57,7 @@ Near miss: a class that has such a property
         @requires_grad.setter
         def requires_grad(self, flag):
             self.requires_grad_(flag)
+
 
     encoder = Encoder(3, 3)
     encoder.requires_grad = False
