@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
 
-from backprobe.capture import taps
+from backprobe.capture import observed, taps
 from backprobe.capture.guard import Guard
 from backprobe.capture.importer import after_import
 
@@ -91,6 +91,22 @@ def _returned(_module: Any, given: Any) -> Any:
     return given
 
 
+def _ignored(*_: Any) -> None:
+    return None
+
+
+def _given(given: Any) -> Any:
+    return given
+
+
+def _second(_: Any, given: Any) -> Any:
+    return given
+
+
+def _handle(_kind: str, _owner: Any, _hook: Any, handle: Any = None) -> Any:
+    return handle
+
+
 _SUBSTITUTES: Final[tuple[tuple[Any, Any], ...]] = (
     (taps.NAMES["__bp_after__"], _after),
     (taps.NAMES["__bp_top__"], _after),
@@ -106,4 +122,15 @@ _SUBSTITUTES: Final[tuple[tuple[Any, Any], ...]] = (
     (taps.NAMES["__bp_module_left__"], _nothing),
     (taps.NAMES["__bp_module_returned__"], _returned),
     (taps.NAMES["__bp_nothing__"], _nothing),
+    (observed.suppressed, _second),
+    (observed.mode_entered, _ignored),
+    (observed.mode_left, _ignored),
+    (observed.hooked, _handle),
+    (observed.unhooked, _ignored),
+    (observed.event_begins, _ignored),
+    (observed.event_ended, _ignored),
+    (observed.event_gave, _second),
+    (observed.call_begins, _ignored),
+    (observed.call_gave, _given),
+    (observed.call_left, _nothing),
 )

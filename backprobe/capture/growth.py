@@ -45,4 +45,4 @@ class Growths:
         self._last[row.site] = (alive, rises)
         if rises >= RISES and row.site not in self._searched:
             self._searched.add(row.site)
-            tell_holders(recorder, roots_at(recorder, moment))
+            tell_holders(recorder, roots_at(recorder, moment), row.call)

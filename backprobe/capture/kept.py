@@ -19,9 +19,13 @@ MOST_ROOTS: Final = 8
 """Roots that are searched for, those that hold most: a pass over the heap costs 15 ms per 165 000 objects."""
 
 
-def tell_holders(recorder: Recorder, rows: Sequence[Retention]) -> None:
-    """Write the rows of held graphs again, with the names that keep them."""
-    held = [row for row in rows if row.state in ("held", "partly-freed")]
+def tell_holders(recorder: Recorder, rows: Sequence[Retention], last: int | None = None) -> None:
+    """Write the rows of held graphs again, with the names that keep them.
+
+    Args:
+        last: A backward call: graphs that an earlier one freed are asked for too, since their nodes still live.
+    """
+    held = [row for row in rows if row.state in ("held", "partly-freed") or _is_older(row, last)]
     held.sort(key=lambda row: (-row.held_bytes, -row.held_nodes, row.root))
     asked: list[Retention] = []
     roots: list[torch.Tensor] = []
@@ -39,6 +43,10 @@ def tell_holders(recorder: Recorder, rows: Sequence[Retention]) -> None:
     for row, one in zip(asked, found, strict=True):
         paths = (*_as_gradient(recorder, row.root), *one.paths)
         recorder.writer.add("retentions", msgspec.structs.replace(row, holders=paths, holder_search=one.search))
+
+
+def _is_older(row: Retention, last: int | None) -> bool:
+    return last is not None and row.freed_by is not None and row.freed_by < last
 
 
 def _as_gradient(recorder: Recorder, root: int) -> list[str]:

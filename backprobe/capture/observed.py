@@ -19,6 +19,7 @@ from backprobe.capture.observed_functions import watched
 from backprobe.capture.taps import Active
 from backprobe.capture.training_events import TrainingEvents
 from backprobe.capture.user_hooks import UserHooks
+from backprobe.capture.watched_calls import WatchedCalls
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
@@ -32,17 +33,24 @@ _BETWEEN_FRAMES: Final = 4
 
 
 class Observers:
-    """Those who keep what the taps here see; None while nothing is captured, and in every forked child."""
+    """Those who keep what the taps here see.
+
+    Attributes:
+        now: Those of this process; None while nothing is captured, and in every forked child.
+    """
 
     now: Observers | None = None
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, swaps: Swaps) -> None:
         self.guard = recorder.guard
         self.is_user_file = recorder.sites.is_user_file
         self.failures = recorder.failures
         self.modes = Modes(recorder)
         self.hooks = UserHooks(recorder)
         self.training = TrainingEvents(recorder)
+        self.calls = WatchedCalls(recorder, swaps)
+        if recorder.options.walks:
+            recorder.sites.on_text = self.calls.read
 
     def mode_entered(self, by: str, subject: Any, after: Any, caller: FrameType) -> None:
         """A mode is switched, if the program did it: itself, or by a decorator."""
@@ -123,7 +131,34 @@ def suppressed(error: Any, given: Any) -> Any:
     return given
 
 
+def call_begins(number: int, given: tuple[Any, ...]) -> None:
+    """Opens a watched function."""
+    observers = Observers.now
+    if observers is not None and Active.attending is not None:
+        frame = sys._getframe(1)
+        if observers.calls.wants(frame.f_back):
+            observers.guard.run(observers.calls.begins, number, given, frame)
+
+
+def call_gave(given: Any) -> Any:
+    """What a watched function returns."""
+    observers = Observers.now
+    if observers is not None and observers.calls.open:
+        observers.guard.run(observers.calls.gave, sys._getframe(1), given)
+    return given
+
+
+def call_left() -> None:
+    """Closes a watched function."""
+    observers = Observers.now
+    if observers is not None and observers.calls.open:
+        observers.guard.run(observers.calls.left, sys._getframe(1))
+
+
 NAMES: Final = {
+    "__bp_call__": call_begins,
+    "__bp_call_gave__": call_gave,
+    "__bp_call_left__": call_left,
     "__bp_suppressed__": suppressed,
     "__bp_mode__": mode_entered,
     "__bp_mode_left__": mode_left,
@@ -141,7 +176,7 @@ def put(swaps: Swaps, recorder: Recorder) -> None:
         setattr(builtins, name, function)
     for one in watched():
         swaps.put(one.function, one.enter, one.leave, one.returned)
-    Observers.now = Observers(recorder)
+    Observers.now = Observers(recorder, swaps)
 
 
 def take_out() -> None:

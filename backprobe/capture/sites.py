@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from backprobe.capture.scopes import Scope
@@ -63,7 +63,11 @@ class Columns:
 
 
 class Sites:
-    """All sources and sites of a run."""
+    """All sources and sites of a run.
+
+    Attributes:
+        on_text: Called with the text of every source that is registered.
+    """
 
     def __init__(self, writer: Writer) -> None:
         self.facts: list[SiteFacts] = []
@@ -72,6 +76,7 @@ class Sites:
         self._spans: dict[str, list[tuple[int, int, int]]] = {}
         self._columns: dict[str, Columns] = {}
         self._lines: dict[tuple[str, int], int | None] = {}
+        self.on_text: Callable[[str], None] | None = None
 
     def add_source(self, filename: str, path: str, text: str, *, rewritten: bool = True, why: str | None = None) -> int:
         """Register a file by the name its code objects carry; its number. A second registration replaces the first."""
@@ -90,7 +95,13 @@ class Sites:
         )
         self._columns[filename] = Columns(text)
         self._spans.setdefault(filename, [])
+        if self.on_text is not None:
+            self.on_text(text)
         return number
+
+    def column(self, filename: str, line: int, offset: int) -> int:
+        """1-based column, in code points, of a UTF-8 byte offset in a line of the program."""
+        return self._columns[filename].of(line, offset)
 
     def is_user_file(self, filename: str) -> bool:
         """The file is one of the program's own."""

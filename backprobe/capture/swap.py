@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
+import linecache
+from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -29,33 +30,48 @@ def swapped_code(function: FunctionType, enter: str, leave: str, returned: str |
     old = function.__code__
     if old.co_freevars:
         raise CannotSwap(f"{function.__qualname__} closes over {', '.join(old.co_freevars)}")
-    try:
-        lines, start = inspect.getsourcelines(function)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, SyntaxError, TypeError) as error:
-        raise CannotSwap(f"{function.__qualname__}: {error}") from error
-    definition: Any = tree.body[0]
+    definition = _definition(function)
     if not isinstance(definition, ast.FunctionDef) or definition.name != function.__name__:
         raise CannotSwap(f"{function.__qualname__}: its source is not a plain definition")
-    _put_back(tree, start - 1, len(lines[0]) - len(lines[0].lstrip()))
     _wrap(definition, enter, leave, returned)
-    return _compiled(tree, function)
+    return _compiled(ast.Module(body=[definition], type_ignores=[]), function)
 
 
-def _put_back(tree: ast.Module, lines: int, columns: int) -> None:
-    """Undo the shift that extracting and dedenting the source made, so that carets stay where they are."""
-    ast.increment_lineno(tree, lines)
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.expr, ast.stmt, ast.arg, ast.keyword, ast.alias, ast.ExceptHandler)):
-            node.col_offset += columns
-            node.end_col_offset = (node.end_col_offset or 0) + columns
+def _definition(function: FunctionType) -> ast.stmt | None:
+    """The function's definition; every node is where it is in the file.
+
+    Empty lines stand for those before it, and an `if` for what it is indented in: shifting each node costs more.
+    """
+    code = function.__code__
+    lines, start = linecache.getlines(code.co_filename, function.__globals__), code.co_firstlineno
+    if not lines:
+        raise CannotSwap(f"{function.__qualname__}: could not get source code")
+    why = ""
+    for end in (_last_line(code), None):
+        try:
+            block = lines[start - 1 : end] if end is not None else inspect.getsourcelines(function)[0]
+            indented = block[0][:1].isspace()
+            before = "\n" * (start - 2) + "if 1:\n" if indented else "\n" * (start - 1)
+            tree = ast.parse(before + "".join(block))
+        except (OSError, SyntaxError, TypeError, IndexError) as error:
+            why = f"{function.__qualname__}: {error}"
+            continue
+        outer: Any = tree.body[0]
+        return outer.body[0] if indented else outer
+    raise CannotSwap(why)
+
+
+def _last_line(code: CodeType) -> int:
+    """The last line that a function's code is from; a bracket that closes behind it is not in any code."""
+    last = max((place[1] or 0 for place in code.co_positions()), default=0)
+    return max([last, *(_last_line(one) for one in code.co_consts if isinstance(one, CodeType))])
 
 
 def _wrap(definition: ast.FunctionDef, enter: str, leave: str, returned: str | None) -> None:
     first = 1 if ast.get_docstring(definition) is not None and len(definition.body) > 1 else 0
     anchor = definition.body[first]
     if returned is not None:
-        for node in [n for n in ast.walk(definition) if isinstance(n, ast.Return) and n.value is not None]:
+        for node in [node for statement in definition.body for node in _returns(statement)]:
             call: Any = _at(ast.parse(returned, mode="eval").body, node.value or node)
             call.args.append(node.value)
             node.value = call
@@ -67,6 +83,17 @@ def _wrap(definition: ast.FunctionDef, enter: str, leave: str, returned: str | N
     ]  # fmt: skip
 
 
+def _returns(statement: ast.AST) -> Iterator[ast.Return]:
+    """The function's own `return` statements that give a value: no expression has one, nor a definition inside."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return
+    if isinstance(statement, ast.Return) and statement.value is not None:
+        yield statement
+    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for one in getattr(statement, field, ()):
+            yield from _returns(one)
+
+
 def _at(node: Any, place: ast.AST) -> Any:
     for part in ast.walk(node):
         if isinstance(part, (ast.expr, ast.stmt)):
@@ -75,7 +102,6 @@ def _at(node: Any, place: ast.AST) -> Any:
 
 
 def _compiled(tree: ast.Module, function: FunctionType) -> CodeType:
-    ast.fix_missing_locations(tree)
     old = function.__code__
     module = compile(tree, old.co_filename, "exec", dont_inherit=True, flags=old.co_flags & _FUTURES)
     for constant in module.co_consts:

@@ -10,6 +10,7 @@ from backprobe.rules.table import shared_tables
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.calls import CallRow, call_rows
 from backprobe.show.finding_text import finding_lines
+from backprobe.show.held import held_lines, step_lines
 from backprobe.show.ink import Ink, columns, padded
 from backprobe.show.plain import cut, plain
 from backprobe.show.tensors import TensorRow, tensor_rows
@@ -35,6 +36,11 @@ def render(record: Record, judgement: Judgement, *, color: bool = False, width: 
 
 def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int) -> str:
     blocks = [_tensors(record, ink, width), _calls(record, ink)]
+    blocks += [
+        [ink("strong", head), *lines]
+        for head, lines in (("held graphs", held_lines(record)), ("steps", step_lines(record)))
+        if lines
+    ]
     blocks += [finding_lines(record, finding, ink) for finding in judgement.findings if finding.suppressed is None]
     blocks.append(_incomplete(record, judgement, ink))
     blocks.append([summary(record, judgement)])

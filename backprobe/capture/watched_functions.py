@@ -1,0 +1,108 @@
+"""The functions of torch whose calls are written down: losses, softmax, dropout, distributions, checkpoint, DDP.
+
+1. One is watched once a file of the program names it or the module that calls it: reading and compiling torch's
+   sources takes a millisecond for each.
+2. `torch.softmax`, `Tensor.sigmoid`, `Tensor.detach` and the like are no Python functions and have no such code. They
+   are told by their nodes (`SoftmaxBackward0` with its line) and as the call that a tensor comes from.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - as everyone writes it
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils import checkpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedFunction:
+    """One function.
+
+    Attributes:
+        name: torch's full name. words: One of them is in the text of a program that uses it, in lower case and
+            without underscores.
+        parameters: Its parameters, in the order in which the tap is given their values; the last collects what is
+            given beyond the others if it is `variadic`.
+        gives: It returns a value; a region does not.
+    """
+
+    function: FunctionType
+    name: str
+    words: tuple[str, ...]
+    parameters: tuple[str, ...]
+    defaults: dict[str, Any]
+    variadic: bool
+    gives: bool = True
+
+
+def _plain(function: Any) -> FunctionType:
+    """The function whose code is swapped, below its decorators."""
+    return inspect.unwrap(function)
+
+
+def _one(function: Any, name: str, *words: str, gives: bool = True) -> WatchedFunction:
+    plain = _plain(function)
+    code: CodeType = plain.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    variadic = bool(code.co_flags & inspect.CO_VARARGS)
+    parameters = code.co_varnames[: count + variadic]
+    positional = code.co_varnames[: code.co_argcount]
+    given = plain.__defaults__ or ()
+    defaults = dict(zip(positional[len(positional) - len(given) :], given, strict=True))
+    defaults.update(plain.__kwdefaults__ or {})
+    return WatchedFunction(
+        function=plain, name=name, words=words, parameters=parameters, defaults=defaults, variadic=variadic, gives=gives
+    )
+
+
+_SHORT: Final = {
+    "binary_cross_entropy": "bceloss",
+    "binary_cross_entropy_with_logits": "bcewithlogits",
+    "kl_div": "kldiv",
+}
+_FUNCTIONAL: Final = (
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy", "ctc_loss",
+    "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss",
+    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss",
+    "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+    "softmax", "log_softmax", "softmin", "gumbel_softmax", "sigmoid",
+    "dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
+)  # fmt: skip
+
+
+def _table() -> Iterator[WatchedFunction]:
+    for name in _FUNCTIONAL:
+        words = (name.replace("_", ""), *((_SHORT[name],) if name in _SHORT else ()))
+        yield _one(getattr(F, name), f"torch.nn.functional.{name}", *words)
+    for function in (checkpoint.checkpoint, checkpoint.checkpoint_sequential):
+        yield _one(function, f"torch.utils.checkpoint.{function.__name__}", "checkpoint")
+    ddp, parallel = DistributedDataParallel, "torch.nn.parallel.DistributedDataParallel"
+    yield _one(ddp.forward, f"{parallel}.forward", "distributeddataparallel")
+    yield _one(ddp.no_sync, f"{parallel}.no_sync", "nosync", gives=False)
+    yield from _distributions()
+
+
+def _distributions() -> Iterator[WatchedFunction]:
+    """What each class of a distribution defines itself."""
+    base = torch.distributions.Distribution
+    for cls in vars(torch.distributions).values():
+        if isinstance(cls, type) and issubclass(cls, base):
+            for method in ("sample", "rsample", "log_prob"):
+                function: Callable[..., Any] | None = vars(cls).get(method)
+                if isinstance(function, FunctionType):
+                    yield _one(function, f"{cls.__module__}.{cls.__name__}.{method}", "distributions")
+
+
+TABLE: Final = tuple(_table())
+
+
+def named_in(text: str) -> list[int]:
+    """Which of them a program's text names."""
+    small = text.lower().replace("_", "")
+    return [number for number, one in enumerate(TABLE) if any(word in small for word in one.words)]

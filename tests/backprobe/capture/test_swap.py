@@ -1,0 +1,44 @@
+"""A swapped function's source stands where it stood: code made of it without our additions is torch's own."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from types import CodeType
+from typing import Any
+
+import pytest
+
+from backprobe.capture import swap
+from backprobe.capture.observed_functions import watched
+from backprobe.capture.watched_functions import TABLE
+
+FUNCTIONS = [*(one.function for one in watched()), *(one.function for one in TABLE)]
+
+
+def shape(code: CodeType) -> Any:
+    """What a traceback and a debugger read of a code object, its nested ones included.
+
+    Not how often a place occurs: a method of an imported module is called by another instruction.
+    """
+    nested = [shape(one) for one in code.co_consts if isinstance(one, CodeType)]
+    return code.co_name, code.co_varnames, code.co_firstlineno, set(code.co_positions()), nested
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__qualname__)
+def test_a_definition_is_found_where_it_is(function: Any) -> None:
+    plain = inspect.unwrap(function)
+    tree = ast.Module(body=[swap._definition(plain)], type_ignores=[])
+    assert shape(swap._compiled(tree, plain)) == shape(plain.__code__)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__qualname__)
+def test_a_swapped_function_keeps_the_positions_of_its_lines(function: Any) -> None:
+    plain = inspect.unwrap(function)
+    code = swap.swapped_code(plain, "__bp_nothing__()", "__bp_nothing__()", "__bp_event_gave__(1)")
+    definition: Any = swap._definition(plain)
+    own = {place[0] for place in plain.__code__.co_positions()} | {one.lineno for one in definition.body}
+    assert {place[0] for place in code.co_positions()} <= own | {None}
+    assert code.co_firstlineno == plain.__code__.co_firstlineno
+    assert inspect.signature(plain) is not None
+    assert code.co_varnames[: plain.__code__.co_argcount] == plain.__code__.co_varnames[: plain.__code__.co_argcount]
