@@ -24,7 +24,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 w = torch.ones(3, requires_grad=True)
 def body(a):
-    return torch.nn.functional.dropout(a.exp(), 0.0)
+    return torch.nn.functional.dropout(a, 0.5).exp()
 y = checkpoint(body, w, use_reentrant={reentrant})
 y.sum().backward()
 """
@@ -36,7 +36,7 @@ def test_a_custom_function_is_a_node_at_its_line_with_what_it_saved() -> None:
     assert line_of(record, node.site) == 11
     bound = {row.name: row.tensor for row in record.bindings}
     assert [row.tensor for row in record.tensor_nodes if row.node == node.node] == [bound["y"]]
-    targets = {edge.to_node for edge in record.edges if edge.from_node == node.node}
+    targets = {edge.to_node for edge in record.edges if edge.node == node.node}
     assert [row.type for row in record.nodes if row.node in targets] == ["AccumulateGrad"]
     assert any(row.node == node.node for row in record.node_passes)
 
@@ -51,4 +51,4 @@ def test_a_checkpoint_is_told_with_the_function_that_runs_again_inside_backward(
         before = next(row.moment_before for row in record.backward_calls if row.parent is None)
         assert call.moment is not None
         assert call.moment <= before <= (record.watched_calls[2].moment or 0)
-        assert record.leaf_grads[-1].kind != "untouched"
+        assert any(row.kind != "untouched" for row in record.leaf_grads)
