@@ -37,6 +37,13 @@ EXACT: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 _handles: Final = iter(range(2**40, 2**62))
 
 
+def is_left_out(tensor: torch.Tensor) -> bool:
+    """A value of a transform, or a parameter of a lazy module that has no shape yet: there is nothing to record."""
+    if is_functorch_wrapped(tensor):
+        return True
+    return type(tensor) not in EXACT and isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin)
+
+
 def is_functorch_wrapped(tensor: torch.Tensor) -> bool:
     """A value under `vmap`, `grad` and their like, or a gradient under `is_grads_batched`: no memory of its own."""
     return _is_wrapped(tensor) or _is_batched(tensor)

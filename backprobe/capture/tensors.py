@@ -11,7 +11,7 @@ import torch
 from backprobe.capture.identity import Identities, TensorRef
 from backprobe.capture.moments import Moments
 from backprobe.capture.options import Options
-from backprobe.capture.private import flags_of, is_functorch_wrapped, storage_address, tracing_state
+from backprobe.capture.private import flags_of, is_left_out, storage_address, tracing_state
 from backprobe.capture.reading import dtype_name, special
 from backprobe.capture.text import class_name, cut
 from backprobe.capture.writer import Writer
@@ -82,13 +82,14 @@ class Tensors:
     def meet(self, tensor: torch.Tensor, site: int | None = None, how: str = "") -> Known | None:
         """What is known of a tensor, from now on; None for one that is not recorded.
 
-        Not recorded: a value under tracing or a functorch transform, and what comes after the cap of tensors.
+        Not recorded: a value under tracing or a functorch transform, a parameter without a shape, and what comes after
+        the cap of tensors.
         """
         ref = self.ids.find(tensor)
         known = None if ref is None else self.live.get(ref.number)
         if known is not None:
             return known
-        if tracing_state() is not None or is_functorch_wrapped(tensor):
+        if tracing_state() is not None or is_left_out(tensor):
             return None
         if self._seen >= self._options.caps.tensors:
             self._writer.cut("tensors", "the record holds its most tensors", self._options.caps.tensors)

@@ -391,13 +391,25 @@ static bp_known *first_sight(bp_tensors *tensors, PyObject *tensor, int64_t site
     return known;
 }
 
-/* 1: recorded; 0: a value of a transform; -1: an exception. Ordinary tensors that have a storage are none. */
-static int is_wrapped(PyObject *tensor)
+static int says(PyObject *question, PyObject *tensor)
 {
-    PyObject *answer = PyObject_CallOneArg(bp_torch.functorch_wrapped, tensor);
+    PyObject *answer = PyObject_CallOneArg(question, tensor);
     int truth = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
     return truth;
+}
+
+/* 1: a value of a transform, or a parameter that has no shape yet: not recorded; 0: recorded; -1: an exception. */
+static int is_left_out(PyObject *tensor)
+{
+    int wrapped = says(bp_torch.functorch_wrapped, tensor);
+    if (!wrapped) {
+        wrapped = says(bp_torch.legacy_batched, tensor);
+    }
+    if (wrapped || Py_TYPE(tensor) == bp_torch.tensor || Py_TYPE(tensor) == bp_torch.parameter) {
+        return wrapped;
+    }
+    return PyObject_IsInstance(tensor, bp_torch.uninitialized);
 }
 
 bp_known *bp_meet(bp_tensors *tensors, PyObject *tensor, int64_t site, PyObject *how)
@@ -409,8 +421,7 @@ bp_known *bp_meet(bp_tensors *tensors, PyObject *tensor, int64_t site, PyObject 
     if (bp_is_tracing()) {
         return NULL;
     }
-    int wrapped = is_wrapped(tensor);
-    if (wrapped) {
+    if (is_left_out(tensor)) {
         return NULL; /* -1: with its exception */
     }
     if (tensors->seen >= tensors->most) {

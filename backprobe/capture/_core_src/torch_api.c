@@ -43,6 +43,8 @@ int bp_torch_ready(void)
         {(PyObject **)&bp_torch.optimizer, "optim.Optimizer"},
         {&bp_torch.strided, "strided"},
         {&bp_torch.functorch_wrapped, "_C._functorch.is_functorch_wrapped_tensor"},
+        {&bp_torch.legacy_batched, "_C._functorch.is_legacy_batchedtensor"},
+        {&bp_torch.uninitialized, "nn.parameter.UninitializedTensorMixin"},
         {&bp_torch.sequence_number, "_C._autograd._get_sequence_nr"},
         {&bp_torch.tracing_state, "_C._get_tracing_state"},
         {&bp_torch.function_modes, "_C._len_torch_function_stack"},

@@ -7,7 +7,7 @@
 
 typedef struct {
     PyTypeObject *tensor, *parameter, *module, *optimizer;
-    PyObject *strided, *functorch_wrapped;
+    PyObject *strided, *functorch_wrapped, *legacy_batched, *uninitialized;
     PyObject *sequence_number, *tracing_state, *function_modes, *grad_enabled, *inference_enabled, *autocast_enabled,
         *autocast_dtype;
     PyObject *cpu, *cuda, *inference, *strided_text;
