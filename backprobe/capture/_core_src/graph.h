@@ -19,6 +19,7 @@ typedef struct {
     PyObject *attributes; /* tuple of str: the `_raw_saved_*` of the type, NULL: not asked yet */
     PyObject *labels;     /* tuple of str: torch's names for them */
     bool several;         /* a node of it had other than one output */
+    bool varies;          /* it may have another number of outputs each time */
     bool shared;          /* nodes of other names have this type */
 } bp_kind;
 
@@ -80,8 +81,9 @@ void bp_facts_drop(bp_facts *facts);
 /* The facts of a node that was met and lives; NULL: it was not. */
 bp_facts *bp_node_known(bp_nodes *nodes, PyObject *node);
 /* The facts of a node, borrowed, which is numbered and watched from now on.
-   NULL: past the budget, or with an exception. `lazily`: its outputs may be told by the gradient that arrives. */
-bp_facts *bp_node_meet(bp_nodes *nodes, PyObject *node, bool lazily);
+   NULL: past the budget, or with an exception. `output`: a tensor that tells its output where
+   it has one, or NULL; `lazily`: its outputs may be told by the gradient that arrives. */
+bp_facts *bp_node_meet(bp_nodes *nodes, PyObject *node, PyObject *output, bool lazily);
 /* Write a node's row (again); 0, or -1 with an exception. */
 int bp_node_row(bp_nodes *nodes, bp_facts *facts);
 /* Read a node's outputs; 0, or -1 with an exception. */
@@ -93,12 +95,16 @@ int bp_nodes_refuse(bp_nodes *nodes);
 /* A sweep that no fact carries the mark of yet. */
 uint32_t bp_nodes_sweep(bp_nodes *nodes);
 
-/* Meet the node that made a tensor: its number; -2: no room, which was counted; -1 with an exception.
-   `type` is its name, borrowed. */
-int64_t bp_nodes_made(PyObject *nodes, PyObject *node, int64_t tensor, int64_t output_nr, PyObject **type);
+/* Meet the node that made a tensor of the record: the node's number; -2: no room, which was counted; -1 with an
+   exception. `tensor` tells the output where it is the only one, NULL: the node is asked. `type` is its name, borrowed. */
+int64_t bp_nodes_made(PyObject *nodes, PyObject *node, PyObject *tensor, int64_t number, int64_t output_nr,
+                      PyObject **type);
 
 /* Nodes that hold saved tensors still, and the bytes of their distinct storages. */
 int bp_held(bp_facts *const *facts, size_t count, int64_t *nodes, int64_t *bytes);
+
+/* The word of a record for a dtype of stats.h. */
+const char *bp_dtype_label(int dtype);
 
 /* ---- saved.c: write what a node saves; 0, or -1 with an exception */
 int bp_saved_describe(PyObject *saved, bp_facts *facts, PyObject *node);

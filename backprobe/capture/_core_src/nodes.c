@@ -1,6 +1,8 @@
 /* The autograd nodes that were met: numbered, described once, watched until they die. Twin: nodes.py. */
 
 #include "graph.h"
+#include "stats.h"
+#include "torch_api.h"
 
 #include <string.h>
 #include <structmember.h>
@@ -276,6 +278,11 @@ static bp_kind *new_kind(PyObject *name, PyTypeObject *type)
         return NULL;
     }
     kind->shared = kind->custom == NULL && strcmp(dot == NULL ? type->tp_name : dot + 1, text) != 0;
+    kind->varies = kind->shared || kind->custom != NULL;
+    static const char *const LISTS[] = {"Split", "Unbind", "Chunk", "oreach", "Graph", "Error", "NotImplemented"};
+    for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++) {
+        kind->varies |= strstr(text, LISTS[i]) != NULL;
+    }
     return kind;
 }
 
@@ -319,6 +326,13 @@ typedef struct {
     char *bytes;
     size_t size, room;
 } text;
+
+/* A value and the text of it. */
+typedef struct {
+    PyObject *value;
+    char text[48];
+    size_t length;
+} memory;
 
 static char *reserve(text *out, size_t more)
 {
@@ -383,7 +397,7 @@ static int put_size(text *out, uint64_t size)
 }
 
 /* `str(value)` without its first `skip` characters. */
-static int put_str_of(text *out, PyObject *value, size_t skip)
+static int put_str(text *out, PyObject *value, size_t skip)
 {
     PyObject *string = value == NULL ? NULL : PyObject_Str(value);
     Py_ssize_t length = 0;
@@ -391,6 +405,29 @@ static int put_str_of(text *out, PyObject *value, size_t skip)
     int done = utf8 == NULL || (size_t)length < skip ? -1 : put_text(out, utf8 + skip, (size_t)length - skip);
     Py_XDECREF(string);
     return done;
+}
+
+/* The same; the last value and its text are remembered, for most devices and dtypes of a program are equal. */
+static int put_str_of(text *out, PyObject *value, size_t skip, memory *last)
+{
+    int same = last->value == NULL ? 0 : PyObject_RichCompareBool(last->value, value, Py_EQ);
+    if (same < 0) {
+        return -1;
+    }
+    if (same) {
+        return put_text(out, last->text, last->length);
+    }
+    size_t start = out->size;
+    if (put_str(out, value, skip) < 0) {
+        return -1;
+    }
+    size_t head = (unsigned char)out->bytes[start] == 0xD9 ? 2 : 1, length = out->size - start - head;
+    if (length <= sizeof last->text) {
+        memcpy(last->text, out->bytes + start + head, length);
+        last->length = length;
+        Py_XSETREF(last->value, Py_NewRef(value));
+    }
+    return 0;
 }
 
 static int put_shape(text *out, PyObject *meta)
@@ -411,13 +448,15 @@ static int put_shape(text *out, PyObject *meta)
 
 static int put_output(text *out, PyObject *meta)
 {
+    static memory last_dtype, last_device;
     size_t start = out->size;
     PyObject *dtype = NULL, *device = NULL;
     int done = put_array(out, 3) < 0 || put_shape(out, meta) < 0 ? -1 : 0;
     if (done == 0) {
         dtype = PyObject_GetAttr(meta, s_dtype);
         device = dtype == NULL ? NULL : PyObject_GetAttr(meta, s_device);
-        done = device == NULL || put_str_of(out, dtype, 6) < 0 || put_str_of(out, device, 0) < 0 ? -1 : 0;
+        done = device == NULL || put_str_of(out, dtype, 6, &last_dtype) < 0 ||
+                       put_str_of(out, device, 0, &last_device) < 0 ? -1 : 0;
     }
     Py_XDECREF(dtype);
     Py_XDECREF(device);
@@ -570,6 +609,7 @@ static int fill_owner(bp_nodes *nodes, bp_facts *facts)
 
 static bp_facts *new_facts(bp_nodes *nodes, PyObject *node)
 {
+
     PyObject *number = PyObject_CallMethodNoArgs(node, s_sequence_nr);
     uint64_t seq = number == NULL ? 0 : PyLong_AsUnsignedLongLong(number);
     Py_XDECREF(number);
@@ -624,11 +664,26 @@ static int describe_leaf(bp_nodes *nodes, bp_facts *facts, PyObject *node)
     return PyErr_Occurred() ? -1 : 1;
 }
 
-static int describe(bp_nodes *nodes, bp_facts *facts, PyObject *node, bool lazily)
+/* Whether a tensor told the one output that its node has. */
+static bool told_by(bp_facts *facts, PyObject *output)
+{
+    bp_tensor_view view;
+    if (output == NULL || facts->leaf || facts->kind->several || facts->kind->varies || !bp_is_exact(output) ||
+        !bp_view_of(output, &view)) {
+        return false;
+    }
+    bp_node_output_is(facts, view.sizes, view.ndim, bp_dtype_label(view.dtype));
+    return facts->outputs != NULL;
+}
+
+static int describe(bp_nodes *nodes, bp_facts *facts, PyObject *node, PyObject *output, bool lazily)
 {
     int leaf = describe_leaf(nodes, facts, node);
     if (leaf < 0 || (leaf == 0 && bp_saved_describe(nodes->saved, facts, node) < 0)) {
         return -1;
+    }
+    if (told_by(facts, output)) {
+        return 0;
     }
     if (lazily && !facts->leaf && !facts->kind->several && !nodes->eager) {
         facts->untold = true;
@@ -662,7 +717,7 @@ static int watch(bp_nodes *nodes, bp_facts *facts, PyObject *node)
     return done;
 }
 
-bp_facts *bp_node_meet(bp_nodes *nodes, PyObject *node, bool lazily)
+bp_facts *bp_node_meet(bp_nodes *nodes, PyObject *node, PyObject *output, bool lazily)
 {
     bp_facts *facts = look_up(nodes, node);
     if (facts != NULL) {
@@ -683,7 +738,7 @@ bp_facts *bp_node_meet(bp_nodes *nodes, PyObject *node, bool lazily)
         return NULL;
     }
     PyObject *type = NULL, *value = NULL, *traceback = NULL;
-    int done = describe(nodes, facts, node, lazily);
+    int done = describe(nodes, facts, node, output, lazily);
     if (done < 0) {
         PyErr_Fetch(&type, &value, &traceback); /* the row is written all the same: others will name the node */
     }
@@ -696,13 +751,14 @@ bp_facts *bp_node_meet(bp_nodes *nodes, PyObject *node, bool lazily)
     return done < 0 || written < 0 ? NULL : facts;
 }
 
-int64_t bp_nodes_made(PyObject *self, PyObject *node, int64_t tensor, int64_t output_nr, PyObject **type)
+int64_t bp_nodes_made(PyObject *self, PyObject *node, PyObject *output, int64_t tensor, int64_t output_nr,
+                      PyObject **type)
 {
     bp_nodes *nodes = (bp_nodes *)self;
     if (bp_hooks_begin() < 0) {
         return -1;
     }
-    bp_facts *facts = bp_node_meet(nodes, node, false);
+    bp_facts *facts = bp_node_meet(nodes, node, output, false);
     bp_hooks_end();
     if (facts == NULL) {
         return PyErr_Occurred() ? -1 : -2;
@@ -859,7 +915,7 @@ static PyObject *nodes_meet(PyObject *self, PyObject *node)
     if (bp_hooks_begin() < 0) {
         return NULL;
     }
-    bp_facts *facts = bp_node_meet(nodes, node, false);
+    bp_facts *facts = bp_node_meet(nodes, node, NULL, false);
     bp_hooks_end();
     if (facts == NULL) {
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
@@ -875,7 +931,7 @@ static PyObject *nodes_made(PyObject *self, PyObject *const *args, Py_ssize_t co
     }
     long long tensor = PyLong_AsLongLong(args[1]), output_nr = PyLong_AsLongLong(args[2]);
     PyObject *type = NULL;
-    if (PyErr_Occurred() || bp_nodes_made(self, args[0], tensor, output_nr, &type) == -1) {
+    if (PyErr_Occurred() || bp_nodes_made(self, args[0], NULL, tensor, output_nr, &type) == -1) {
         return NULL;
     }
     bp_facts *facts = bp_node_known((bp_nodes *)self, args[0]);

@@ -58,7 +58,6 @@ static PyObject *current_pass, *s_run, *s_note;
 
 void bp_walk_nodes(PyObject *walk, bp_facts ***met, size_t *count);
 bool bp_walk_has(PyObject *walk, int64_t number);
-const char *bp_dtype_label(int dtype);
 
 /* ---- memory that grows */
 

@@ -14,7 +14,8 @@
 
 /* graph.h */
 extern PyTypeObject bp_nodes_type;
-int64_t bp_nodes_made(PyObject *nodes, PyObject *node, int64_t tensor, int64_t output_nr, PyObject **type);
+int64_t bp_nodes_made(PyObject *nodes, PyObject *node, PyObject *tensor, int64_t number, int64_t output_nr,
+                      PyObject **type);
 
 static void put_word(bp_rows *rows, const char *word) { bp_put_str(rows, word, (Py_ssize_t)strlen(word)); }
 
@@ -146,10 +147,10 @@ static int write_tensor_node(bp_states *states, int64_t tensor, int64_t node, in
 }
 
 /* The node's number and type from the graph's own part; -2: there was no room. */
-static int64_t made_by(bp_states *states, PyObject *node, int64_t tensor, int64_t output_nr, PyObject **type)
+static int64_t made_by(bp_states *states, PyObject *node, PyObject *of, int64_t tensor, int64_t output_nr, PyObject **type)
 {
     if (Py_TYPE(states->nodes) == &bp_nodes_type) {
-        int64_t made = bp_nodes_made(states->nodes, node, tensor, output_nr, type);
+        int64_t made = bp_nodes_made(states->nodes, node, of, tensor, output_nr, type);
         if (made >= 0) {
             Py_INCREF(*type);
         }
@@ -182,7 +183,7 @@ static int take_node(bp_states *states, bp_known *known, PyObject *tensor, PyObj
 {
     int64_t output_nr = bp_integer(tensor, bp_name_output_nr, -1);
     PyObject *type = NULL;
-    int64_t number = output_nr < 0 ? -1 : made_by(states, node, known->number, output_nr, &type);
+    int64_t number = output_nr < 0 ? -1 : made_by(states, node, tensor, known->number, output_nr, &type);
     if (number == -1) {
         return -1;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "describe.h"
+#include "stats.h"
 #include "torch_api.h"
 
 static const char *const CREATED_BY[] = {"op", "user", "library", "unknown"};
@@ -528,6 +529,23 @@ int64_t bp_storage_number(PyObject *self, uintptr_t address)
     return bp_is_held(storage) ? storage->number : -1;
 }
 
+/* Some holder of a storage has the sizes of a tensor: only then is the tensor described. */
+static bool may_be_held(bp_tensors *tensors, const bp_storage *storage, PyObject *content)
+{
+    bp_tensor_view view;
+    if (!bp_view_of(content, &view)) {
+        return true;
+    }
+    for (size_t i = 0; i < storage->count; i++) {
+        bp_known *other = bp_known_at(tensors, storage->holders[i]->number);
+        if (other != NULL && bp_ref_lives(other->ref) && other->created_by == BP_BY_OP && other->is.has_stride &&
+            other->is.ndim == view.ndim && !memcmp(other->is.dims, view.sizes, (size_t)view.ndim * sizeof(int64_t))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int64_t bp_find_held(PyObject *self, PyObject *content, uintptr_t address)
 {
     bp_tensors *tensors = these(self);
@@ -537,7 +555,7 @@ int64_t bp_find_held(PyObject *self, PyObject *content, uintptr_t address)
     }
     bp_storage *storage = bp_map_get(&tensors->ids->storages, address);
     bp_description is;
-    if (storage == NULL || !storage->count) {
+    if (storage == NULL || !storage->count || !may_be_held(tensors, storage, content)) {
         return -1;
     }
     if (bp_describe(content, &is) < 0) {

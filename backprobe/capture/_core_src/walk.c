@@ -96,7 +96,7 @@ static int describe(sweep *over, bp_facts *facts, PyObject *following)
     for (Py_ssize_t slot = 0; slot < PyTuple_GET_SIZE(following); slot++) {
         uint64_t input_nr = 0;
         PyObject *next = next_node(following, slot, &input_nr);
-        bp_facts *target = next == Py_None ? NULL : bp_node_meet(over->nodes, next, over->lazily);
+        bp_facts *target = next == Py_None ? NULL : bp_node_meet(over->nodes, next, NULL, over->lazily);
         if (PyErr_Occurred()) {
             return -1;
         }
@@ -158,7 +158,7 @@ static int visit(sweep *over, PyObject *node, PyObject *writer, Py_ssize_t cap)
         Py_XDECREF(done);
         return done == NULL ? -1 : 0;
     }
-    facts = bp_node_meet(over->nodes, node, over->lazily);
+    facts = bp_node_meet(over->nodes, node, NULL, over->lazily);
     if (facts == NULL) {
         return PyErr_Occurred() ? -1 : 0;
     }
