@@ -13,8 +13,7 @@ def work(n):
 
 
 thread = threading.Thread(target=work, args=(1,))
-thread.start()
-thread.join()
+_ = thread.start(), thread.join()  # one statement: no moment of this thread falls between those of the other
 linear = torch.nn.Linear(4, 4)
 optimizer = torch.optim.SGD(linear.parameters(), 0.1)
 history = []
