@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]  # not in its stub
 from torch.utils.hooks import RemovableHandle
 
 _C: Final[Any] = torch._C
@@ -41,7 +42,7 @@ def is_left_out(tensor: torch.Tensor) -> bool:
     """A value of a transform, or a parameter of a lazy module that has no shape yet: there is nothing to record."""
     if is_functorch_wrapped(tensor):
         return True
-    return type(tensor) not in EXACT and isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin)
+    return type(tensor) not in EXACT and isinstance(tensor, UninitializedTensorMixin)
 
 
 def is_functorch_wrapped(tensor: torch.Tensor) -> bool:
