@@ -14,6 +14,7 @@ import torch
 import backprobe
 from backprobe import stack
 from backprobe.capture import core
+from backprobe.capture.deep import DEVIATION
 from backprobe.capture.options import Options
 from backprobe.capture.text import cut
 from backprobe.record import SCHEMA_VERSION, Environment, Header
@@ -41,7 +42,7 @@ def header(
         started_at=datetime.datetime.now(datetime.UTC).isoformat(),
         environment=environment(argv),
         fallbacks=tuple(fallbacks),
-        deviations=(*deviations, *stack.deviations()),
+        deviations=(*deviations, *stack.deviations(), *([DEVIATION] if options.tier == "deep" else [])),
     )
 
 

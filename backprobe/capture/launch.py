@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import builtins
 import os
-import random
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path, PurePosixPath
@@ -20,10 +18,11 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import msgspec
-import torch
 
 from backprobe.capture.compiling import compiled
+from backprobe.capture.deep import Again, Deep
 from backprobe.capture.dynamo import Watcher
+from backprobe.capture.endings import exit_code, seed, show
 from backprobe.capture.environment import header
 from backprobe.capture.guard import without_ours
 from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, remember
@@ -44,6 +43,7 @@ class _Program:
     """What to run: its code is made under the hook, so that a syntax error is the program's own.
 
     Attributes:
+        again: The call that runs it once more.
         module: Name of the module to run as `python -m` does; None: `filename` is run.
     """
 
@@ -54,6 +54,7 @@ class _Program:
     data: Callable[[], bytes]
     relative: str
     in_memory: bool
+    again: Again
     module: str | None = None
 
 
@@ -77,6 +78,7 @@ def run_path(path: Path, argv: Sequence[str] = (), options: Options | None = Non
         data=lambda: data,
         relative=absolute.name,
         in_memory=False,
+        again=Again("run_path", (path, tuple(argv))),
     )
     return _run(program, options or Options(), sink or (lambda _: None))
 
@@ -96,6 +98,7 @@ def run_module(module: str, argv: Sequence[str] = (), options: Options | None = 
         data=lambda: b"",
         relative=module,
         in_memory=False,
+        again=Again("run_module", (module, tuple(argv))),
         module=module,
     )
     return _run(program, options or Options(), sink or (lambda _: None))
@@ -127,6 +130,7 @@ def run_files(
         data=lambda: text.encode("utf-8", "surrogatepass"),
         relative=name,
         in_memory=True,
+        again=Again("run_files", (texts, name, tuple(argv))),
     )
     remember(name, text)
     return _run(program, options or Options(), sink or (lambda _: None))
@@ -145,14 +149,17 @@ def run_source(
 
 
 def _run(program: _Program, options: Options, sink: Sink) -> End:
-    recorder, instrument = Recorder(options, sink), Instrument()
+    deep = Deep(sink) if options.tier == "deep" else None
+    recorder, instrument = Recorder(options, sink if deep is None else deep.sink), Instrument()
     instrument.put(recorder)
     try:
         recorder.writer.begin(header(options, program.argv, instrument.fallbacks))
         recorder.threads.here()
-        _seed(options.seed)
+        seed(options.seed)
+        if deep is not None:
+            deep.begins()
         error = _execute(program, recorder)
-        end = _finish(program, recorder, error)
+        end = _finish(program, recorder, error, deep)
     finally:
         recorder.guard.apart(instrument.take_out)
         recorder.guard.apart(recorder.close)
@@ -167,7 +174,7 @@ def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
         plain.add(filename, data)
         return compiled(data, filename, path, recorder.sites, recorder.guard)
 
-    main, limit = _main_module(program), sys.getrecursionlimit()
+    main, limit, options = _main_module(program), sys.getrecursionlimit(), recorder.options
     recorder.main = main
     with (
         _as_program(program, main),
@@ -180,18 +187,19 @@ def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
                 code = compiler(program.data(), program.filename, program.relative)
             else:
                 code = _module_code(program.module, main)
-            exec(code, main.__dict__)
+            with options.around(recorder) if options.around is not None else nullcontext():
+                exec(code, main.__dict__)
         except BaseException as error:
             most = limit if isinstance(error, RecursionError) else None
             error.__traceback__ = without_ours(error.__traceback__, most=most)
-            _shown(error, program)
+            show(error, in_memory=program.in_memory)
             return error
     return None
 
 
-def _finish(program: _Program, recorder: Recorder, error: BaseException | None) -> End:
+def _finish(program: _Program, recorder: Recorder, error: BaseException | None, deep: Deep | None) -> End:
     """The last moment, the end frame, and what Python would have exited with."""
-    code = 0 if error is None else _exit_code(error)
+    code = 0 if error is None else exit_code(error)
     number: int | None = None
     guard = recorder.guard
     ending = "ended" if error is None else "exited" if isinstance(error, SystemExit) else "raised"
@@ -199,11 +207,14 @@ def _finish(program: _Program, recorder: Recorder, error: BaseException | None) 
         number = guard.run(recorder.failures.uncaught, error, error.__traceback__)
     guard.run(recorder.finish)
     guard.apart(recorder.writer.flush)
+    duration = guard.apart(recorder.writer.time_ns) or 0
+    if deep is not None:
+        guard.apart(deep.look, recorder, program.again)
     end = End(
         ending=ending,
         exit_code=code,
         exception=number,
-        duration_ns=guard.apart(recorder.writer.time_ns) or 0,
+        duration_ns=duration,
         own_ns=guard.own_ns,
         own_errors=guard.errors,
         own_error=guard.first,
@@ -267,34 +278,3 @@ def _depth() -> int:
     while frame is not None:
         frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
     return depth
-
-
-def _exit_code(error: BaseException) -> int:
-    """What Python would have exited with."""
-    if isinstance(error, SystemExit):
-        if error.code is None:
-            return 0
-        return error.code & 0xFF if isinstance(error.code, int) else 1
-    return 130 if isinstance(error, KeyboardInterrupt) else 1
-
-
-def _shown(error: BaseException, program: _Program) -> None:
-    """Print what Python prints when an exception ends a program."""
-    if isinstance(error, SystemExit):
-        if error.code is not None and not isinstance(error.code, int):
-            sys.stderr.write(f"{error.code}\n")
-        return
-    if program.in_memory and sys.excepthook is sys.__excepthook__:
-        # the interpreter's own printer reads lines from disk only
-        traceback.print_exception(type(error), error, error.__traceback__)
-        return
-    sys.excepthook(type(error), error, error.__traceback__)
-
-
-def _seed(seed: int | None) -> None:
-    if seed is None:
-        return
-    torch.manual_seed(seed)
-    random.seed(seed)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed % 2**32)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from backprobe.record.record import Entry, Tier
 
@@ -55,11 +57,13 @@ class Options:
     """How one run is captured.
 
     Attributes:
-        tier: "state" walks no graph; "grad" walks it, without statistics and values; "full" takes both.
+        tier: "state" walks no graph; "grad" walks it, without statistics and values; "full" takes both; "deep" runs the
+            program again for the op that made the first NaN.
         entry: Who asked for the run, as the record's header names it.
         first_steps: Steps taken in full before they thin out to 1-2-5 per decade.
         every: Steps are taken in full at this distance instead; 1: all of them. None: as `first_steps` says.
         seed: Seeds torch, `random` and numpy before the program starts; None leaves them as a plain start would.
+        around: Entered around the program, with its recorder; for the second run of the deep tier.
     """
 
     tier: Tier = "full"
@@ -68,6 +72,7 @@ class Options:
     every: int | None = None
     seed: int | None = None
     caps: Caps = field(default_factory=Caps)
+    around: Callable[[Any], AbstractContextManager[Any]] | None = None
 
     @property
     def walks(self) -> bool:

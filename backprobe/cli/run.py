@@ -36,7 +36,7 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=_ENDS,
         allow_abbrev=False,
     )
-    parser.add_argument("--tier", choices=("state", "grad", "full"), default="full", help=_TIERS)
+    parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), default="full", help=_DEEP)
     _add_program(parser)
     parser.set_defaults(run=_run, entry="run")
 
@@ -58,6 +58,7 @@ def add_watch(subparsers: Subparsers) -> None:
 
 
 _TIERS: Final = "how much is recorded"
+_DEEP: Final = f"{_TIERS}; deep: runs it again for the op that made the first NaN"
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:

@@ -110,7 +110,7 @@ class Origin(Row, frozen=True, kw_only=True):
     Attributes:
         n: Its number.
         direction: forward, or backward: inside a backward call.
-        op: The ATen op: `aten.log.default`.
+        op: The ATen op: `aten.log.default`. Empty: none was found.
         what: nan or inf.
         site: The statement that ran it. None: outside the user's files.
         moment: The first moment after it in the first run. None: that run had none.
@@ -118,7 +118,8 @@ class Origin(Row, frozen=True, kw_only=True):
         tensor: The tensor of the first run that its result is. None: a value inside a library.
         inputs: Shapes, dtypes and ranges of its inputs, as text.
         diverged: The second run did not follow the first one: nothing after that moment is claimed.
-        why: What made it diverge, or why no op was found. None: nothing to add.
+        why: What made it diverge, why no op was found, or the autograd node and module call that ran it. None: nothing
+            to add.
     """
 
     n: Id

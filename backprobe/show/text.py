@@ -12,6 +12,7 @@ from backprobe.show.calls import CallRow, call_rows
 from backprobe.show.finding_text import finding_lines
 from backprobe.show.held import held_lines, step_lines
 from backprobe.show.ink import Ink, columns, padded
+from backprobe.show.origins import origin_lines
 from backprobe.show.plain import cut, plain
 from backprobe.show.tensors import TensorRow, tensor_rows
 
@@ -42,6 +43,7 @@ def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int) -> str
         if lines
     ]
     blocks += [finding_lines(record, finding, ink) for finding in judgement.findings if finding.suppressed is None]
+    blocks.append(origin_lines(record))
     blocks.append(_incomplete(record, judgement, ink))
     blocks.append([summary(record, judgement)])
     return "\n\n".join("\n".join(block) for block in blocks if block)
