@@ -7,26 +7,24 @@
 from __future__ import annotations
 
 import math
-import os
-import pickle
 import random
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import msgspec
 import torch
 
+from backprobe.capture.origin_mode import Seen, What
 from backprobe.capture.text import cut
 from backprobe.record import FrameReader, Origin, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from backprobe.capture.options import Options
-    from backprobe.capture.origin_mode import Seen, What
     from backprobe.capture.recorder import Recorder
     from backprobe.capture.writer import Sink
     from backprobe.record import Statistics
@@ -54,12 +52,21 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
+class States:
+    """The random generators before the program began; numpy's: None if it was not loaded."""
+
+    torch: bytes
+    python: tuple[int, list[int], float | None]
+    numpy: tuple[str, list[int], int, int, float] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """What the second process is told; `states` are those of the random generators before the program began."""
+    """What the second process is told."""
 
     again: Again
-    options: Options
-    states: tuple[Any, Any, Any]
+    options: dict[str, Any]
+    states: States
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +83,8 @@ class Deep:
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._reader = FrameReader(max_bytes=1 << 30, max_rows=10_000_000)
-        self._folder, self._variables = Path.cwd(), dict(os.environ)
-        self._states: tuple[Any, Any, Any] = (None, None, None)
+        self._folder = Path.cwd()
+        self._states = States(b"", (0, [], None), None)
 
     def sink(self, data: bytes) -> None:
         """Where the first run writes."""
@@ -86,9 +93,12 @@ class Deep:
 
     def begins(self) -> None:
         """The program begins."""
-        numpy = sys.modules.get("numpy")
-        states = None if numpy is None else numpy.random.get_state()
-        self._states = (torch.get_rng_state(), random.getstate(), states)
+        version, numbers, gauss = random.getstate()
+        loaded, numpy = sys.modules.get("numpy"), None
+        if loaded is not None:
+            name, keys, *rest = loaded.random.get_state()
+            numpy = (name, keys.tolist(), *rest)
+        self._states = States(bytes(torch.get_rng_state().tolist()), (version, list(numbers), gauss), numpy)
 
     def look(self, recorder: Recorder, again: Again) -> None:
         """The program ended: run it again if there is something to look for."""
@@ -97,7 +107,10 @@ class Deep:
         wanted = None if first is None else not_finite(first)
         if first is None or wanted is None:
             return
-        for row in self._rows(first, wanted, Job(again, recorder.options, self._states), recorder.writer.time_ns()):
+        options = recorder.options
+        asked = {"entry": options.entry, "first_steps": options.first_steps, "every": options.every}
+        job = Job(again, {**asked, "caps": msgspec.to_builtins(options.caps)}, self._states)
+        for row in self._rows(first, wanted, job, recorder.writer.time_ns()):
             recorder.writer.add("origins", row)
 
     def _rows(self, first: Record, wanted: What, job: Job, first_ns: int) -> Iterator[Origin]:
@@ -106,7 +119,7 @@ class Deep:
             return
         try:
             report = self._second(job, _SECONDS + _TIMES * first_ns / 1e9)
-        except (OSError, subprocess.SubprocessError, EOFError, pickle.UnpicklingError) as error:
+        except (OSError, subprocess.SubprocessError, msgspec.MsgspecError) as error:
             yield _none(wanted, f"the second run did not end well: {type(error).__name__}")
             return
         yield from compared(first, report, wanted)
@@ -116,20 +129,19 @@ class Deep:
 
         Raises:
             OSError, subprocess.SubprocessError: it could not be started, took too long, or died.
-            EOFError, pickle.UnpicklingError: it left nothing.
+            msgspec.MsgspecError: what it left is no report.
         """
         home = str(Path(__file__).resolve().parents[2])
-        paths = [path for path in (self._variables.get("PYTHONPATH"), home) if path]
         with tempfile.TemporaryDirectory() as folder:
             asked, told = Path(folder, "asked"), Path(folder, "told")
-            asked.write_bytes(pickle.dumps(replace(job, options=replace(job.options, tier="full", seed=None))))
-            code = "import sys; from backprobe.capture.rerun import main; main(*sys.argv[1:])"
+            asked.write_bytes(msgspec.msgpack.encode(job))
+            code = "import sys; sys.path.append(sys.argv[3]); from backprobe.capture import rerun; rerun.main()"
             subprocess.run(
-                [sys.executable, "-c", code, str(asked), str(told)], cwd=self._folder, timeout=seconds, check=True,
-                env={**self._variables, "PYTHONPATH": os.pathsep.join(paths)},
+                [sys.executable, "-c", code, str(asked), str(told), home],
+                cwd=self._folder, timeout=seconds, check=True,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
-            return pickle.loads(told.read_bytes())  # noqa: S301 - rerun.py wrote it
+            return msgspec.msgpack.decode(told.read_bytes(), type=Report)
 
 
 def not_finite(record: Record) -> What | None:

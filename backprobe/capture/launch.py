@@ -78,7 +78,7 @@ def run_path(path: Path, argv: Sequence[str] = (), options: Options | None = Non
         data=lambda: data,
         relative=absolute.name,
         in_memory=False,
-        again=Again("run_path", (path, tuple(argv))),
+        again=Again("run_path", (str(path), tuple(argv))),
     )
     return _run(program, options or Options(), sink or (lambda _: None))
 

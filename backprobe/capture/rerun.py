@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import torch
 
 from backprobe.capture import launch
-from backprobe.capture.deep import Job, Report
+from backprobe.capture.deep import Job, Report, States
+from backprobe.capture.options import Caps, Options
 from backprobe.capture.origin_mode import OriginMode
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 
-def main(asked: str, told: str) -> None:
-    """Run what one file asks for, and tell in another one what was found."""
-    job: Job = pickle.loads(Path(asked).read_bytes())  # noqa: S301 - deep.py wrote it
+def main() -> None:
+    """Run what one file asks for, and tell in another one what was found; the arguments name them."""
+    asked, told = sys.argv[1:3]
+    job = msgspec.msgpack.decode(Path(asked).read_bytes(), type=Job)
     modes: list[OriginMode] = []
     frames: list[bytes] = []
 
@@ -34,15 +35,19 @@ def main(asked: str, told: str) -> None:
         with modes[0]:
             yield
 
-    getattr(launch, job.again.function)(*job.again.given, replace(job.options, around=around), frames.append)
+    asked_for = {**job.options, "caps": msgspec.convert(job.options["caps"], Caps)}
+    given: list[Any] = list(job.again.given)
+    if job.again.function == "run_path":
+        given[0] = Path(given[0])
+    getattr(launch, job.again.function)(*given, Options(**asked_for, around=around), frames.append)
     found = tuple(modes[0].found.values()) if modes else ()
-    Path(told).write_bytes(pickle.dumps(Report(tuple(frames), found)))
+    Path(told).write_bytes(msgspec.msgpack.encode(Report(tuple(frames), found)))
 
 
-def _restore(states: tuple[Any, Any, Any]) -> None:
+def _restore(states: States) -> None:
     """Put the random generators where they were when the program began the first time."""
-    torch_state, random_state, numpy_state = states
-    torch.set_rng_state(torch_state)
-    random.setstate(random_state)
-    if numpy_state is not None and "numpy" in sys.modules:
-        sys.modules["numpy"].random.set_state(numpy_state)
+    torch.set_rng_state(torch.tensor(list(states.torch), dtype=torch.uint8))
+    version, numbers, gauss = states.python
+    random.setstate((version, tuple(numbers), gauss))
+    if states.numpy is not None and "numpy" in sys.modules:
+        sys.modules["numpy"].random.set_state(states.numpy)
