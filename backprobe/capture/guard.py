@@ -150,10 +150,6 @@ class Guard:
             self.note(error)
             return None
 
-    def drop(self) -> None:
-        """Run no body any more: a forked child inherited this, with its lock as another thread left it."""
-        vars(self)["run"] = _nothing
-
     def note(self, error: BaseException) -> None:
         """Count an error of ours."""
         self.errors += 1
