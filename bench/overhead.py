@@ -38,7 +38,6 @@ def options(tier: str) -> Any:
         rows=ENDLESS,
         tensors=ENDLESS,
         site_times=ENDLESS,
-        function_times=ENDLESS,
         call_times=ENDLESS,
     )
     fields = Options.__dataclass_fields__

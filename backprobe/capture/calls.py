@@ -11,13 +11,13 @@ import msgspec
 import torch
 
 from backprobe.capture import core
+from backprobe.capture.cause import Cause
 from backprobe.capture.entries import Entry, entry_name, handed_in
 from backprobe.capture.growth import Growths
 from backprobe.capture.light import Light, LightEntry
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import functorch_is_active, node_of
 from backprobe.capture.retention import after_call
-from backprobe.capture.states import Cause
 from backprobe.capture.text import name
 from backprobe.capture.transformed import TransformedCalls
 from backprobe.capture.unseen import Unseen

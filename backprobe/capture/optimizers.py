@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import torch
 
+from backprobe.capture.cause import Cause
 from backprobe.capture.private import flags_of
-from backprobe.capture.states import Cause
 from backprobe.capture.tensors import Known
 from backprobe.capture.text import class_name, name
 from backprobe.record import Optimizer, OptimizerEvent, OptimizerTensor
@@ -83,11 +83,10 @@ class Optimizers:
         known = self._known_or_met(optimizer)
         known.times += 1
         site = self._recorder.calling_site(3)
-        known.versions = {}
         self._recorder.moments.statement(site)
-        for tracked, tensor in self._tensors(optimizer):
-            self._recorder.states.look(tracked, tensor, Cause(site=site))
-            known.versions[tracked.number] = tracked.version or 0
+        found = self._tensors(optimizer)
+        self._recorder.states.look_many(found, Cause(site=site))
+        known.versions = {tracked.number: tracked.version or 0 for tracked, _ in found}
         self.open_steps.append(OpenStep(threading.get_ident(), id(sys._getframe(_WRAPPER)), site, known))
 
     def look_in_step(self) -> None:
@@ -136,8 +135,7 @@ class Optimizers:
         recorder.moments.steps += 1
         cause = Cause(site=site, step=known.number)
         found = self._tensors(optimizer)
-        for tracked, tensor in found:
-            recorder.states.look(tracked, tensor, cause)
+        recorder.states.look_many(found, cause)
         changed = sum(1 for tracked, tensor in found if tensor._version != known.versions.get(tracked.number))
         self._event(known, "step", moment, site, found, changed=changed)
         if known.times == 1:
@@ -153,8 +151,7 @@ class Optimizers:
         recorder.moments.statement(site)
         found = self._tensors(optimizer)
         moment = recorder.moments.now()
-        for tracked, tensor in found:
-            recorder.states.look(tracked, tensor, Cause(site=site))
+        recorder.states.look_many(found, Cause(site=site))
         self._event(known, "zero_grad", moment, site, found, set_to_none=bool(set_to_none))
 
     def refresh_all(self) -> None:

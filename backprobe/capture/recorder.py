@@ -10,6 +10,7 @@ import torch
 from backprobe import stack
 from backprobe.capture import core
 from backprobe.capture.calls import Calls
+from backprobe.capture.cause import Cause
 from backprobe.capture.failures import Failures
 from backprobe.capture.guard import Guard
 from backprobe.capture.modules import Modules
@@ -25,7 +26,7 @@ from backprobe.capture.saved import SavedTensors
 from backprobe.capture.sequence import Threads, Timeline
 from backprobe.capture.sites import Sites
 from backprobe.capture.statements import Statements
-from backprobe.capture.states import Cause, States
+from backprobe.capture.states import States
 from backprobe.capture.tensors import Known, Tensors
 from backprobe.capture.warned import Warnings
 from backprobe.capture.writer import Sink, Writer

@@ -14,9 +14,9 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from backprobe.capture.cause import Cause
 from backprobe.capture.gradients import GradientCheck
 from backprobe.capture.options import is_kept
-from backprobe.capture.states import Cause
 from backprobe.capture.switch import Switch
 from backprobe.record import Step
 

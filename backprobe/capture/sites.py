@@ -45,6 +45,11 @@ class SiteFacts:
         """It stands at a module's top level."""
         return self.scope.top
 
+    @property
+    def once(self) -> bool:
+        """It stands there outside every loop."""
+        return self.scope.top and self.scope.loop_line is None
+
 
 class Columns:
     """Columns of a source: from ast's UTF-8 byte offsets to code points."""

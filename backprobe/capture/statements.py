@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from backprobe.capture.binder import Binder
+from backprobe.capture.cause import Cause
 from backprobe.capture.options import is_kept
 from backprobe.capture.private import EXACT
 from backprobe.capture.sites import SiteFacts
-from backprobe.capture.states import Cause
 from backprobe.capture.taps import PLAIN
 from backprobe.capture.tensors import Known
 
@@ -160,6 +160,8 @@ class Statements:
             tensor = known.ref()
             if tensor is not None and (not leaves_only or not known.state or known.state[0]):
                 self.look(known, tensor, cause)
+        if not leaves_only:
+            self._recorder.states.full = self._recorder.states.turn
 
     def look(self, known: Known, tensor: torch.Tensor, cause: Cause) -> None:
         """Compare one tensor with its last state; an error of ours costs what it would have told, not the others."""
@@ -185,13 +187,36 @@ class Statements:
             self._recorder.nodes.bury()
 
     def _look_again(self, facts: SiteFacts) -> None:
-        """Compare with their last state all tensors if they are few, else those that the statement names."""
+        """Compare the tensors that a statement names with their last state; if few live, all.
+
+        At a statement that ran often it is the versions of the others; none if it can change nothing but what it names.
+        """
+        recorder, states = self._recorder, self._recorder.states
+        is_full = facts.once or is_kept(facts.times, recorder.options.caps.function_times)
+        changes = is_full or not facts.is_inert
+        if changes:
+            states.turn, states.since = states.turn + 1, states.turn
+        if recorder.is_small and is_full:
+            self.look_at_all(Cause(site=facts.site))
+        else:
+            self._look_at_named(facts)
+            if recorder.is_small and changes:
+                self._look_quickly(Cause(site=facts.site))
+        states.since = states.turn
+
+    def _look_quickly(self, cause: Cause) -> None:
+        """Compare with its last state every tensor that a quick look finds different."""
+        states = self._recorder.states
+        for known in list(self._recorder.tensors.live.values()):
+            tensor = known.ref()
+            if tensor is not None and states.differs(known, tensor):
+                self.look(known, tensor, cause)
+        states.quick = states.turn
+
+    def _look_at_named(self, facts: SiteFacts) -> None:
+        """Compare with their last state the tensors that a statement names."""
         recorder = self._recorder
-        caps = recorder.options.caps
-        cause = Cause(site=facts.site)
-        if recorder.is_small and is_kept(facts.times, caps.site_times if facts.top else caps.function_times):
-            self.look_at_all(cause)
-            return
+        cause = Cause(site=facts.site, named=not facts.is_inert)
         numbers = dict.fromkeys(recorder.names.read_by(facts))
         for key in facts.keys:
             number = recorder.names.held.get(key)

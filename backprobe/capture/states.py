@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from backprobe.capture.cause import LATE, Cause
 from backprobe.capture.moments import Moments
 from backprobe.capture.nodes import Nodes, type_name
 from backprobe.capture.options import Options
@@ -22,35 +22,48 @@ from backprobe.capture.writer import Writer
 from backprobe.record import InplaceEvent, LeafGrad, SmallValue, Snapshot, Statistics, TensorNode
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """What just happened, to which a change is put down.
-
-    Attributes:
-        call: The backward call that just ended; creates: it made a graph of itself. step: the optimizer whose step did.
-        unseen: The change came about while nothing was looked at.
-    """
-
-    site: int | None = None
-    call: int | None = None
-    creates: bool = False
-    step: int | None = None
-    unseen: bool = False
-
-
 class States:
     """Compares tensors with their last state.
 
+    Turns number the statements that can change a tensor. A change is put down to a statement only if the one before it
+    saw the tensor as it was: else it is a change that was found late, and whose it is, is not known.
+
     Attributes:
         touched: Leaves whose `.grad` changed since the caller last emptied it.
+        turn: Statements that ended. since: the turn of the statement before the one in progress.
+        full: The turn in which all tensors were compared; quick: in which their versions and gradients were.
     """
 
     def __init__(self, writer: Writer, moments: Moments, tensors: Tensors, nodes: Nodes, options: Options) -> None:
         self._writer, self._moments, self._tensors, self._nodes = writer, moments, tensors, nodes
         self._options = options
         self.touched: set[int] = set()
+        self.turn = self.since = self.full = self.quick = 0
         self._inplace_events = 0
         self._leaf_grads = 0
+
+    def differs(self, known: Known, tensor: torch.Tensor) -> bool:
+        """A quick look: another `_version`, a leaf's `.grad` is another or has another, or it cannot be read."""
+        try:
+            return self._differs(known, tensor)
+        except RuntimeError:
+            return True
+
+    def _differs(self, known: Known, tensor: torch.Tensor) -> bool:
+        if not known.state or version_of(tensor) != known.version:
+            return True
+        is_leaf, requires_grad, retains, *_ = known.state
+        if not (retains or (is_leaf and requires_grad)):
+            return False
+        gradient, before = tensor.grad, known.grad
+        if gradient is None or before is None:
+            return gradient is not before
+        return before() is not gradient or version_of(gradient) != known.grad_version
+
+    def look_many(self, found: list[tuple[Known, torch.Tensor]], cause: Cause) -> None:
+        """Look at several."""
+        for known, tensor in found:
+            self.look(known, tensor, cause)
 
     def look(self, known: Known, tensor: torch.Tensor, cause: Cause) -> None:
         """Read a tensor's state and write down what changed since the last look."""
@@ -65,7 +78,7 @@ class States:
         raw = elements(tensor, self._options.caps.elements) if self._options.measures else None
         value_changed = known.is_new or version != known.version or raw != known.raw
         if value_changed and not known.is_new:
-            self._changed(known, version, cause)
+            self._changed(known, version, self._put_down(known, cause, version != known.version))
         if not known.is_new and (value_changed or storage_address(tensor) != known.ref.storage):
             self._tensors.refresh(known, tensor)  # `.data =` gives other memory, whose elements may be the same
         number = next_sequence_number()
@@ -78,7 +91,7 @@ class States:
         followed = is_leaf and requires_grad
         grad_changed, grad_raw = self._gradient(known, gradient, cause, is_leaf=followed, empties=followed or retains)
         state = (is_leaf, requires_grad, retains, grad_kind, known.grad_fn, known.grad_fn_read, version)
-        known.version, known.raw = version, raw
+        known.version, known.raw, known.turn = version, raw, self.turn
         if state == known.state and not (value_changed or grad_changed):
             return
         known.is_new, known.state = False, state
@@ -142,7 +155,7 @@ class States:
                 known, "its elements changed without a new _version: autograd cannot see a write through .data"
             )
         by = "optimizer" if cause.step is not None else "backward" if cause.call is not None else "statement"
-        by = "unknown" if cause.unseen else by
+        by = "unknown" if cause.unseen or cause is LATE else by
         self._writer.add(
             "inplace_events",
             InplaceEvent(
@@ -191,7 +204,7 @@ class States:
         if gradient is None:
             had = known.grad is not None
             if had and empties:
-                self._leaf_grad(known, "set-none", cause, None, None)
+                self._leaf_grad(known, "set-none", self._put_down(known, cause, True), None, None)
             known.grad = known.grad_version = known.grad_raw = None
             return had, None
         ref = self._tensors.ids.of(gradient)
@@ -200,10 +213,18 @@ class States:
         if ref is known.grad and version == known.grad_version and raw == known.grad_raw:
             return False, raw
         if is_leaf:
-            self._leaf_grad(known, _kind(known.grad, ref, cause), cause, ref, version)
+            quick = ref is not known.grad or version != known.grad_version
+            self._leaf_grad(known, _kind(known.grad, ref, cause), self._put_down(known, cause, quick), ref, version)
         known.grad, known.grad_version, known.grad_raw = ref, version, raw
         self._meet_gradient(gradient, cause)
         return True, raw
+
+    def _put_down(self, known: Known, cause: Cause, quick: bool) -> Cause:
+        """The cause of a change, `quick` if a quick look shows it: unknown if it may be older than the statement."""
+        if cause.named or cause.unseen or cause.call is not None or cause.step is not None:
+            return cause
+        seen = max(known.turn, self.full, self.quick if quick else 0)
+        return cause if seen >= self.since else LATE
 
     def _meet_gradient(self, gradient: torch.Tensor, cause: Cause) -> None:
         """A gradient is a tensor with a state of its own: recorded in small programs, and where it carries a graph."""

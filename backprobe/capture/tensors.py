@@ -29,6 +29,7 @@ class Known:
         node: Number of the node that made it; None for a leaf, or if it was not read.
         readable: torch still answers for its flags. failed: an error of ours came up while it was looked at.
         site: Where it was first seen. name: the last name it was bound to.
+        turn: The turn of its last look.
     """
 
     ref: TensorRef
@@ -47,6 +48,7 @@ class Known:
     site: int | None = None
     versions: list[tuple[int, int, int]] = field(default_factory=list)
     looked_at: int = 0
+    turn: int = 0
     readable: bool = True
     failed: bool = False
 

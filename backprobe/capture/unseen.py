@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from torch.autograd import Variable
 
+from backprobe.capture.cause import Cause
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import current_pass, node_of
-from backprobe.capture.states import Cause
 from backprobe.record import BackwardCall
 
 if TYPE_CHECKING:

@@ -51,6 +51,15 @@ typedef struct bp_facts {
     bool stale;  /* its row does not say everything that is known */
 } bp_facts;
 
+/* A pre-hook of a node. `hooks` is the dict that holds it, borrowed: the node holds the dict, and nothing else the hook. */
+typedef struct {
+    PyObject_HEAD
+    bp_facts *facts;
+    PyObject *hooks;
+    long long key;
+    vectorcallfunc call;
+} bp_sentinel;
+
 typedef struct bp_passes bp_passes;
 
 struct bp_nodes {
@@ -114,6 +123,8 @@ int bp_hooks_ready(void);
 int bp_hooks_begin(void);
 void bp_hooks_end(void);
 int bp_hook_before(PyObject *node, PyObject *hook);
+/* Take a hook out of the dict that holds it. */
+void bp_hook_off(PyObject *hook, PyObject *hooks);
 
 /* ---- passes.c */
 void bp_arrived(bp_passes *passes, bp_facts *facts, PyObject *gradients);

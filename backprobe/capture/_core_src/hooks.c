@@ -65,6 +65,11 @@ static PyObject *answer(PyObject *callable, PyObject *const *args, size_t given,
     PyObject *hooks = args[0] == Py_None ? new_hooks() : Py_NewRef(args[0]);
     PyObject *key = hooks == NULL ? NULL : PyLong_FromLongLong(next_key++);
     int done = key == NULL ? -1 : PyObject_SetItem(hooks, key, args[1]);
+    if (done == 0) {
+        bp_sentinel *sentinel = (bp_sentinel *)args[1];
+        sentinel->hooks = hooks;
+        sentinel->key = next_key - 1;
+    }
     Py_XDECREF(key);
     PyObject *result = done < 0 ? NULL : PyTuple_Pack(2, hooks, Py_None);
     Py_XDECREF(hooks);
@@ -115,6 +120,18 @@ int bp_hook_before(PyObject *node, PyObject *hook)
     PyObject *handle = PyObject_VectorcallMethod(s_register_prehook, args, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
     Py_XDECREF(handle);
     return handle == NULL ? -1 : 0;
+}
+
+void bp_hook_off(PyObject *hook, PyObject *hooks)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *key = PyLong_FromLongLong(((bp_sentinel *)hook)->key);
+    if (key == NULL || PyObject_DelItem(hooks, key) < 0) {
+        PyErr_Clear(); /* the program emptied the dict itself */
+    }
+    Py_XDECREF(key);
+    PyErr_Restore(type, value, traceback);
 }
 
 int bp_add_hooks(PyObject *Py_UNUSED(module))

@@ -147,14 +147,15 @@ static int fill_site(bp_names *names, bp_site *site, PyObject *facts)
         site->slots == NULL) {
         return -1;
     }
-    int is_inert = flag_of(facts, "is_inert"), top = flag_of(facts, "top");
+    int is_inert = flag_of(facts, "is_inert"), top = flag_of(facts, "top"), once = flag_of(facts, "once");
     PyObject *kind = PyObject_GetAttrString(facts, "kind");
-    if (is_inert < 0 || top < 0 || kind == NULL) {
+    if (is_inert < 0 || top < 0 || once < 0 || kind == NULL) {
         Py_XDECREF(kind);
         return -1;
     }
     site->is_inert = (char)is_inert;
     site->top = (char)top;
+    site->once = (char)once;
     site->kind = !PyUnicode_CompareWithASCIIString(kind, "return")    ? BP_RETURN_SITE
                  : !PyUnicode_CompareWithASCIIString(kind, "inplace") ? BP_INPLACE_SITE
                                                                       : BP_OTHER_SITE;

@@ -29,7 +29,7 @@ typedef struct {
     int key_count, read_count, operand_count;
     bp_times *times;
     int times_count, times_room;
-    char kind, is_inert, top;
+    char kind, is_inert, top, once;
 } bp_site;
 
 typedef struct {

@@ -10,11 +10,7 @@
 #define ACCUMULATE UINT64_MAX
 #define MOST_OUTPUTS 256
 
-typedef struct {
-    PyObject_HEAD
-    bp_facts *facts;
-    vectorcallfunc call;
-} sentinel;
+typedef bp_sentinel sentinel;
 
 static PyObject *s_sequence_nr, *s_name, *s_variable, *s_metadata, *s_shape, *s_dtype, *s_device, *s_forward_cls,
     *s_qualname, *s_cut, *s_number, *s_roots_node, *s_next_functions, *s_grad_fn;
@@ -704,6 +700,7 @@ static int watch(bp_nodes *nodes, bp_facts *facts, PyObject *node)
         return -1;
     }
     hook->facts = NULL;
+    hook->hooks = NULL;
     hook->call = sentinel_call;
     int done = bp_hook_before(node, (PyObject *)hook);
     if (done == 0) {
@@ -853,18 +850,40 @@ static PyObject *nodes_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
     return (PyObject *)nodes;
 }
 
-/* The sentinels that live on report to nobody. */
-static void let_go(bp_nodes *nodes)
+/* Take the sentinels of the facts in a table off. Nothing may be freed before all of them and their dicts are held. */
+static void take_off(bp_facts **table, size_t room)
 {
-    for (size_t i = 0; i < nodes->room; i++) {
-        if (nodes->table[i] != NULL) {
-            nodes->table[i]->nodes = NULL;
+    size_t count = 0;
+    PyObject **held = room ? PyMem_RawMalloc(2 * room * sizeof *held) : NULL;
+    for (size_t i = 0; i < room; i++) {
+        if (table[i] == NULL) {
+            continue;
+        }
+        bp_sentinel *hook = (bp_sentinel *)table[i]->hook;
+        table[i]->nodes = NULL; /* where there is no memory for more, it reports to nobody */
+        if (held != NULL && hook->hooks != NULL) {
+            held[count++] = Py_NewRef((PyObject *)hook);
+            held[count++] = Py_NewRef(hook->hooks);
         }
     }
-    PyMem_RawFree(nodes->table);
+    for (size_t i = 0; i < count; i += 2) {
+        bp_hook_off(held[i], held[i + 1]);
+        Py_DECREF(held[i]);
+        Py_DECREF(held[i + 1]);
+    }
+    PyMem_RawFree(held);
+}
+
+/* Forget every node and take its sentinel off. */
+static void let_go(bp_nodes *nodes)
+{
+    bp_facts **table = nodes->table;
+    size_t room = nodes->room;
     nodes->table = NULL;
     nodes->room = nodes->live = 0;
     nodes->untold = 0;
+    take_off(table, room);
+    PyMem_RawFree(table);
     while (nodes->dead_first != NULL) {
         bp_facts *facts = nodes->dead_first;
         nodes->dead_first = facts->next_dead;
@@ -1083,8 +1102,8 @@ static PyMethodDef nodes_methods[] = {
     {"complete", nodes_complete, METH_O, "Read the outputs of nodes that should have run and did not."},
     {"refuse", nodes_refuse, METH_NOARGS, "Count a node that was left alone."},
     {"bury", nodes_bury, METH_NOARGS, "Write down the nodes that died since the last time."},
-    {"detach", nodes_close, METH_NOARGS, "Forget every node: those that live on are met as new ones, their old sentinels silent."},
-    {"close", nodes_close, METH_NOARGS, "Forget everything: the sentinels that live on report to nobody."},
+    {"detach", nodes_close, METH_NOARGS, "Take every sentinel off: the nodes that live on are met as new ones."},
+    {"close", nodes_close, METH_NOARGS, "Forget everything and take every sentinel off."},
     {NULL, NULL, 0, NULL},
 };
 

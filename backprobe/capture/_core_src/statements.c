@@ -79,7 +79,7 @@ bp_known *bp_see(bp_statements *statements, PyObject *tensor, int64_t site, PyOb
         return NULL;
     }
     bp_known *known = bp_meet(statements->tensors, tensor, site, how);
-    bp_cause cause = {site, -1, -1, -1, 0};
+    bp_cause cause = {site, -1, -1, -1, 0, 0, 0};
     if (known != NULL && known->is_new && bp_look_safely(statements, known, tensor, &cause) < 0) {
         Py_CLEAR(known);
     }
@@ -99,6 +99,9 @@ int bp_look_at_all(bp_statements *statements, const bp_cause *cause, int leaves_
         Py_XDECREF(tensor);
     }
     Py_XDECREF(all);
+    if (!leaves_only) {
+        statements->states->full = statements->states->turn;
+    }
     return done;
 }
 
@@ -118,13 +121,31 @@ int bp_bury_all(bp_statements *statements)
     return any;
 }
 
-/* What the statement names is compared, or everything where little lives. */
-static int look_again(bp_statements *statements, bp_site *site, int64_t sequence)
+/* Compare the versions and gradients of all tensors with the last ones, and what differs with its last state. */
+static int look_quickly(bp_statements *statements, const bp_cause *cause)
 {
-    bp_cause cause = {site->number, -1, -1, sequence, 0};
-    if (bp_is_few(statements) && bp_is_kept(site->runs, site->top ? statements->site_times : statements->function_times)) {
-        return bp_look_at_all(statements, &cause, 0);
+    PyObject *all = PyDict_Values(statements->tensors->live);
+    int done = all == NULL ? -1 : 0;
+    for (Py_ssize_t i = 0; done == 0 && i < PyList_GET_SIZE(all); i++) {
+        bp_known *known = (bp_known *)PyList_GET_ITEM(all, i);
+        PyObject *tensor = bp_weakref_get((PyObject *)known->ref);
+        int differs = tensor == NULL ? 0 : bp_differs(known, tensor);
+        if (differs < 0) {
+            PyErr_Clear(); /* the look meets the same error, and counts it */
+        }
+        if (differs) {
+            done = bp_look_safely(statements, known, tensor, cause);
+        }
+        Py_XDECREF(tensor);
     }
+    Py_XDECREF(all);
+    statements->states->quick = statements->states->turn;
+    return done;
+}
+
+/* Compare with their last state the tensors that a statement names. */
+static int look_at_named(bp_statements *statements, bp_site *site, const bp_cause *cause)
+{
     int64_t numbers[2 * MOST_PARENTS];
     int count = bp_held_by(statements->names, site->reads, site->read_count, numbers, MOST_PARENTS, 0);
     count = bp_held_by(statements->names, site->keys, site->key_count, numbers, 2 * MOST_PARENTS, count);
@@ -135,7 +156,7 @@ static int look_again(bp_statements *statements, bp_site *site, int64_t sequence
             continue;
         }
         Py_INCREF(known);
-        int done = bp_look_safely(statements, known, tensor, &cause);
+        int done = bp_look_safely(statements, known, tensor, cause);
         Py_DECREF(known);
         Py_DECREF(tensor);
         if (done < 0) {
@@ -143,6 +164,29 @@ static int look_again(bp_statements *statements, bp_site *site, int64_t sequence
         }
     }
     return 0;
+}
+
+/* Everything is compared where little lives; at a statement that ran often what it names, and of the rest the versions. */
+static int look_again(bp_statements *statements, bp_site *site, int64_t sequence)
+{
+    bp_states *states = statements->states;
+    int is_full = site->once || bp_is_kept(site->runs, statements->function_times), few = bp_is_few(statements), done;
+    int changes = is_full || !site->is_inert;
+    bp_cause cause = {site->number, -1, -1, sequence, 0, 0, 0}, named = cause;
+    named.named = !site->is_inert;
+    if (changes) {
+        states->since = states->turn++;
+    }
+    if (few && is_full) {
+        done = bp_look_at_all(statements, &cause, 0);
+    } else {
+        done = look_at_named(statements, site, &named);
+        if (done == 0 && changes && bp_is_few(statements)) {
+            done = look_quickly(statements, &cause);
+        }
+    }
+    states->since = states->turn;
+    return done;
 }
 
 static int flush(bp_statements *statements)

@@ -69,6 +69,19 @@ static int write_small(bp_states *states, int64_t number, int64_t moment, const 
 
 /* ---- events */
 
+/* The cause of a change, `quick` if a quick look shows it: unknown if it may be older than the statement. */
+static bp_cause put_down(const bp_states *states, const bp_known *known, const bp_cause *cause, int quick)
+{
+    bp_cause given = *cause;
+    if (cause->named || cause->unseen || cause->call >= 0 || cause->step >= 0 || known->turn >= states->since ||
+        states->full >= states->since || (quick && states->quick >= states->since)) {
+        return given;
+    }
+    given.site = -1;
+    given.late = 1;
+    return given;
+}
+
 static int write_changed(bp_states *states, bp_known *known, int64_t version, const bp_cause *cause)
 {
     if (known->role == BP_GRADIENT && known->name == NULL) {
@@ -94,7 +107,7 @@ static int write_changed(bp_states *states, bp_known *known, int64_t version, co
     bp_put_uint(rows, (uint64_t)moment);
     bp_put_uint(rows, (uint64_t)before);
     bp_put_uint(rows, (uint64_t)after);
-    put_word(rows, cause->unseen ? "unknown" : cause->step >= 0 ? "optimizer" : cause->call >= 0 ? "backward" : "statement");
+    put_word(rows, cause->unseen || cause->late ? "unknown" : cause->step >= 0 ? "optimizer" : cause->call >= 0 ? "backward" : "statement");
     bp_put_id(rows, cause->site);
     bp_put_id(rows, cause->step);
     return bp_row_end(rows);
@@ -281,7 +294,8 @@ static int look_at_gradient(bp_states *states, bp_known *known, PyObject *gradie
         if (known->grad == NULL) {
             return 0;
         }
-        if (empties && write_leaf_grad(states, known, "set-none", cause, NULL, -1) < 0) {
+        bp_cause by = put_down(states, known, cause, 1);
+        if (empties && write_leaf_grad(states, known, "set-none", &by, NULL, -1) < 0) {
             return -1;
         }
         Py_CLEAR(known->grad);
@@ -296,8 +310,11 @@ static int look_at_gradient(bp_states *states, bp_known *known, PyObject *gradie
     if (ref == known->grad && version == known->grad_version && is_same(&known->grad_raw, small)) {
         return 0;
     }
-    if (is_leaf && write_leaf_grad(states, known, kind_of(known->grad, ref, cause), cause, ref, version) < 0) {
-        return -1;
+    if (is_leaf) {
+        bp_cause by = put_down(states, known, cause, ref != known->grad || version != known->grad_version);
+        if (write_leaf_grad(states, known, kind_of(known->grad, ref, cause), &by, ref, version) < 0) {
+            return -1;
+        }
     }
     Py_XSETREF(known->grad, (bp_ref *)Py_NewRef(ref));
     known->grad_version = version;
@@ -393,8 +410,11 @@ static int compare(bp_states *states, bp_known *known, const bp_cause *cause, se
     }
     int version_changed = version != known->version;
     now->value_changed = known->is_new || version_changed || !is_same(&known->raw, &now->value);
-    if (now->value_changed && !known->is_new && write_changed(states, known, version, cause) < 0) {
-        return -1;
+    if (now->value_changed && !known->is_new) {
+        bp_cause by = put_down(states, known, cause, version_changed);
+        if (write_changed(states, known, version, &by) < 0) {
+            return -1;
+        }
     }
     /* `.data =` gives other memory, whose elements may be the same */
     if (!known->is_new && (now->value_changed || now->value.data != known->data || now->value.data == NULL) &&
@@ -438,6 +458,7 @@ static int compare(bp_states *states, bp_known *known, const bp_cause *cause, se
                old->retains == state->retains && old->grad == state->grad && same_text(old->grad_fn, state->grad_fn) &&
                old->grad_fn_read == state->grad_fn_read && old->version == state->version;
     known->version = version;
+    known->turn = states->turn;
     if (keep(&known->raw, &now->value) < 0) {
         return -1;
     }
@@ -450,6 +471,32 @@ static int compare(bp_states *states, bp_known *known, const bp_cause *cause, se
     known->state = *state;
     Py_XDECREF(grad_fn);
     return write_snapshot(states, known, now);
+}
+
+int bp_differs(bp_known *known, PyObject *tensor)
+{
+    int64_t version = known->state.known ? bp_version_of(tensor) : -2;
+    if (version != known->version) {
+        return version == -2 && PyErr_Occurred() ? -1 : 1;
+    }
+    if (!known->state.retains && !(known->state.is_leaf && known->state.requires_grad)) {
+        return 0;
+    }
+    PyObject *gradient = PyObject_GetAttr(tensor, bp_name_grad);
+    if (gradient == NULL) {
+        return -1;
+    }
+    int differs;
+    if (gradient == Py_None || known->grad == NULL) {
+        differs = gradient != Py_None || known->grad != NULL;
+    } else {
+        PyObject *before = bp_weakref_get((PyObject *)known->grad);
+        int64_t now = before == gradient ? bp_version_of(gradient) : known->grad_version;
+        differs = now == -2 && PyErr_Occurred() ? -1 : before != gradient || now != known->grad_version;
+        Py_XDECREF(before);
+    }
+    Py_DECREF(gradient);
+    return differs;
 }
 
 int bp_look(bp_states *states, bp_known *known, PyObject *tensor, const bp_cause *cause)
@@ -562,6 +609,7 @@ static void states_dealloc(PyObject *self)
 int bp_cause_of(PyObject *given, bp_cause *cause)
 {
     cause->sequence = -1;
+    cause->named = cause->late = 0;
     cause->site = bp_integer(given, bp_name_site, -1);
     cause->call = bp_integer(given, bp_name_call, -1);
     cause->step = bp_integer(given, bp_name_step, -1);
@@ -579,6 +627,26 @@ static PyObject *states_look(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!OO", &bp_known_type, &known, &tensor, &given) || bp_cause_of(given, &cause) < 0 ||
         bp_look((bp_states *)self, (bp_known *)known, tensor, &cause) < 0) {
         return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *states_look_many(PyObject *self, PyObject *args)
+{
+    PyObject *found, *given;
+    bp_cause cause;
+    if (!PyArg_ParseTuple(args, "O!O", &PyList_Type, &found, &given) || bp_cause_of(given, &cause) < 0) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(found); i++) {
+        PyObject *pair = Py_NewRef(PyList_GET_ITEM(found, i)), *known = NULL, *tensor = NULL;
+        int done = PyTuple_Check(pair) && PyArg_ParseTuple(pair, "O!O", &bp_known_type, &known, &tensor)
+                       ? bp_look((bp_states *)self, (bp_known *)known, tensor, &cause)
+                       : -1;
+        Py_DECREF(pair);
+        if (done < 0) {
+            return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "pairs of what is known and its tensor");
+        }
     }
     Py_RETURN_NONE;
 }
@@ -627,6 +695,7 @@ static PyObject *states_statistics(PyObject *self, PyObject *args)
 
 static PyMethodDef states_methods[] = {
     {"look", states_look, METH_VARARGS, "Read a tensor's state and write down what changed since the last look."},
+    {"look_many", states_look_many, METH_VARARGS, "Look at several."},
     {"untouched", states_untouched, METH_VARARGS, "A leaf whose `.grad` a backward call left as it was."},
     {"small_raw", states_small_raw, METH_VARARGS, "Keep elements that were read before."},
     {"statistics", states_statistics, METH_VARARGS, "A tensor reduced to numbers."},

@@ -10,6 +10,8 @@
 typedef struct {
     int64_t site, call, step, sequence;
     int unseen; /* it came about while nothing was looked at */
+    int named;  /* the statement names the tensor, and may have changed it */
+    int late;   /* it was found later than at its own statement */
 } bp_cause;
 
 typedef struct {
@@ -20,14 +22,17 @@ typedef struct {
     bp_rows *snapshots, *small_values, *inplace_events, *leaf_grads, *tensor_nodes;
     int64_t inplace_count, leaf_grad_count, most_elements, exact_tensors;
     bp_limits limits;
+    int64_t turn, since, full, quick; /* see the twin */
     char measures, walks;
 } bp_states;
 
 extern PyTypeObject bp_states_type;
 
-/* Read a tensor's state and write down what changed since the last look; -1 with an exception. */
 /* The Cause of Python. */
 int bp_cause_of(PyObject *given, bp_cause *cause);
+/* A quick look: another `_version`, or a leaf's `.grad` is another or has another. 1, 0, or -1 with an exception. */
+int bp_differs(bp_known *known, PyObject *tensor);
+/* Read a tensor's state and write down what changed since the last look; -1 with an exception. */
 int bp_look(bp_states *states, bp_known *known, PyObject *tensor, const bp_cause *cause);
 
 #endif

@@ -74,7 +74,7 @@ typedef struct {
     const void *data; /* where its elements lay at the last look; NULL: not told */
     bp_raw raw, grad_raw;
     bp_ref *grad;
-    int64_t grad_version, node, looked_at;
+    int64_t grad_version, node, looked_at, turn; /* turn: that of its last look */
     PyObject *grad_fn, *name;
     bp_version *versions;
     size_t version_count, version_room;
