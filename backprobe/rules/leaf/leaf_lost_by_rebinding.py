@@ -44,6 +44,16 @@ Near miss: the result is made a leaf again
         loss.backward()
         w = (w - 0.1 * w.grad).detach().requires_grad_()
 
+Near miss: a loop's name stands for one tensor after the other
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    hidden = x * 2
+    hidden.sum().backward()
+    for tensor in (x, hidden):
+        if tensor.grad is not None:
+            print(tensor.grad)
+
 Near miss: adapted weights under other names
     import torch
 
@@ -69,6 +79,7 @@ from backprobe.rules.lookup import lookup
 from backprobe.rules.raised import level_at
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import state_at
+from backprobe.rules.syntax import site_of
 from backprobe.rules.told import told
 
 if TYPE_CHECKING:
@@ -102,7 +113,7 @@ def check(record: Record) -> Iterator[Finding]:
 def _lost(record: Record, binding: Binding) -> int | None:
     """The leaf of that name, with a gradient, that gave way to a result of itself whose gradient the program needs."""
     new = state_at(record, binding.tensor, binding.moment)
-    if new is None or (new.requires_grad and new.is_leaf):
+    if new is None or (new.requires_grad and new.is_leaf) or binding.name not in site_of(record, binding.site).reads:
         return None
     read = any(row.tensor == binding.tensor and row.was_none for row in record.grad_reads)
     if not (read or _ends_untracked(record, binding)):

@@ -627,6 +627,7 @@ for step in range(3):
     x = torch.randn(8, 4)
     if step == 2:
         raise SystemExit(1)
+    optimizer.zero_grad()
     (decoder(encoder(x)) - x).pow(2).mean().backward()
     optimizer.step()
 """,
@@ -645,7 +646,7 @@ for _ in range(3):
     x = torch.randn(8, 4)
     optimizer.zero_grad()
     decoder.zero_grad()
-    (decoder(encoder(x)) - x).pow(2).mean().backward()
+    (decoder(encoder(x)) - x).pow(2).mean().backward()  # <- BP706
     optimizer.step()
 """,
     "the module of several that has no optimizer": NETS

@@ -29,7 +29,9 @@ def test_settings_become_options() -> None:
     assert options.severity == {"non-leaf-grad-read": "note"}
     assert options.per_file_ignores == {"tests/*": ("BP101",)}
     assert options.thresholds == {"too-steep.ratio": 50.0}
-    assert [rule.code for rule in DECLARED if options.wants(rule)] == ["BP101", "BP401"]
+    wanted = [rule.code for rule in DECLARED if options.wants(rule)]
+    assert wanted == [rule.code for rule in DECLARED if rule.code.startswith("BP1") or rule.code == "BP401"]
+    assert len(wanted) < len(DECLARED)
 
 
 @pytest.mark.parametrize(
