@@ -98,6 +98,8 @@ class Finder:
         """What refers to the objects of a level; names that are found on the way go into `paths`."""
         above: list[_Link] = []
         found = _referrers(level)
+        referrer: Any = None
+        links: list[_Link] = []
         while found:
             referrer = found.pop(0)
             if id(referrer) in seen or id(referrer) == id(found) or self._is_ours(referrer):
@@ -108,6 +110,10 @@ class Finder:
             if None in named:
                 seen.add(id(referrer))
                 above.append(links[named.index(None)])
+        del (
+            referrer,
+            links,
+        )  # one of them may be a frame of this search: what it holds would live until the next collection
         return above
 
     def _variables(self) -> dict[int, list[str]]:

@@ -135,9 +135,7 @@ def call_begins(number: int, given: tuple[Any, ...]) -> None:
     """Opens a watched function."""
     observers = Observers.now
     if observers is not None and Active.attending is not None:
-        frame = sys._getframe(1)
-        if observers.calls.wants(frame.f_back):
-            observers.guard.run(observers.calls.begins, number, given, frame)
+        observers.guard.run(observers.calls.begins, number, given, sys._getframe(1))
 
 
 def call_gave(given: Any) -> Any:

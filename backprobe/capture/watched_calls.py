@@ -95,6 +95,8 @@ class WatchedCalls:
 
     def begins(self, number: int, given: tuple[Any, ...], frame: FrameType) -> None:
         """A watched function begins; `given` are the values of its parameters."""
+        if not self.wants(frame.f_back):
+            return
         recorder = self._recorder
         site, col = self._place(frame)
         self._times[site, number] += 1

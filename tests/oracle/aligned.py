@@ -74,12 +74,12 @@ def aligned(record: Record, found: Truth, source: str) -> Aligned:
 
 
 def _switches(record: Record, events: list[Event]) -> set[int]:
-    """Moments that a switch of a mode made inside of a statement, which has one of its own when it ends."""
+    """Moments that a switch, a watched call or a hook made inside of a statement, which has one of its own at its end."""
     ends = Counter((event.line, event.function) for event in events if event.kind in _PLAIN)
     made = [m for m in record.moments if m.site is not None and m.kind == "after-statement"]
     there = Counter((_line(record, m), record.sites[m.site or 0].function) for m in made)
     found: set[int] = set()
-    switched = {row.moment for row in record.modes}
+    switched = {row.moment for rows in (record.modes, record.watched_calls, record.hooks) for row in rows}
     for moment in made:
         key = (_line(record, moment), record.sites[moment.site or 0].function)
         if moment.moment in switched and there[key] > ends[key]:

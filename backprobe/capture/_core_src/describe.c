@@ -12,6 +12,8 @@ typedef struct {
     int64_t size;
 } ordinary;
 
+int bp_inference_was_seen;
+
 static ordinary DTYPES[24];
 static int dtype_count;
 
@@ -141,6 +143,7 @@ static int describe_ordinary(PyObject *tensor, bp_description *is)
         Py_XDECREF(inference);
         return 0;
     }
+    bp_inference_was_seen |= inference == Py_True;
     is->special = inference == Py_True ? Py_NewRef(bp_torch.inference) : NULL;
     Py_DECREF(inference);
     is->has_stride = is->has_offset = is->exact = 1;

@@ -237,6 +237,14 @@ int64_t bp_version_of(PyObject *tensor)
     }
     int64_t version = PyLong_AsLongLong(answer);
     Py_DECREF(answer);
+    if (version == 0 && bp_inference_was_seen) { /* a transform leaves inference tensors whose counter answers 0 */
+        PyObject *inference = bp_method(tensor, bp_name_is_inference);
+        if (inference == NULL) {
+            return -2;
+        }
+        version = inference == Py_True ? -1 : 0;
+        Py_DECREF(inference);
+    }
     return version;
 }
 

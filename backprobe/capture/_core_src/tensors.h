@@ -118,6 +118,7 @@ int bp_bury(bp_tensors *tensors);
 /* `is_leaf`, `requires_grad`, `retains_grad`; 0 where torch refuses to answer, -1 with an exception. */
 int bp_flags_of(PyObject *tensor, char *is_leaf, char *requires_grad, char *retains);
 /* `_version`; -1: an inference tensor; -2 with an exception. */
+extern int bp_inference_was_seen; /* a tensor made in inference mode was met in this process */
 int64_t bp_version_of(PyObject *tensor);
 
 static inline void bp_put_dims(bp_rows *rows, const int64_t *dims, int count)

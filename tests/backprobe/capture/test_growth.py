@@ -17,11 +17,15 @@ for step in range(6):
 
 
 def test_a_hidden_state_that_is_never_detached_grows_by_the_same_count_each_step() -> None:
-    counts = [row.live_nodes for row in recorded(LEAK.format(detached="")).growth]
-    steps = {after - before for before, after in pairwise(counts)}
+    record = recorded(LEAK.format(detached=""))
+    met = [call.nodes_met for call in record.backward_calls]
+    counts = [row.live_nodes for row in record.growth]
+    steps = {after - before for before, after in pairwise(met)}
     assert len(counts) == 6
     assert len(steps) == 1
     assert steps.pop() > 0
+    assert all(after > before for before, after in pairwise(counts))
+    assert all(live >= walked for live, walked in zip(counts, met, strict=True))
 
 
 def test_a_hidden_state_that_is_detached_does_not_grow() -> None:

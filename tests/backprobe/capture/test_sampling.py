@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import gc
-from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -133,10 +131,21 @@ def test_between_samples_the_taps_are_off_and_no_hook_is_left_on_a_graph() -> No
     assert any(hooks for off, hooks in seen if not off), "a sampled step carries sentinels"
 
 
-def prehooks(_node: Any) -> bool:
-    """A sentinel of either core hangs on a node: the core's own are not tracked, the dicts that hold them are."""
-    held = (thing for thing in gc.get_objects() if type(thing) is OrderedDict)
-    return any(type(hook).__name__ == "Sentinel" for hooks in held for hook in hooks.values())
+def prehooks(root: Any) -> bool:
+    """A sentinel of either core hangs on a node of this graph: a hook of our own shows the dict that it is put into."""
+    waiting, seen = [root], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        handle = node.register_prehook(lambda _: None)
+        hooks = handle.hooks_dict_ref()
+        handle.remove()
+        if any(type(hook).__name__ == "Sentinel" for hook in (hooks or {}).values()):
+            return True
+        waiting += [following for following, _ in node.next_functions]
+    return False
 
 
 def test_a_graph_that_lives_on_loses_its_sentinels_at_the_end_of_a_sampled_step() -> None:
@@ -150,8 +159,8 @@ def test_a_graph_that_lives_on_loses_its_sentinels_at_the_end_of_a_sampled_step(
             kept.append(loss)
             optimizer.step()
             if Active.attending is None:
-                assert not prehooks(None)
-    assert not prehooks(None)
+                assert not any(prehooks(one.grad_fn) for one in kept)
+    assert not any(prehooks(one.grad_fn) for one in kept)
 
 
 def test_watch_without_an_optimizer_counts_accumulating_backward_calls() -> None:
