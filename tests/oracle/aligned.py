@@ -47,6 +47,8 @@ def aligned(record: Record, found: Truth, source: str) -> Aligned:
     heads, events, out = head_lines(source), found.events, Aligned([], [], {})
     moments, at = record.moments, 0
     bare = {call.moment_before for call in record.backward_calls if call.moment_before == call.moment_after}
+    transforms = [call for call in record.backward_calls if call.entry == "func.grad"]  # no call of the engine's entry
+    bare |= {moment for call in transforms for moment in (call.moment_before, call.moment_after) if moment is not None}
     bare |= _switches(record, events)
     for index, moment in enumerate(moments):
         if moment.moment in bare:
