@@ -46,7 +46,7 @@ def rows(transaction: Transaction, run: RunRow, table: str, *, after: int = 0, l
         spec = _SPECS[table]
         query = sa.select(spec.table).where(at_key(spec.table, run.key)).order_by(*spec.table.primary_key.columns)
         stored = transaction.execute(query.offset(after).limit(limit + 1)).mappings()
-        found = [decoded(spec, one) for one in stored]
+        found = [decoded(spec, {str(key): value for key, value in one.items()}) for one in stored]
     items = tuple(_without_bytes(plain(row)) for row in found[:limit])
     return RowPage(items=items, next=after + limit if len(found) > limit else None)
 
