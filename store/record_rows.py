@@ -46,6 +46,14 @@ def record_batches(
     return batches
 
 
+def whys_by_tensor(record: Record, whys: Mapping[int, WhyNone], names: Sequence[str]) -> dict[int, tuple[Any, ...]]:
+    """By tensor the columns of these names that tell why it has no gradient."""
+    (spec,) = (spec for spec in SPECS if spec.of == "tensors")
+    known = lookup(record, whys)
+    columns = [fitted(spec.table, name, _column(spec, name, known, record.tensors)) for name in names]
+    return dict(zip((row.tensor for row in record.tensors), zip(*columns, strict=True), strict=True))
+
+
 def _batch(spec: RowSpec, known: Lookup, rows: Sequence[Any]) -> Batch:
     if not rows:
         return Batch(table=spec.table, rows=())

@@ -192,6 +192,7 @@ SPECS: Final[tuple[RowSpec, ...]] = (
     RowSpec(of="histograms", row=r.Histogram, table=tables.histogram),
     RowSpec(of="modes", row=r.Mode, table=tables.mode),
     RowSpec(of="watched_calls", row=r.WatchedCall, table=tables.watched_call),
+    RowSpec(of="operations", row=r.Operation, table=tables.operation),
     RowSpec(of="steps", row=r.Step, table=tables.step),
     RowSpec(of="origins", row=r.Origin, table=tables.origin),
 )

@@ -26,7 +26,7 @@ class Binder:
 
     def take(self, facts: SiteFacts, values: Sequence[Any]) -> None:
         """The plain names of a statement hold these values now."""
-        parents = self._recorder.names.parents_in(facts)
+        parents = self._recorder.statements.parents_in(facts)
         for target, value in zip(facts.targets, values, strict=True):
             if type(value) in PLAIN:
                 self._recorder.names.unbind(facts, target)

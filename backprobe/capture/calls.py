@@ -134,6 +134,8 @@ class Calls:
         opened = OpenCall(row, passed, roots, _handled(), started, sampled)
         self.open.append(opened)
         timeline.calls.append(call)
+        if row.accumulate_grad:
+            recorder.sampler.rooted(outputs)
         recorder.writer.flush()
 
     def result(self, given: Any) -> None:

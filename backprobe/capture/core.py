@@ -15,10 +15,11 @@ from typing import Any, Final, Literal, TypeVar
 import msgspec
 import torch
 
+from backprobe.capture import layout
 from backprobe.record import TABLES
 
 _VARIABLE: Final = "BACKPROBE_CORE"
-_API: Final = 1
+_API: Final = 2
 """Raised with every change of what the compiled core and the Python files ask of each other."""
 
 _T = TypeVar("_T")
@@ -53,7 +54,9 @@ def _tried() -> tuple[Any, str]:
         wrong = _self_test(module)
     except Exception as error:
         wrong = f"{type(error).__name__}: {error}"
-    return (None, f"the compiled core failed its test of itself: {wrong}") if wrong else (module, "")
+    if wrong:
+        return None, f"the compiled core failed its test of itself: {wrong}"
+    return module, ""
 
 
 def _self_test(module: Any) -> str:
@@ -85,6 +88,9 @@ def _unlike(module: Any) -> str:
 
 native, reason = _load()
 """The extension module, None where the twin serves; and why it does, "" where it does not."""
+
+unknown_layout: Final = "no compiled core" if native is None else layout.learn(native)
+"""What the compiled core could not find in torch's memory, and so asks torch for; "" if it found all."""
 
 kind: Final[Literal["c", "python"]] = "python" if native is None else "c"
 

@@ -114,6 +114,7 @@ _SUBSTITUTES: Final[tuple[tuple[Any, Any], ...]] = (
     (taps.NAMES["__bp_enter__"], _after),
     (taps.NAMES["__bp_value__"], _value),
     (taps.NAMES["__bp_pass__"], _passing),
+    (taps.NAMES["__bp_op__"], _passing),
     (taps.NAMES["__bp_base__"], _passing),
     (taps.NAMES["__bp_grad__"], _passing),
     (taps.NAMES["__bp_loop__"], _nothing),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 
@@ -12,6 +12,9 @@ from backprobe.capture.private import dispatch_modes, norms_of_each, profiler_is
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
+
+_VANISHING: Final = 1e-15
+"""Below it, float32 may have lost squares: they get smaller than its least number at 1e-22."""
 
 
 class GradientCheck:
@@ -67,8 +70,9 @@ def norm_of(gradients: list[torch.Tensor]) -> float | None:
     torch._C._set_grad_enabled(False)
     try:
         norm = _norm(plain)
-        # a single norm overflows float32 at 1e19 already: only a second look says that an element is not finite
-        return norm if math.isfinite(norm) else _norm([gradient.double() for gradient in plain])
+        # a single norm overflows float32 at 1e19 already, and vanishes at 1e-22: only a second look tells
+        told = math.isfinite(norm) and norm > _VANISHING
+        return norm if told else _norm([gradient.double() for gradient in plain])
     except RuntimeError:
         return None
     finally:

@@ -26,6 +26,9 @@ _LOCK_SECONDS: Final = 2.0
 _ROOM: Final = 100
 """Frames that a body of ours may need; stopped half-way for want of them it would leave half a fact."""
 
+_ANSWERS: Final = frozenset({"__torch_dispatch__", "__torch_function__"})
+"""Methods by which a class of the user's answers what is asked of its tensors."""
+
 _now = time.perf_counter_ns
 
 
@@ -160,10 +163,16 @@ class Guard:
                 self.first = type(error).__name__
 
     def is_users(self, error: BaseException) -> bool:
-        """The user's own code raised it, inside of us."""
+        """The user's own code raised it inside of us, and not because a call of ours made that code run.
+
+        A signal handler's error is the user's. That of a tensor subclass which answers a read of ours is not: the
+        program made no such call. A handler that raises while a subclass answers us is taken for the latter.
+        """
         tb = error.__traceback__
         try:
             while tb is not None:
+                if tb.tb_frame.f_code.co_name in _ANSWERS:
+                    return False
                 if self._is_user_file(tb.tb_frame.f_code.co_filename):
                     return True
                 tb = tb.tb_next

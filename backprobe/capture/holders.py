@@ -119,6 +119,8 @@ class Finder:
     def _variables(self) -> dict[int, list[str]]:
         """What running functions of the program hold in their variables, by address, as `frame train: history`."""
         found: dict[int, list[str]] = {}
+        top: Any = None
+        frame: Any = None
         for top in sys._current_frames().values():
             for frame in frames_around(top):
                 code = frame.f_code
@@ -126,6 +128,7 @@ class Finder:
                     continue
                 for address, variable in variables_of(frame).items():
                     found.setdefault(address, []).append(f"frame {code.co_qualname}: {variable}")
+        del top, frame  # `top` is this very frame: it and its callers, with the roots, would live until a collection
         return found
 
     def _is_ours(self, referrer: Any) -> bool:

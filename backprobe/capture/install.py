@@ -60,7 +60,7 @@ class Instrument:
                 "__bp_module_returned__(self)",
             )
             swaps.put(Optimizer.zero_grad, "__bp_nothing__()", "__bp_zero_grad_left__(self, set_to_none)")
-            swaps.put(warnings._showwarnmsg, "__bp_warned__(msg)", "__bp_nothing__()")  # type: ignore[attr-defined]
+            swaps.put(warnings._showwarnmsg, "__bp_warned__(msg)", "__bp_nothing__()")  # type: ignore[attr-defined] private
             observed.put(swaps, recorder)
             with own_hook_numbers():
                 self._hooks.append(register_optimizer_step_pre_hook(taps.step_begins))

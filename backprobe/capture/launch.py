@@ -276,5 +276,5 @@ _TAP = 3
 def _depth() -> int:
     frame, depth = sys._getframe(1), 0
     while frame is not None:
-        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
+        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment] the loop ends at None
     return depth

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,12 +55,14 @@ class Light:
             recorder.guard.run(recorder.sampler.backward_ended, error, False)
         return True
 
-    def begins(self, options: dict[str, Any]) -> None:
+    def begins(self, roots: Sequence[Any], options: dict[str, Any]) -> None:
         """The engine is called."""
         recorder = self._recorder
         recorder.calls.reached += 1
         recorder.timeline().calls.append(_LIGHT)
         accumulates = bool(options.get("accumulate_grad", True))
+        if accumulates:
+            recorder.guard.run(recorder.sampler.rooted, roots)
         self._open.setdefault(threading.get_ident(), []).append((sys.exc_info()[1], accumulates))
 
     def ends(self) -> bool:

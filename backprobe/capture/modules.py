@@ -207,7 +207,7 @@ class Modules:
             cls=class_name(module),
             binding=None if binding is None else name(binding),
             fqn=None if path is None else name(path),
-            site=site,
+            site=site if known is None or known.row.site is None else known.row.site,
             user_code=user,
             training=bool(module.training),
             parameters=self._held(module._parameters, "parameter", prefix, site),

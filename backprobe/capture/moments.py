@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 import torch
 
 from backprobe.capture.sequence import Threads
@@ -28,10 +29,12 @@ class Moments:
         self._threads = threads
         self._pending: tuple[Kind, int | None, int] | None = None
         self._open_site: int | None = None
+        self._row: Moment | None = None
 
     def statement(self, site: int | None) -> None:
         """A statement is at its tap: its moment is written once something is known of it."""
         if self._pending is None and self._open_site is not None and self._open_site == site:
+            self._again()
             return
         self._pending, self._open_site = ("after-statement", site, 0), site
 
@@ -57,24 +60,32 @@ class Moments:
     def _write(self, kind: Kind, site: int | None, k: int) -> int:
         number = self.last + 1
         timeline = self._threads.here()
-        self._writer.add(
-            "moments",
-            Moment(
-                moment=number,
-                kind=kind,
-                time_ns=self._writer.time_ns(),
-                k=k,
-                site=site,
-                thread=timeline.thread,
-                module_call=timeline.modules[-1] if timeline.modules else None,
-                step=self.steps,
-                grad_mode=torch.is_grad_enabled(),
-                inference_mode=torch.is_inference_mode_enabled(),
-                autocast=autocast(),
-            ),
+        self._row = Moment(
+            moment=number,
+            kind=kind,
+            time_ns=self._writer.time_ns(),
+            k=k,
+            site=site,
+            thread=timeline.thread,
+            module_call=timeline.modules[-1] if timeline.modules else None,
+            step=self.steps,
+            grad_mode=torch.is_grad_enabled(),
+            inference_mode=torch.is_inference_mode_enabled(),
+            autocast=autocast(),
         )
+        self._writer.add("moments", self._row)
         self.last = number
         return number
+
+    def _again(self) -> None:
+        """The moment was written inside its statement, where the modes may have been others: now they are its own."""
+        row, modes = self._row, (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast())
+        if row is None or row.thread != self._threads.here().thread:
+            return
+        if (row.grad_mode, row.inference_mode, row.autocast) != modes:
+            grad_mode, inference_mode, cast = modes
+            self._row = msgspec.structs.replace(row, grad_mode=grad_mode, inference_mode=inference_mode, autocast=cast)
+            self._writer.add("moments", self._row)
 
 
 def autocast() -> str | None:

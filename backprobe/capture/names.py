@@ -30,13 +30,10 @@ class Names:
 
     def read_by(self, facts: SiteFacts) -> tuple[int, ...]:
         """The tensors that the names a statement reads held last, in source order, each once."""
-        return self._held_by(facts.read_keys)
+        return self.held_by(facts.read_keys)
 
-    def parents_in(self, facts: SiteFacts) -> tuple[int, ...]:
-        """The tensors among them whose elements can get into the statement's value."""
-        return self._held_by(facts.operands)
-
-    def _held_by(self, keys: Sequence[tuple[str, str]]) -> tuple[int, ...]:
+    def held_by(self, keys: Sequence[tuple[str, str]]) -> tuple[int, ...]:
+        """The tensors that names held last, in their order, each once."""
         found: dict[int, None] = {}
         for key in keys:
             number = self.held.get(key)

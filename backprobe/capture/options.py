@@ -21,6 +21,7 @@ class Caps:
         tensors: Distinct tensors. nodes_per_call: Autograd nodes walked for one backward call.
         exact_tensors: Up to so many live tensors are compared again after a statement; beyond it only those it names.
         site_times: Executions of one statement kept in full; later ones thin out to 1-2-5 per decade.
+        operation_times: Likewise, times that an operation inside a statement is looked at.
         call_times: Backward calls of one site, and calls of one module, kept in full before they thin out in a program
             without steps. light_steps: Steps not taken in full that have a row each.
         step_walks: Backward calls walked in one step. step_calls: Module calls kept in one step.
@@ -36,6 +37,7 @@ class Caps:
     nodes_per_call: int = 20_000
     exact_tensors: int = 256
     site_times: int = 50
+    operation_times: int = 50
     function_times: int = 20
     call_times: int = 20
     light_steps: int = 2000

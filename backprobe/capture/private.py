@@ -93,6 +93,45 @@ def node_of(tensor: torch.Tensor) -> Any:
         return None
 
 
+class Untold(RuntimeError):
+    """What was asked of a tensor is for the user's class to say, and was not asked of it."""
+
+
+class _NotAsked:
+    """Stands where a dispatch mode does: torch comes here before it goes to a subclass's `__torch_dispatch__`.
+
+    Not a `TorchDispatchMode`: entering one of those costs six times as much.
+    """
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if types:
+            raise Untold(f"{func} is answered by the program")
+        return func(*args, **(kwargs or {}))
+
+
+_NOT_ASKED: Final = _NotAsked()
+_UNDISPATCHED: Final = _C._disabled_torch_dispatch_impl
+
+
+def is_answered_by_user(tensor: torch.Tensor) -> bool:
+    """The class of a tensor has a `__torch_dispatch__` that is not torch's: its sizes may be for that to say."""
+    kind: Any = type(tensor)
+    if kind in EXACT:
+        return False
+    answers = kind.__torch_dispatch__
+    return answers is not _UNDISPATCHED and not (getattr(answers, "__module__", "") or "").startswith("torch.")
+
+
+@contextmanager
+def user_not_asked() -> Iterator[None]:
+    """Inside, what the user's `__torch_dispatch__` would answer raises `Untold`, and that code does not run."""
+    _C._push_on_torch_dispatch_stack(_NOT_ASKED)
+    try:
+        yield
+    finally:
+        _C._pop_torch_dispatch_stack(None)
+
+
 def storage_address(tensor: torch.Tensor) -> int | None:
     """The address of a tensor's storage object; None for sparse, mkldnn and the like, which have none."""
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -15,12 +16,15 @@ import torch
 
 from backprobe.capture.core import native
 from backprobe.capture.private import (
+    Untold,
     below_autograd,
     data_address,
     dispatch_modes,
+    is_answered_by_user,
     is_functorch_wrapped,
     profiler_is_on,
     tracing_state,
+    user_not_asked,
 )
 
 _SIGN_BITS: Final = {torch.bfloat16: 0x8000}
@@ -82,6 +86,14 @@ def array(tensor: torch.Tensor) -> Any:
 
     bfloat16 comes as uint16. The array must not outlive the tensor, nor be written.
     """
+    if not is_answered_by_user(tensor):
+        return _array(tensor)
+    with user_not_asked(), suppress(Untold):
+        return _array(tensor)
+    return None
+
+
+def _array(tensor: torch.Tensor) -> Any:
     code = _NUMPY.get(tensor.dtype)
     if code is None or tensor.device.type != "cpu" or tensor.layout is not torch.strided or tensor.is_nested:
         return None
@@ -124,6 +136,14 @@ def elements(tensor: torch.Tensor, most: int) -> bytes | None:
         found = native.elements(tensor, most)
         if found is not NotImplemented:
             return found
+    if not is_answered_by_user(tensor):
+        return _elements(tensor, most)
+    with user_not_asked(), suppress(Untold):
+        return _elements(tensor, most)
+    return None
+
+
+def _elements(tensor: torch.Tensor, most: int) -> bytes | None:
     if tensor.layout is not torch.strided or tensor.is_nested or is_functorch_wrapped(tensor):
         return None  # asked first: a sparse tensor raises where its strides or elements are asked for
     if tensor.numel() > most or (tensor.numel() == 0 and math.prod(max(size, 1) for size in tensor.shape) > most):

@@ -56,7 +56,7 @@ def operands(nodes: Iterable[ast.AST | None]) -> tuple[str, ...]:
     while waiting and len(found) < _MOST:
         node = waiting.pop()
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
-            text = None if _is_metadata(node) else chain(node)
+            text = None if is_metadata(node) else chain(node)
             if text is not None:
                 found[text] = None
         waiting += _operands_in(node)[::-1]
@@ -66,18 +66,23 @@ def operands(nodes: Iterable[ast.AST | None]) -> tuple[str, ...]:
 def _operands_in(node: ast.AST) -> list[ast.AST]:
     """The parts of a node whose elements can get into its value."""
     if isinstance(node, ast.Attribute):
-        return [] if _is_metadata(node) or isinstance(node.ctx, ast.Store) else [node.value]
+        return [] if is_metadata(node) or isinstance(node.ctx, ast.Store) else [node.value]
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
         return [node.slice]
     if isinstance(node, ast.Call):
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        is_method = isinstance(node.func, ast.Attribute) and not called.endswith("_like")
-        given = node.args[1:] if called in _ASKS and not is_method else node.args
-        return [node.func, *given, *node.keywords]
+        return [node.func, *(node.args[1:] if asks(node) else node.args), *node.keywords]
     return list(ast.iter_child_nodes(node))
 
 
-def _is_metadata(node: ast.AST) -> bool:
+def asks(node: ast.Call) -> bool:
+    """The call asks its first argument for no element: `len(x)`, `torch.zeros_like(x)`."""
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    is_method = isinstance(node.func, ast.Attribute) and not called.endswith("_like")
+    return called in _ASKS and not is_method
+
+
+def is_metadata(node: ast.AST) -> bool:
+    """An attribute whose answer holds no element of what it is asked of: `.shape`."""
     return isinstance(node, ast.Attribute) and node.attr in _METADATA
 
 
@@ -92,8 +97,18 @@ def call_of(node: ast.AST | None) -> str:
             return text
         return f".{function.attr}" if isinstance(function, ast.Attribute) else ""
     if isinstance(node, ast.BinOp):
-        return _OPERATORS.get(type(node.op), "")
+        return OPERATORS.get(type(node.op), "")
     return ""
+
+
+def imported_by(tree: ast.AST) -> frozenset[str]:
+    """The names that imports anywhere in a file bind."""
+    return frozenset(
+        (alias.asname or alias.name).split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    )
 
 
 def is_inert(nodes: Iterable[ast.AST | None]) -> bool:
@@ -105,7 +120,7 @@ _INERT: tuple[type[ast.AST], ...] = (
     ast.Name, ast.Constant, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Tuple, ast.List,
     ast.IfExp, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
 )  # fmt: skip
-_OPERATORS: dict[type[ast.operator], str] = {
+OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
     ast.Mult: "*",

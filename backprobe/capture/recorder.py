@@ -17,6 +17,7 @@ from backprobe.capture.modules import Modules
 from backprobe.capture.moments import Moments
 from backprobe.capture.names import Names
 from backprobe.capture.nodes import Nodes
+from backprobe.capture.operations import Operations
 from backprobe.capture.optimizers import Optimizers
 from backprobe.capture.options import Options, is_kept
 from backprobe.capture.passes import Passes
@@ -56,6 +57,7 @@ class Recorder:
         self.calls = Calls(self)
         self.warnings, self.sampler = Warnings(self), Sampler(self)
         self.main: Any = None
+        self.operations = Operations(self)
         self.statements = core.chosen(Statements)(self)
 
     # ---- what rare taps call
@@ -63,6 +65,7 @@ class Recorder:
     def caught(self) -> None:
         """An `except` block begins: which statement issued the last numbers is not known."""
         self.threads.here().close(None)
+        self.operations.given_up()
         self.failures.caught(sys.exc_info()[1])
 
     def grad_base(self, site: int, given: Any) -> None:

@@ -11,12 +11,13 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final
 
-from backprobe.capture.expressions import ExpressionTaps, asserted, call, place, simple
-from backprobe.capture.reads import call_of, chain, is_inert, operands, reads
+from backprobe.capture.expressions import asserted, call, place, simple
+from backprobe.capture.operation_facts import FileOperations
+from backprobe.capture.operation_taps import OperationTaps
+from backprobe.capture.reads import call_of, chain, imported_by, is_inert, operands, reads
 from backprobe.capture.scopes import Scope
 from backprobe.capture.sites import Sites
 from backprobe.capture.targets import (
@@ -35,24 +36,22 @@ from backprobe.record.program import SiteKind
 _SILENT: Final = (ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)
 
 
-def _in_loop(scope: Scope, line: int) -> Scope:
-    return dataclasses.replace(scope, loop_line=line)
-
-
 class Rewriter:
     """Rewrites one module's tree in place."""
 
     def __init__(self, sites: Sites, filename: str) -> None:
         self._sites = sites
         self._filename = filename
-        self._expressions = ExpressionTaps(self._grad_site, self._part_site)
+        self._expressions = OperationTaps(self._grad_site, self._part_site, FileOperations(sites, filename))
         self._scope = Scope()
+        self._current = 0
         self._statement: ast.stmt | None = None
 
     def module(self, tree: ast.Module) -> ast.Module:
         """The tree with its taps; the docstring and `from __future__` lines stay first."""
+        self._expressions.imported = imported_by(tree)
         first = 0
-        for first, statement in enumerate([*tree.body, None]):  # noqa: B007
+        for first, statement in enumerate([*tree.body, None]):  # noqa: B007 the loop's last values are used behind it
             if not (is_docstring(statement) or is_future(statement)):
                 break
         tree.body = tree.body[:first] + self._block(tree.body[first:], Scope())
@@ -75,9 +74,10 @@ class Rewriter:
         read: Any = (),
         how: str = "",
     ) -> int:
-        return self._sites.add(
+        self._current = self._sites.add(
             self._filename, node, kind, scope, targets=targets, reads=reads(read), operands=operands(read), how=how
         )
+        return self._current
 
     def _grad_site(self, node: ast.Attribute) -> int:
         """The site of a `.grad` load; it carries the statement's target where the load is all that is assigned."""
@@ -85,15 +85,21 @@ class Rewriter:
         if isinstance(statement, ast.Assign) and statement.value is node:
             targets = tuple(target_of(target) for target in statement.targets)
         how = "tested" if isinstance(statement, (ast.If, ast.While, ast.Assert)) else "used"
-        return self._site(node, "grad-read", self._scope, targets, [node.value], how)
+        return self._inner_site(node, "grad-read", targets, [node.value], how)
 
     def _part_site(self, node: ast.AST, kind: SiteKind, targets: tuple[Target, ...]) -> int:
         """The site of a walrus or a yield inside a statement."""
-        return self._site(node, kind, self._scope, targets, [getattr(node, "value", None)])
+        return self._inner_site(node, kind, targets, [getattr(node, "value", None)])
+
+    def _inner_site(self, node: ast.AST, kind: SiteKind, targets: tuple[Target, ...], read: Any, how: str = "") -> int:
+        statement = self._current
+        site = self._site(node, kind, self._scope, targets, read, how)
+        self._current = statement
+        return site
 
     def _in(self, node: Any) -> Any:
         """An expression with its own taps."""
-        return None if node is None else self._expressions.visit(node)
+        return None if node is None else self._expressions.value(node, self._current)
 
     def _passing(self, node: Any, site: int) -> Any:
         """An expression whose operations belong to `site`."""
@@ -150,7 +156,8 @@ class Rewriter:
         site = self._site(node, "assign", scope, names, read, how)
         node.value = call("__bp_value__", [site, self._in(stored), *containers(targets)], stored)
         for target in targets:
-            self._in(target)
+            self._expressions.aside(target, site)
+        self._expressions.beside(site, operands(targets))
         return [node, self._after(site, node)]
 
     def _AugAssign(self, node: ast.AugAssign, scope: Scope) -> list[ast.stmt]:
@@ -160,6 +167,7 @@ class Rewriter:
         site = self._site(node, "inplace", scope, targets, [node.value, *loaded(node.target)], text or "")
         self._sites.facts[site].is_inert = bool(plain) and is_inert([node.value])
         node.value = self._in(node.value)
+        self._expressions.beside(site, operands(loaded(node.target)))
         return [node, self._after(site, node, plain)]
 
     def _Return(self, node: ast.Return, scope: Scope) -> list[ast.stmt]:
@@ -184,13 +192,13 @@ class Rewriter:
         return self._block_end(node, scope)
 
     def _While(self, node: ast.While, scope: Scope) -> list[ast.stmt]:
-        inner = _in_loop(scope, node.lineno)
+        inner = scope.in_loop(node.lineno)
         node.test = self._passing(node.test, self._head(node.test, inner))
         node.body, node.orelse = self._block(node.body, inner), self._block(node.orelse, scope)
         return self._loop_end(node, scope)
 
     def _For(self, node: Any, scope: Scope) -> list[ast.stmt]:
-        inner, plain = _in_loop(scope, node.lineno), plain_names([node.target])
+        inner, plain = scope.in_loop(node.lineno), plain_names([node.target])
         node.iter = self._passing(node.iter, self._head(node.iter, scope))
         targets = tuple(name.id for name in plain or ())
         site = self._site(node.target, "for", inner, targets, [node.iter])

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 import weakref
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from backprobe.capture.cause import Cause
 from backprobe.capture.gradients import GradientCheck
 from backprobe.capture.options import is_kept
+from backprobe.capture.step_facts import at_roots, at_step
 from backprobe.capture.switch import Switch
 from backprobe.record import Step
 
@@ -44,6 +46,7 @@ class OpenStep:
         first_moment: The last moment before it.
         why: Why it is taken in full; None: it is not.
         walks, calls: Backward calls walked in it, and module calls kept.
+        facts: What its row says of the loss and of the optimizer.
     """
 
     number: int
@@ -56,6 +59,7 @@ class OpenStep:
     norm: float | None = None
     tensor: int | None = None
     started_ns: int = 0
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Sampler:
@@ -86,7 +90,14 @@ class Sampler:
         if leader is None:
             leader, self._leader = optimizer, weakref.ref(optimizer)
         if leader is optimizer:
+            self._open.facts |= at_step(optimizer)
+            if self.detail and self._options.measures:
+                self._open.norm = self._check.norm()
             self._end()
+
+    def rooted(self, roots: Sequence[Any]) -> None:
+        """A backward call that accumulates begins at these roots."""
+        self._open.facts |= at_roots(self._recorder.tensors, roots)
 
     def backward_ended(self, error: BaseException | None, accumulates: bool) -> None:
         """A backward call ended, of a step that is taken in full or of another."""
@@ -206,6 +217,7 @@ class Sampler:
                 step=step.number, sampled=step.why is not None, why=step.why or "not-sampled", first_moment=first,
                 last_moment=None if first is None else last, grad_norm=step.norm, backward_calls=step.backward_calls,
                 started_ns=step.started_ns, duration_ns=now - step.started_ns, anomaly=step.anomaly, tensor=step.tensor,
+                **step.facts,
             ),
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ import msgspec
 import torch
 
 from backprobe.capture.nodes import NodeFacts
-from backprobe.capture.private import is_functorch_wrapped
+from backprobe.capture.private import is_answered_by_user, is_functorch_wrapped
 from backprobe.capture.reading import dtype_name
 from backprobe.capture.tensors import Known, Tensors
 from backprobe.capture.text import class_name, name
@@ -68,7 +68,7 @@ class SavedTensors:
         content = held.data
         if content is None:
             return None, None, 0
-        if not isinstance(content, torch.Tensor) or is_functorch_wrapped(content):
+        if not isinstance(content, torch.Tensor) or is_functorch_wrapped(content) or is_answered_by_user(content):
             row = Saved(node=facts.number, n=facts.saves, name=name(label), held_by=class_name(content))
             return row, None, 0
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from backprobe.capture.targets import parameters
@@ -45,6 +45,10 @@ class Scope:
         if name in self.bound:
             return self.function
         return MODULE if self.outer is None else self.outer._owner(name)
+
+    def in_loop(self, line: int) -> Scope:
+        """The scope of the body of a loop that begins at a line."""
+        return replace(self, loop_line=line)
 
     def inside(self, node: Any) -> Scope:
         """The scope of a function's or a class's body that is defined here."""

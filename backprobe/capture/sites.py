@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from backprobe.capture.operation_facts import Registry
 from backprobe.capture.scopes import Scope
 from backprobe.capture.targets import Target
 from backprobe.capture.text import name
@@ -72,6 +73,7 @@ class Sites:
 
     Attributes:
         on_text: Called with the text of every source that is registered.
+        operations: The operations that stand in the statements.
     """
 
     def __init__(self, writer: Writer) -> None:
@@ -82,6 +84,7 @@ class Sites:
         self._columns: dict[str, Columns] = {}
         self._lines: dict[tuple[str, int], int | None] = {}
         self.on_text: Callable[[str], None] | None = None
+        self.operations = Registry()
 
     def add_source(self, filename: str, path: str, text: str, *, rewritten: bool = True, why: str | None = None) -> int:
         """Register a file by the name its code objects carry; its number. A second registration replaces the first."""
@@ -134,7 +137,7 @@ class Sites:
         facts.keys = _keys(scope, [target for target in targets if isinstance(target, str)])
         facts.read_keys, facts.operands = _keys(scope, reads), _keys(scope, reads if operands is None else operands)
         self.facts.append(facts)
-        line, end = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
+        line, end = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined] it has a place
         columns = self._columns[filename]
         self._writer.add(
             "sites",
@@ -142,9 +145,9 @@ class Sites:
                 site=number,
                 source=self.sources[filename],
                 line=line,
-                col=columns.of(line, node.col_offset),  # type: ignore[attr-defined]
+                col=columns.of(line, node.col_offset),  # type: ignore[attr-defined] it has a place
                 end_line=end,
-                end_col=columns.of(end, node.end_col_offset or 0),  # type: ignore[attr-defined]
+                end_col=columns.of(end, node.end_col_offset or 0),  # type: ignore[attr-defined] it has a place
                 kind=kind,
                 function=name(scope.function),
                 loop_line=scope.loop_line,
@@ -156,6 +159,10 @@ class Sites:
             self._spans[filename].append((line, end, number))
             self._lines.clear()
         return number
+
+    def keys(self, site: int, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """Names in a statement, each with the function it belongs to."""
+        return _keys(self.facts[site].scope, names)
 
     def at_line(self, filename: str, line: int) -> int | None:
         """The site of the smallest statement that covers a line; None if there is none."""
@@ -172,7 +179,7 @@ class Sites:
         return None if best is None else best[1]
 
 
-def _keys(scope: Scope, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def _keys(scope: Scope, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple((scope.owner(text), text) for text in names)
 
 

@@ -29,6 +29,7 @@ class Statements:
         self._recorder = recorder
         self._binder = Binder(recorder)
         self._tops = 0
+        self._operation_times: list[int] = []
 
     # ---- what taps call
 
@@ -44,6 +45,7 @@ class Statements:
         self.bury()
         if values:
             self._binder.take(facts, values)
+        self._over(site)
         self._look_again(facts)
         if facts.top and is_kept(facts.times, recorder.options.caps.site_times):
             recorder.moments.now()
@@ -73,6 +75,29 @@ class Statements:
         facts.times += 1
         return True
 
+    def operation(self, number: int, given: Any) -> None:
+        """An operation inside a statement gave a value."""
+        if self._is_followed(number):
+            self._recorder.operations.took(number, given)
+
+    def _is_followed(self, number: int) -> bool:
+        """This time an operation is looked at."""
+        times = self._operation_times
+        if number >= len(times):
+            times += [0] * (number + 1 - len(times))
+        times[number] += 1
+        return is_kept(times[number], self._recorder.options.caps.operation_times)
+
+    def parents_in(self, facts: SiteFacts) -> tuple[int, ...]:
+        """The tensors that went into the values of a statement that is about to end."""
+        seen = self._recorder.operations.parents(facts.site) if self._recorder.operations.ended else None
+        return self._recorder.names.held_by(facts.operands) if seen is None else seen
+
+    def _over(self, site: int) -> None:
+        """The values of a statement have their names."""
+        if self._recorder.operations.ended:
+            self._recorder.operations.over(site)
+
     def value(self, site: int, given: Any, containers: Sequence[Any]) -> None:
         """A value is returned, or stored into an attribute or a subscript."""
         recorder = self._recorder
@@ -82,17 +107,19 @@ class Statements:
             self._returned(facts, given)
             return
         if type(given) in PLAIN:
+            self._over(site)
             return
         recorder.moments.statement(site)
-        if any(issubclass(type(container), torch.Tensor) for container in containers):
-            return
-        parents = recorder.names.parents_in(facts)
-        for target in facts.targets or (None,):
-            self._binder.bind(facts, target, given, parents)
+        if not any(issubclass(type(container), torch.Tensor) for container in containers):
+            parents = self.parents_in(facts)
+            for target in facts.targets or (None,):
+                self._binder.bind(facts, target, given, parents)
+        self._over(site)
 
     def _returned(self, facts: SiteFacts, given: Any) -> None:
         """No tap follows a `return`: what its value changed in place is looked for here."""
         if facts.is_inert and type(given) in PLAIN:
+            self._over(facts.site)
             return
         moments = self._recorder.moments
         facts.times += 1
@@ -100,6 +127,7 @@ class Statements:
         self.bury()
         if type(given) not in PLAIN:
             self._binder.bind(facts, None, given, ())
+        self._over(facts.site)
         if not facts.is_inert:
             self._look_again(facts)
         moments.close_statement()
@@ -109,6 +137,7 @@ class Statements:
         recorder = self._recorder
         facts = recorder.sites.facts[site]
         recorder.threads.here().close(site)
+        self._over(site)
         if facts.is_inert:
             return
         facts.times += 1

@@ -75,6 +75,14 @@ def passing(site: int, given: Any) -> Any:
     return given
 
 
+def operation(number: int, given: Any) -> Any:
+    """What a call, an operator, a subscript or an attribute inside a statement gave."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.statements.operation, number, given)
+    return given
+
+
 def enter(site: int, *arguments: Any) -> None:
     """Opens a function; `arguments` are its parameters."""
     recorder = Active.attending
@@ -136,7 +144,7 @@ def engine(outputs: Any, args: Any, options: Any) -> None:
     if recorder is None:
         return
     if Active.attending is None:
-        recorder.calls.light.begins(options)
+        recorder.calls.light.begins(outputs, options)
     else:
         recorder.guard.run(recorder.calls.begin, outputs, args, options)
 
@@ -216,6 +224,7 @@ _TWINS: Final[dict[str, Any]] = {
     "__bp_loop_left__": loop_left,
     "__bp_value__": value,
     "__bp_pass__": passing,
+    "__bp_op__": operation,
     "__bp_enter__": enter,
     "__bp_loop__": loop,
     "__bp_caught__": caught,
@@ -233,7 +242,7 @@ _TWINS: Final[dict[str, Any]] = {
     "__bp_warned__": warning_shown,
     "__bp_nothing__": nothing,
 }
-_COMPILED: Final = ("after", "value", "passing", "enter", "module_enter", "module_left", "module_returned")
+_COMPILED: Final = ("after", "value", "passing", "operation", "enter", "module_enter", "module_left", "module_returned")
 """Taps that the compiled core has; each stands for the function of that name here."""
 
 NAMES: Final[dict[str, Any]] = {

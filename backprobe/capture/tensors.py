@@ -11,7 +11,15 @@ import torch
 from backprobe.capture.identity import Identities, TensorRef
 from backprobe.capture.moments import Moments
 from backprobe.capture.options import Options
-from backprobe.capture.private import flags_of, is_left_out, storage_address, tracing_state
+from backprobe.capture.private import (
+    Untold,
+    flags_of,
+    is_answered_by_user,
+    is_left_out,
+    storage_address,
+    tracing_state,
+    user_not_asked,
+)
 from backprobe.capture.reading import dtype_name, special
 from backprobe.capture.text import class_name, cut
 from backprobe.capture.writer import Writer
@@ -117,6 +125,8 @@ class Tensors:
         row = known.row
         if row.shape is None:
             return
+        if is_answered_by_user(tensor):
+            return  # its class says what it is at each call, and a call of ours would run the program's code
         dtype, device = dtype_name(tensor.dtype), str(tensor.device)
         address = storage_address(tensor)
         if row.dtype == dtype and row.device == device and row.shape == _shape(tensor) and known.ref.storage == address:
@@ -169,8 +179,29 @@ def described(tensor: torch.Tensor) -> tuple[Any, ...]:
 
     Returns:
         shape, dtype, device, layout, numel, bytes, stride, storage offset, the storage's address and bytes, why it is
-        special, the tensor that it is a view of. In this order the compiled core takes it (`describe.c`).
+        special, the tensor that it is a view of. In this order the compiled core takes it (`describe.c`). Of a tensor
+        whose class answers for its sizes there is neither shape nor memory here: the class is the program's, and it
+        may not be asked while it makes the tensor.
     """
+    if not is_answered_by_user(tensor):
+        return _read(tensor)
+    try:
+        with user_not_asked():
+            return _read(tensor)
+    except Untold:
+        with user_not_asked():
+            device, layout = _told(tensor, "device"), _told(tensor, "layout").removeprefix("torch.")
+        return (None, dtype_name(tensor.dtype), device, layout, 0, 0, None, None, None, None, "dispatched", None)
+
+
+def _told(tensor: torch.Tensor, attribute: str) -> str:
+    try:
+        return str(getattr(tensor, attribute))
+    except Untold:
+        return "unknown"
+
+
+def _read(tensor: torch.Tensor) -> tuple[Any, ...]:
     why, root = special(tensor), None
     if why not in ("nested", "functorch") and tensor._is_view():
         root = tensor._base

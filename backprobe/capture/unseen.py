@@ -19,7 +19,7 @@ from backprobe.record import BackwardCall
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
-_ENGINE: Final[Any] = Variable._execution_engine  # type: ignore[attr-defined]
+_ENGINE: Final[Any] = Variable._execution_engine  # type: ignore[attr-defined] torch's stubs lack it
 
 
 class Unseen:

@@ -17,6 +17,7 @@ from backprobe.record.events import (
 from backprobe.record.fields import Row
 from backprobe.record.graph import BackwardCall, Edge, GradInput, Node, NodePass, Output, Retention, Root, Saved
 from backprobe.record.integrity import REFERENCES, BadRecord, check
+from backprobe.record.operations import Operation
 from backprobe.record.optimizers import Optimizer, OptimizerEvent, OptimizerTensor
 from backprobe.record.program import Environment, Site, Source, Stream, Thread
 from backprobe.record.record import KEYS, SCHEMA_VERSION, TABLES, End, Header, Record, RecordBuilder
@@ -54,6 +55,7 @@ __all__ = [
     "Node",
     "NodePass",
     "Note",
+    "Operation",
     "Optimizer",
     "OptimizerEvent",
     "OptimizerTensor",

@@ -149,8 +149,8 @@ class BackwardCall(Row, frozen=True, kw_only=True):
         accumulate_grad: False for `autograd.grad`, which returns gradients instead of storing them.
         allow_unused: As it took effect.
         returned: Of `autograd.grad`: per input, whether a gradient came back. None: another entry.
-        nodes_met: Walked before it.
-        nodes_run: Executed.
+        nodes_met: Walked before it. 0: this call was not walked, as most are of a loop that runs often.
+        nodes_run: Executed, of those that this or an earlier walk met.
         nodes_freed: Whose saved tensors it freed.
         held_bytes: Distinct saved storages before it.
         freed_bytes: Of the nodes that it freed.

@@ -65,6 +65,7 @@ REFERENCES: Final[dict[str, dict[str, str]]] = {
     },
     "modes": {"thread": "threads", "site": "sites", "moment": "moments", "until": "moments", "module": "modules"},
     "watched_calls": {"moment": "moments", "site": "sites", "thread": "threads", "module_call": "module_calls"},
+    "operations": {"statement": "sites", "moment": "moments", "thread": "threads", "tensor": "tensors"},
     "steps": {
         "first_moment": "moments",
         "last_moment": "moments",
@@ -83,13 +84,15 @@ LISTED: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
     "bindings": {"parents": (None, "tensors")},
     "nodes": {"candidates": (None, "sites")},
     "watched_calls": {"inputs": ("tensor", "tensors"), "outputs": (None, "tensors")},
+    "operations": {"operands": (None, "tensors")},
     "optimizers": {"tensors": ("tensor", "tensors")},
     "backward_calls": {"roots": ("tensor", "tensors"), "inputs": ("tensor", "tensors")},
 }
 """Table -> field that holds many -> the part of each that names a row (None: it is the number), and its table.
 
 Not checked, since a stream that stops early may hold one without the other: `modules.parameters` and `.buffers`, whose
-tensors come later, `backward_calls.exception`, and `grad_id` and its like, which number gradients that have no row.
+tensors come later, `backward_calls.exception`, `operations.inner`, and `grad_id` and its like, which number gradients
+that have no row.
 """
 
 _KEY: Final[dict[str, str]] = {

@@ -7,16 +7,17 @@ from typing import Final, Literal
 
 import msgspec
 
-from backprobe.record import asked, events, graph, optimizers, program, series, tensors
+from backprobe.record import asked, events, graph, operations, optimizers, program, series, tensors
 from backprobe.record.fields import Count, Id, Name, Nanoseconds, Row, Text
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """Version of the stored format that this code writes. It reads 1 to this.
 
 History:
     1: the first (2026-11).
     2: hooks, modes, watched calls, steps, growth, histograms, gradients sent, origins, streams; more kinds of optimizer
        events; optional fields at the ends of rows (2026-11).
+    3: operations: what went into each expression and what came out (2026-11).
 """
 
 Tier = Literal["state", "grad", "full", "deep"]
@@ -102,6 +103,7 @@ TABLES: Final[dict[str, type[Row]]] = {
     "hooks": asked.Hook,
     "modes": asked.Mode,
     "watched_calls": asked.WatchedCall,
+    "operations": operations.Operation,
     "steps": series.Step,
     "origins": series.Origin,
     "streams": program.Stream,
@@ -141,6 +143,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "hooks": ("hook",),
     "modes": ("n",),
     "watched_calls": ("n",),
+    "operations": ("operation",),
     "steps": ("step",),
     "origins": ("n",),
     "streams": ("name",),
@@ -188,6 +191,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     hooks: tuple[asked.Hook, ...] = ()
     modes: tuple[asked.Mode, ...] = ()
     watched_calls: tuple[asked.WatchedCall, ...] = ()
+    operations: tuple[operations.Operation, ...] = ()
     steps: tuple[series.Step, ...] = ()
     origins: tuple[series.Origin, ...] = ()
     streams: tuple[program.Stream, ...] = ()
@@ -223,5 +227,5 @@ class RecordBuilder:
 
     def record(self) -> Record:
         """The record of what came so far."""
-        tables = {table: tuple(kept[key] for key in sorted(kept)) for table, kept in self._tables.items()}  # type: ignore[type-var]
-        return Record(header=self.header, end=self.end, **tables)  # type: ignore[arg-type]
+        tables = {table: tuple(kept[key] for key in sorted(kept)) for table, kept in self._tables.items()}  # type: ignore[type-var] one type a table
+        return Record(header=self.header, end=self.end, **tables)  # type: ignore[arg-type] as declared

@@ -18,12 +18,14 @@ class Step(Row, frozen=True, kw_only=True):
         first_moment: The first moment in it. None: it has none.
         last_moment: The last moment in it. None: it has none.
         site: The statement that ended it. None: not known.
-        loss: Value of the first root of its last backward call, in its own unit. None: not known.
+        loss: Value of the first root of its last backward call that accumulates, in its own unit, rounded to float32.
+            None: there was none, or it has more than one element or lies on a device.
         loss_tensor: That root. None: it has no row.
-        grad_norm: L2 norm over all gradients that the optimizer had before its step. None: not measured.
+        grad_norm: L2 norm over the gradients of the optimizers' tensors: after the step of one taken in full at the
+            tier full, after the backward call of another. None: not measured.
         parameters_without_grad: Tensors of the optimizer that had no gradient in it. None: not counted.
         backward_calls: How many ended in it.
-        learning_rate: Of the first group. None: no optimizer.
+        learning_rate: Of the first group, when it stepped. None: no optimizer did, or it has none.
         started_ns: Since the start of the record.
         duration_ns: How long it took.
         own_ns: Of that, ours.

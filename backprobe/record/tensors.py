@@ -13,7 +13,7 @@ class Tensor(Row, frozen=True, kw_only=True):
 
     Attributes:
         tensor: Its number.
-        shape: Sizes. None: strided nested, it has none.
+        shape: Sizes. None: strided nested, it has none; or `special` is dispatched, it was not read.
         dtype: torch's name without `torch.`: `float32`.
         device: `cpu`, `cuda:0`.
         layout: torch's name without `torch.`: `strided`.
@@ -26,7 +26,8 @@ class Tensor(Row, frozen=True, kw_only=True):
         storage: Tensors that share memory share this number. None: sparse and mkldnn layouts.
         storage_bytes: Of that memory. None: as storage.
         view_of: The tensor that is its `_base`. None: no view.
-        special: Why statistics or elements may be missing: sparse-coo, nested, quantised, complex, meta, fake, ...
+        special: Why statistics or elements may be missing: sparse-coo, nested, quantised, complex, meta, fake,
+            dispatched (the program's class answers for its sizes: shape None, numel and size_bytes 0), ...
             None: nothing special.
         created_by: op if it has a `grad_fn`; user if it is a leaf that requires grad; else by the source: library or
             unknown.

@@ -76,6 +76,7 @@ ADDED: Final[dict[int, frozenset[str]]] = {
             "environment.seeds",
         }
     ),
+    3: frozenset({"operations"}),
 }
 """Version -> the tables and fields that came with it; what is not named came with the oldest one."""
 

@@ -1,6 +1,6 @@
 """Every table of the database; each table and column carries its comment. Migrations are made from these."""
 
-from store.tables.asked import grad_input, histogram, mode, origin, step, watched_call
+from store.tables.asked import grad_input, histogram, mode, operation, origin, step, watched_call
 from store.tables.findings import finding
 from store.tables.graph import backward_call, edge, node, node_pass, retention, saved
 from store.tables.key import KEY
@@ -40,6 +40,7 @@ __all__ = [
     "moment",
     "node",
     "node_pass",
+    "operation",
     "optimizer",
     "optimizer_event",
     "origin",

@@ -45,6 +45,33 @@ watched_call: Final = record_table(
     comment="A call of a function that rules ask about: losses, softmax, detach, checkpoint, ...",
 )
 
+operation: Final = record_table(
+    "operation",
+    i4("operation", "Its number, in the order in which they ended."),
+    i4("statement", "Site of the statement in which it stands."),
+    i4("line", "First line of the expression."),
+    i4("col", "First column, 1-based, in code points."),
+    i4("end_line", "Last line."),
+    i4("end_col", "Column after the last."),
+    text("function", "As written: torch.cat, .detach, *, [], self.net."),
+    i2("thread", "n of record.threads."),
+    i4("moment", "The last moment before its end; NULL: none yet.", null=True),
+    json("operands", "Tensors that went in."),
+    json("inner", "Operations whose results went in."),
+    flag("complete", "Everything that went in is in operands and inner."),
+    text("result", "tensor, tensors, number, array or other."),
+    i4("tensor", "The tensor that came out; NULL: none, or one without a row.", null=True),
+    flag("is_value", "It is the value of its statement."),
+    flag("requires_grad", "Of the tensor that came out; NULL: no tensor.", null=True),
+    json("shape", "Of the tensor that came out; NULL: no tensor, or none is defined.", null=True),
+    text("dtype", "Of the tensor that came out; empty: no tensor."),
+    one_of("result", ("tensor", "tensors", "number", "array", "other")),
+    key=("operation",),
+    indices=(("statement",),),
+    wide=True,
+    comment="An expression of the program: what went in, and what came out.",
+)
+
 step: Final = record_table(
     "step",
     i4("step", "Its number, from 0."),

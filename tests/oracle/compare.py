@@ -390,11 +390,9 @@ class Comparison:
 
     def of_modes(self) -> None:
         """Grad and inference mode at each moment."""
-        # a clip writes its statement's moment from inside, where torch has switched grad mode off
-        clipped = {row.moment for row in self.record.optimizer_events if row.kind.startswith("clip")}
         for moment, event in self.aligned.matched.items():
             row, wanted = self.record.moments[moment], self.truth.events[event]
-            if moment not in clipped and wanted.kind not in ("before", "left", "step", "end") and (row.grad_mode, row.inference_mode) != (
+            if wanted.kind not in ("before", "left", "step", "end") and (row.grad_mode, row.inference_mode) != (
                 wanted.grad_mode, wanted.inference,
             ):  # fmt: skip
                 self.tell("mode", event, f"torch {wanted.grad_mode, wanted.inference}, record {row.grad_mode}")

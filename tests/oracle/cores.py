@@ -19,7 +19,7 @@ import msgspec
 from backprobe.record import TABLES
 from tests.oracle.campaign import drawn, recorded, warmed
 
-TIMES: Final = frozenset({"time_ns", "duration_ns", "own_ns"})
+TIMES: Final = frozenset({"time_ns", "started_ns", "duration_ns", "own_ns"})
 """What no two runs have in common."""
 
 

@@ -39,6 +39,14 @@ for i in range(3):
     a = a.clamp(min=0)
     t.data = a.data.clone()
 """,
+    "a moment that was written inside its statement has the modes that hold behind it": """\
+import torch
+a = torch.ones(2, requires_grad=True)
+a.sum().backward()
+torch.nn.utils.clip_grad_norm_([a], 0.5)
+torch.set_grad_enabled(False)
+b = a * 2
+""",
     "a view that torch no longer answers for is no root of a graph at the end": """\
 import torch
 a = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)

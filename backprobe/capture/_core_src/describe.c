@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "layout.h"
+#include "measured.h"
 #include "torch_api.h"
 
 typedef struct {
@@ -16,6 +18,7 @@ int bp_inference_was_seen;
 
 static ordinary DTYPES[24];
 static int dtype_count;
+static const ordinary *BY_NUMBER[BP_DTYPES]; /* the same by bp_dtype */
 
 /* The dtypes that elements can be read of, with their names, from reading.py. */
 static int learn_dtypes(void)
@@ -37,6 +40,11 @@ static int learn_dtypes(void)
         Py_INCREF(one->name);
         one->size = size;
         dtype_count++;
+        for (int dtype = 0; dtype < BP_DTYPES; dtype++) {
+            if (PyUnicode_CompareWithASCIIString(one->name, bp_dtype_text(dtype)) == 0) {
+                BY_NUMBER[dtype] = one;
+            }
+        }
     }
     Py_DECREF(list);
     return 0;
@@ -105,6 +113,51 @@ static uintptr_t storage_of(PyObject *tensor, int64_t *bytes)
     return PyErr_Occurred() ? 0 : address;
 }
 
+/* The tensor that one is a view of, for the record; 0, or -1 with an exception. */
+static int take_base(PyObject *tensor, bp_description *is)
+{
+    PyObject *view = bp_method(tensor, bp_name__is_view);
+    if (view == Py_True) {
+        is->base = PyObject_GetAttr(tensor, bp_name__base);
+        if (is->base == Py_None || is->base == tensor) {
+            Py_CLEAR(is->base);
+        }
+    }
+    Py_XDECREF(view);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* The same by what was learned of plain tensors: 1, 0 where that does not tell it. */
+static int describe_plain(PyObject *tensor, bp_description *is)
+{
+    uintptr_t impl = bp_torch_layout.used && bp_is_exact(tensor) ? bp_impl_of(tensor) : 0;
+    int dtype = impl ? bp_impl_dtype(impl) : -1;
+    if (dtype < 0 || BY_NUMBER[dtype] == NULL) {
+        return 0;
+    }
+    is->ndim = bp_impl_ndim(impl);
+    is->dims = new_dims(is->ndim);
+    if (is->dims == NULL) {
+        return 0;
+    }
+    size_t bytes = (size_t)is->ndim * sizeof(int64_t);
+    memcpy(is->dims, bp_impl_sizes(impl), bytes);
+    memcpy(is->dims + is->ndim, bp_impl_strides(impl), bytes);
+    is->numel = 1;
+    for (int i = 0; i < is->ndim; i++) {
+        is->numel *= is->dims[i];
+    }
+    is->offset = bp_impl_offset(impl);
+    is->address = bp_impl_storage(impl);
+    is->storage_bytes = bp_storage_bytes(is->address);
+    is->has_stride = is->has_offset = is->exact = 1;
+    is->size_bytes = is->numel * BY_NUMBER[dtype]->size;
+    is->dtype = Py_NewRef(BY_NUMBER[dtype]->name);
+    is->device = Py_NewRef(bp_torch.cpu);
+    is->layout = Py_NewRef(bp_torch.strided_text);
+    return bp_impl_is_bare(impl) || take_base(tensor, is) == 0;
+}
+
 /* 1: described; 0: not an ordinary one (an exception may be set); -1: no memory. */
 static int describe_ordinary(PyObject *tensor, bp_description *is)
 {
@@ -155,15 +208,7 @@ static int describe_ordinary(PyObject *tensor, bp_description *is)
     is->dtype = Py_NewRef(kind->name);
     is->device = Py_NewRef(bp_torch.cpu);
     is->layout = Py_NewRef(bp_torch.strided_text);
-    PyObject *view = bp_method(tensor, bp_name__is_view);
-    if (view == Py_True) {
-        is->base = PyObject_GetAttr(tensor, bp_name__base);
-        if (is->base == Py_None || is->base == tensor) {
-            Py_CLEAR(is->base);
-        }
-    }
-    Py_XDECREF(view);
-    return !PyErr_Occurred();
+    return take_base(tensor, is) == 0;
 }
 
 /* What `described` gave: (shape, dtype, device, layout, numel, bytes, stride, offset, address, storage bytes, special,
@@ -205,6 +250,12 @@ static int take_description(PyObject *given, bp_description *is)
 int bp_describe(PyObject *tensor, bp_description *is)
 {
     memset(is, 0, sizeof *is);
+    is->storage_bytes = -1;
+    if (describe_plain(tensor, is) == 1) {
+        return 0;
+    }
+    PyErr_Clear();
+    bp_undescribe(is);
     is->storage_bytes = -1;
     if (describe_ordinary(tensor, is) == 1) {
         return 0;

@@ -11,6 +11,12 @@
 
 #include <stdbool.h>
 
+/* Where the nodes of a kind hold a saved tensor, from the node's own address; sure once several nodes agreed. */
+typedef struct {
+    int32_t offset; /* -1: they do not agree */
+    int32_t seen;
+} bp_place;
+
 /* What all nodes of one name have in common. */
 typedef struct {
     PyObject_HEAD
@@ -18,6 +24,7 @@ typedef struct {
     PyObject *custom;     /* str: the user's autograd.Function; NULL: none */
     PyObject *attributes; /* tuple of str: the `_raw_saved_*` of the type, NULL: not asked yet */
     PyObject *labels;     /* tuple of str: torch's names for them */
+    bp_place *places;     /* where each of them lies in a node; NULL: not looked for */
     bool several;         /* a node of it had other than one output */
     bool varies;          /* it may have another number of outputs each time */
     bool shared;          /* nodes of other names have this type */

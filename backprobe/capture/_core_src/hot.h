@@ -71,6 +71,8 @@ int64_t bp_moment_now(PyObject *moments);
 int64_t bp_find(PyObject *tensors, PyObject *tensor);
 /* The tensor that a node holds: the object itself, else the one of its memory and shape that an operator made. */
 int64_t bp_find_held(PyObject *tensors, PyObject *content, uintptr_t storage);
+/* The same of a plain one (layout.h). */
+int64_t bp_find_held_impl(PyObject *tensors, uintptr_t impl);
 /* `_version` when a sequence number was issued; -1: not known. */
 int64_t bp_version_at(PyObject *tensors, int64_t tensor, uint64_t number);
 /* The number of the storage at an address (`_cdata`), if a numbered tensor holds it; else -1. */

@@ -13,10 +13,11 @@ typedef struct {
     int64_t nan, above, below, zeros; /* above, below: infinities */
 } bp_sums;
 
-/* Each adds `n` elements (at most BP_BLOCK) to `sums`. */
+/* Each adds `n` elements (at most BP_BLOCK, but of `f32_squares`) to `sums`; `f32_squares` no sum, extremes and zeros. */
 typedef struct bp_kernels {
     const char *name;
     void (*f32)(const float *, int, bp_sums *);
+    void (*f32_squares)(const float *, int, bp_sums *);
     void (*f64)(const double *, int, bp_sums *);
     void (*i64)(const int64_t *, int, bp_sums *);
     void (*i32)(const int32_t *, int, bp_sums *);

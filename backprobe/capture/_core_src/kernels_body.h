@@ -137,6 +137,47 @@ TARGET static void NAME(f32)(const float *p, int n, bp_sums *sums)
     NAME(f32_chunk)(p, n, sums);
 }
 
+/* The squares of any number; of a part that was read again in double the rest as well, but never its zeros alone. */
+TARGET static void NAME(f32_squares)(const float *p, int n, bp_sums *sums)
+{
+    typedef NAME(vf) vf;
+    const int chunk = 128 * LANES * FLOATS;
+    for (; n > 0; n -= chunk, p += chunk) {
+        int count = n < chunk ? n : chunk, fast = count - count % (LANES * FLOATS);
+        vf squares[LANES];
+        double total = 0;
+        for (int k = 0; k < LANES; k++) {
+            squares[k] = (vf){0};
+        }
+        for (int i = 0; i < fast; i += LANES * FLOATS) {
+#pragma GCC unroll 4
+            for (int k = 0; k < LANES; k++) {
+                vf x = *(const vf *)(p + i + k * FLOATS);
+                squares[k] += x * x;
+            }
+        }
+        for (int j = 0; j < FLOATS; j++) {
+            for (int k = 0; k < LANES; k++) {
+                total += squares[k][j];
+            }
+        }
+        if (!isfinite(total) || total < 1e-24) { /* below it, the squares of others may have vanished */
+            uint32_t any = 0;
+            for (int i = 0; i < fast; i++) {
+                uint32_t bits;
+                memcpy(&bits, p + i, sizeof bits);
+                any |= bits & 0x7fffffffu;
+            }
+            fast = any ? 0 : fast;
+            total = 0;
+        }
+        sums->squares += total;
+        if (count > fast) {
+            NAME(f32_masked)(p + fast, count - fast, sums);
+        }
+    }
+}
+
 TARGET static void NAME(f64_masked)(const double *p, int n, bp_sums *sums)
 {
     typedef NAME(vd) vd;
@@ -305,7 +346,7 @@ TARGET static void NAME(widen_f16)(const uint16_t *p, int n, float *to)
 }
 
 static const bp_kernels NAME(kernels) = {
-    TEXT(ISA), NAME(f32), NAME(f64), NAME(i64), NAME(i32), NAME(i16), NAME(i8),
+    TEXT(ISA), NAME(f32), NAME(f32_squares), NAME(f64), NAME(i64), NAME(i32), NAME(i16), NAME(i8),
     NAME(u64), NAME(u32), NAME(u16), NAME(u8), NAME(widen_f16), NAME(widen_bf16),
 };
 

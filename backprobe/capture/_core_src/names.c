@@ -376,6 +376,27 @@ static PyObject *names_forget(PyObject *self, PyObject *keys)
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
+/* The tensors that (function, name) pairs held last, in their order, each once. */
+static PyObject *names_held_by(PyObject *self, PyObject *keys)
+{
+    bp_names *names = (bp_names *)self;
+    PyObject *found = PyList_New(0), *iterator = PyObject_GetIter(keys), *key;
+    while (found != NULL && iterator != NULL && PyList_GET_SIZE(found) < 64 && (key = PyIter_Next(iterator)) != NULL) {
+        PyObject *slot = PyDict_GetItemWithError(names->index, key);
+        int64_t number = slot == NULL ? -1 : names->names[PyLong_AsLong(slot)].held;
+        PyObject *value = number < 0 ? NULL : PyLong_FromLongLong(number);
+        if (value != NULL && !PySequence_Contains(found, value) && PyList_Append(found, value) < 0) {
+            Py_CLEAR(found);
+        }
+        Py_XDECREF(value);
+        Py_DECREF(key);
+    }
+    Py_XDECREF(iterator);
+    PyObject *numbers = found == NULL || PyErr_Occurred() ? NULL : PyList_AsTuple(found);
+    Py_XDECREF(found);
+    return numbers;
+}
+
 static PyObject *names_held(PyObject *self, void *Py_UNUSED(closure))
 {
     bp_names *names = (bp_names *)self;
@@ -393,6 +414,7 @@ static PyObject *names_held(PyObject *self, void *Py_UNUSED(closure))
 }
 
 static PyMethodDef names_methods[] = {
+    {"held_by", names_held_by, METH_O, "The tensors that names held last."},
     {"forget", names_forget, METH_O, "These names hold no tensor any more, as far as is known."},
     {NULL, NULL, 0, NULL},
 };

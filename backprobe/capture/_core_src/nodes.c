@@ -206,6 +206,7 @@ static void kind_dealloc(PyObject *self)
     Py_XDECREF(kind->custom);
     Py_XDECREF(kind->attributes);
     Py_XDECREF(kind->labels);
+    PyMem_RawFree(kind->places);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -259,6 +260,7 @@ static bp_kind *new_kind(PyObject *name, PyTypeObject *type)
         return NULL;
     }
     kind->name = Py_NewRef(name);
+    kind->places = NULL;
     kind->custom = kind->attributes = kind->labels = NULL;
     kind->several = true; /* until one was seen with one output */
     const char *dot = strrchr(type->tp_name, '.'), *text = PyUnicode_AsUTF8(name);

@@ -1,8 +1,12 @@
-/* Where a tensor's elements lie: by torch's DLPack exchange API, or by Python attributes where this torch has none.
+/* Where a tensor's elements lie: of a plain one by the layout that was learned, else by torch's DLPack exchange API, or by
+   Python attributes where this torch has none.
 
-   The layouts below are DLPack's, version 1, a stable interface; nothing else of torch's memory is looked into. */
+   The layouts below are DLPack's, version 1, a stable interface; layout.h has the one that is learned. */
 
 #include "reader.h"
+
+#include "layout.h"
+#include "torch_api.h"
 
 #include <string.h>
 
@@ -30,6 +34,7 @@ enum { CODE_INT, CODE_UINT, CODE_FLOAT, CODE_BFLOAT = 4, CODE_COMPLEX, CODE_BOOL
 static int (*lend)(void *, lent_tensor *);
 static PyObject *is_copy_on_write; /* torch._C._is_cow_tensor */
 static PyObject *facts_of;         /* reading.memory: what is asked where the exchange API is missing */
+static PyObject *offset_of;        /* Tensor.storage_offset */
 static PyCFunction is_neg, is_conj;
 
 static const uint8_t item_sizes[BP_DTYPES] = {4, 8, 2, 2, 8, 16, 8, 4, 2, 1, 8, 4, 2, 1, 1};
@@ -110,6 +115,26 @@ static int bits_of(PyObject *tensor, bp_tensor_view *view)
     return neg >= 0 && conj >= 0;
 }
 
+/* No allocator of a 64-bit system answers below it, but for programs that are not position-independent. */
+static const uintptr_t LOW = (uintptr_t)1 << 32;
+
+/* The storage of a zero tensor and of a wrapper without one begins at address 0: a view that begins later in it has an
+   address all the same, which is the offset in bytes. */
+static int lies_nowhere(PyObject *tensor, const lent_tensor *dl, bp_dtype dtype)
+{
+    if ((uintptr_t)dl->data >= LOW) {
+        return 0;
+    }
+    PyObject *offset = PyObject_CallOneArg(offset_of, tensor);
+    long long elements = offset == NULL ? 0 : PyLong_AsLongLong(offset);
+    Py_XDECREF(offset);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return 1;
+    }
+    return (uintptr_t)dl->data == (uintptr_t)elements * item_sizes[dtype];
+}
+
 static int lent(PyObject *tensor, bp_tensor_view *view)
 {
     if (truth(PyObject_CallOneArg(is_copy_on_write, tensor)) != 0) {
@@ -122,6 +147,9 @@ static int lent(PyObject *tensor, bp_tensor_view *view)
     }
     int dtype = dl.dtype.lanes == 1 ? dtype_of(dl.dtype.code, dl.dtype.bits) : -1;
     if (dl.device.type != ON_CPU || dtype < 0 || dl.ndim > BP_MOST_DIMENSIONS || (dl.ndim > 0 && !dl.strides)) {
+        return 0;
+    }
+    if (dl.data != NULL && lies_nowhere(tensor, &dl, (bp_dtype)dtype)) {
         return 0;
     }
     view->data = dl.data == NULL ? NULL : (const char *)dl.data + dl.byte_offset;
@@ -168,6 +196,12 @@ static int asked(PyObject *tensor, bp_tensor_view *view)
 
 int bp_view_of(PyObject *tensor, bp_tensor_view *view)
 {
+    uintptr_t impl = bp_torch_layout.used && bp_is_exact(tensor) ? bp_impl_of(tensor) : 0;
+    if (impl && bp_impl_view(impl, view)) {
+        view->item = item_sizes[view->dtype];
+        view->conj = view->neg = false;
+        return 1;
+    }
     int done = lend == NULL ? -1 : lent(tensor, view);
     if (done < 0) {
         done = asked(tensor, view);
@@ -243,9 +277,10 @@ int bp_add_reader(PyObject *module)
     is_copy_on_write = base == NULL ? NULL : PyObject_GetAttrString(torch, "_is_cow_tensor");
     is_neg = is_copy_on_write == NULL ? NULL : method_of(base, "is_neg");
     is_conj = is_neg == NULL ? NULL : method_of(base, "is_conj");
+    offset_of = is_conj == NULL ? NULL : PyObject_GetAttrString(base, "storage_offset");
     Py_XDECREF(base);
     Py_XDECREF(torch);
-    if (is_conj == NULL || bp_use_exchange(true) < 0) {
+    if (offset_of == NULL || bp_use_exchange(true) < 0) {
         return -1;
     }
     return PyModule_AddFunctions(module, methods);

@@ -1,6 +1,7 @@
 /* What a node holds for backward, read without unpacking it. Twin: saved.py. */
 
 #include "graph.h"
+#include "layout.h"
 #include "stats.h"
 #include "torch_api.h"
 
@@ -49,6 +50,9 @@ static int list_attributes(bp_kind *kind, PyTypeObject *type)
         kind->labels = PyList_AsTuple(labels);
         kind->attributes = kind->labels == NULL ? NULL : PyList_AsTuple(names);
         done = kind->attributes == NULL ? -1 : 0;
+        if (done == 0 && !kind->shared && kind->custom == NULL) {
+            kind->places = PyMem_RawCalloc((size_t)PyList_GET_SIZE(names) + 1, sizeof *kind->places);
+        }
     }
     Py_XDECREF(all);
     Py_XDECREF(names);
@@ -199,10 +203,19 @@ static int read_slowly(PyObject *content, described *one, int64_t *sizes, PyObje
     return 0;
 }
 
+/* Its sizes are for a transform, or for the program's class, to say; -1 with an exception. */
 static int is_wrapped(PyObject *content)
 {
     PyObject *answer = PyObject_CallOneArg(bp_torch.functorch_wrapped, content);
     int wrapped = answer == NULL ? -1 : answer == Py_True;
+    Py_XDECREF(answer);
+    if (wrapped || bp_is_exact(content)) {
+        return wrapped;
+    }
+    PyObject *module = PyImport_ImportModule("backprobe.capture.private");
+    answer = module == NULL ? NULL : PyObject_CallMethod(module, "is_answered_by_user", "O", content);
+    Py_XDECREF(module);
+    wrapped = answer == NULL ? -1 : answer == Py_True;
     Py_XDECREF(answer);
     return wrapped;
 }
@@ -233,6 +246,64 @@ static int write_tensor(saved_tensors *saved, bp_facts *facts, described *one, P
     }
     Py_XDECREF(dtype);
     return PyErr_Occurred() ? -1 : done;
+}
+
+/* ---- reading it where it lies
+
+   `_raw_saved_X` is an object that points into its node, and begins there with the address of the tensor that is held,
+   or of none at all where a hook's object is held or the tensor is freed. That place is the same in every node of a kind:
+   it is learned from the first ones, and from then on a plain tensor is read without making the object. */
+
+#define SURE 2            /* nodes that have to agree */
+#define NODE_BYTES 16384  /* of a node, at the most */
+
+static PyTypeObject *holder_type; /* torch's SavedTensor */
+
+/* Compare the place of what was read of an attribute with that in other nodes. */
+static void learn_place(bp_place *place, PyObject *node, PyObject *held)
+{
+    if (!bp_torch_layout.used || place->offset < 0 || place->seen >= SURE || Py_TYPE(held) != holder_type) {
+        return;
+    }
+    PyObject *content = PyObject_GetAttr(held, s_data);
+    uintptr_t impl = content != NULL && bp_is_exact(content) ? bp_impl_of(content) : 0;
+    Py_XDECREF(content);
+    PyErr_Clear();
+    if (!impl) {
+        return; /* what is not plain tells nothing of the place */
+    }
+    uintptr_t from = bp_word((uintptr_t)node + sizeof(PyObject)), at = bp_word((uintptr_t)held + sizeof(PyObject));
+    bool inside = from && at > from && at - from < NODE_BYTES && (at & 7) == 0;
+    if (inside && !bp_is_plain_impl(bp_word(at))) {
+        return; /* a hook's object is held, though it be a tensor */
+    }
+    inside = inside && bp_word(at) == impl;
+    int32_t offset = inside ? (int32_t)(at - from) : -1;
+    place->offset = offset < 0 || (place->seen && place->offset != offset) ? -1 : offset;
+    place->seen++;
+}
+
+/* The plain tensor that an attribute holds, 0 where it has to be asked. */
+static uintptr_t impl_at(const bp_place *place, PyObject *node)
+{
+    if (!bp_torch_layout.used || place->offset <= 0 || place->seen < SURE) {
+        return 0;
+    }
+    uintptr_t impl = bp_word(bp_word((uintptr_t)node + sizeof(PyObject)) + (uintptr_t)place->offset);
+    return bp_is_plain_impl(impl) && bp_impl_dtype(impl) >= 0 ? impl : 0;
+}
+
+static int write_impl(saved_tensors *saved, bp_facts *facts, described *one, uintptr_t impl)
+{
+    one->address = bp_impl_storage(impl);
+    one->size = bp_storage_bytes(one->address);
+    one->tensor = bp_find_held_impl(saved->tensors, impl);
+    one->version = one->tensor < 0 || facts->leaf ? -1 : bp_version_at(saved->tensors, one->tensor, facts->seq);
+    one->sizes = bp_impl_sizes(impl);
+    one->ndim = bp_impl_ndim(impl);
+    one->dtype = DTYPES[bp_impl_dtype(impl)];
+    one->dtype_length = (Py_ssize_t)strlen(one->dtype);
+    return write_row(saved, facts, one) < 0 ? -1 : note_storage(facts, one);
 }
 
 static int write_held(saved_tensors *saved, bp_facts *facts, described *one, PyObject *held)
@@ -296,6 +367,13 @@ int bp_saved_describe(PyObject *self, bp_facts *facts, PyObject *node)
     PyObject *attributes = kind->attributes, *labels = kind->labels;
     int done = 0;
     for (Py_ssize_t i = 0; done == 0 && i < PyTuple_GET_SIZE(attributes); i++) {
+        uintptr_t impl = kind->places == NULL ? 0 : impl_at(&kind->places[i], node);
+        if (impl) {
+            described one = {0};
+            one.name = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(labels, i), &one.name_length);
+            done = one.name == NULL ? -1 : write_impl(saved, facts, &one, impl);
+            continue;
+        }
         PyObject *held = read_attribute(node, PyTuple_GET_ITEM(attributes, i));
         if (held == NULL && PyErr_Occurred()) {
             return -1;
@@ -308,6 +386,9 @@ int bp_saved_describe(PyObject *self, bp_facts *facts, PyObject *node)
             } else if (PyTuple_Check(held) || PyList_Check(held)) {
                 done = write_sequence(saved, facts, &one, held);
             } else {
+                if (kind->places != NULL) {
+                    learn_place(&kind->places[i], node, held);
+                }
                 done = write_held(saved, facts, &one, held);
             }
         }
@@ -432,5 +513,9 @@ int bp_add_saved(PyObject *module)
     PyObject *text = PyImport_ImportModule("backprobe.capture.text");
     cut_name = text == NULL ? NULL : PyObject_GetAttrString(text, "name");
     Py_XDECREF(text);
+    PyObject *engine = PyImport_ImportModule("torch._C._autograd");
+    holder_type = engine == NULL ? NULL : (PyTypeObject *)PyObject_GetAttrString(engine, "SavedTensor");
+    Py_XDECREF(engine);
+    PyErr_Clear(); /* another torch: nothing is learned */
     return cut_name == NULL ? -1 : PyModule_AddType(module, &bp_saved_type);
 }

@@ -252,11 +252,72 @@ int bp_is_idle(bp_statements *statements, bp_site *site, PyObject *const *values
     return 1;
 }
 
+int bp_is_followed(bp_statements *statements, int64_t number)
+{
+    if (number < 0) {
+        return 0;
+    }
+    size_t index = (size_t)number;
+    if (index >= statements->operation_room) {
+        size_t room = index < 32 ? 64 : index * 2;
+        uint32_t *grown = PyMem_RawRealloc(statements->operation_times, room * sizeof *grown);
+        if (grown == NULL) {
+            return 0;
+        }
+        memset(grown + statements->operation_room, 0, (room - statements->operation_room) * sizeof *grown);
+        statements->operation_times = grown;
+        statements->operation_room = room;
+    }
+    return bp_is_kept(++statements->operation_times[index], statements->operation_most);
+}
+
+int bp_operation(bp_statements *statements, int64_t number, PyObject *given)
+{
+    PyObject *done = PyObject_CallMethod(statements->operations, "took", "LO", (long long)number, given);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+/* The tensors that went into the values of a statement that is about to end; how many, -1 with an exception. */
+static int parents_in(bp_statements *statements, bp_site *site, int64_t *parents)
+{
+    if (PyDict_GET_SIZE(statements->ended)) {
+        PyObject *seen = PyObject_CallMethod(statements->operations, "parents", "L", (long long)site->number);
+        if (seen == NULL) {
+            return -1;
+        }
+        if (PyTuple_Check(seen)) {
+            int count = (int)Py_MIN(PyTuple_GET_SIZE(seen), MOST_PARENTS);
+            for (int i = 0; i < count; i++) {
+                parents[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(seen, i));
+            }
+            Py_DECREF(seen);
+            return PyErr_Occurred() ? -1 : count;
+        }
+        Py_DECREF(seen);
+    }
+    return bp_held_by(statements->names, site->operands, site->operand_count, parents, MOST_PARENTS, 0);
+}
+
+/* The values of a statement have their names. */
+static int over(bp_statements *statements, int64_t site)
+{
+    if (!PyDict_GET_SIZE(statements->ended)) {
+        return 0;
+    }
+    PyObject *done = PyObject_CallMethod(statements->operations, "over", "L", (long long)site);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
 /* The plain names of a statement hold these values now. An error of ours does not cost the others their names. */
 static int take(bp_statements *statements, bp_site *site, PyObject *const *values, Py_ssize_t count)
 {
     int64_t parents[MOST_PARENTS];
-    int parent_count = bp_held_by(statements->names, site->operands, site->operand_count, parents, MOST_PARENTS, 0);
+    int parent_count = parents_in(statements, site, parents);
+    if (parent_count < 0) {
+        return -1;
+    }
     if (PyTuple_GET_SIZE(site->targets) != count) {
         PyErr_SetString(PyExc_ValueError, "a tap was given another number of values than its site has targets");
         return -1;
@@ -305,7 +366,7 @@ int bp_after(bp_statements *statements, int64_t number, PyObject *const *values,
     }
     bp_statement(statements->moments, number);
     if (bp_bury_all(statements) < 0 || (count && take(statements, site, values, count) < 0) ||
-        look_again(statements, site, sequence) < 0) {
+        over(statements, number) < 0 || look_again(statements, site, sequence) < 0) {
         return -1;
     }
     if (site->top && bp_is_kept(site->runs, statements->site_times) &&
@@ -327,12 +388,13 @@ static int returned(bp_statements *statements, bp_site *site, PyObject *given, i
 {
     int plain = bp_is_plain(given);
     if (site->is_inert && plain) {
-        return 0;
+        return over(statements, site->number);
     }
     site->runs++;
     bp_statement(statements->moments, site->number);
     if (bp_bury_all(statements) < 0 ||
         (!plain && bp_bind_value(statements, site, NULL, given, NULL, 0, 0) < 0) ||
+        over(statements, site->number) < 0 ||
         (!site->is_inert && look_again(statements, site, sequence) < 0)) {
         return -1;
     }
@@ -352,16 +414,19 @@ int bp_value(bp_statements *statements, int64_t number, PyObject *given, PyObjec
         return returned(statements, site, given, sequence);
     }
     if (bp_is_plain(given)) {
-        return 0;
+        return over(statements, number);
     }
     bp_statement(statements->moments, number);
     for (Py_ssize_t i = 0; i < count; i++) {
         if (bp_is_tensor(containers[i])) {
-            return 0;
+            return over(statements, number);
         }
     }
     int64_t parents[MOST_PARENTS];
-    int parent_count = bp_held_by(statements->names, site->operands, site->operand_count, parents, MOST_PARENTS, 0);
+    int parent_count = parents_in(statements, site, parents);
+    if (parent_count < 0) {
+        return -1;
+    }
     Py_ssize_t targets = PyTuple_GET_SIZE(site->targets);
     for (Py_ssize_t i = 0; i < (targets ? targets : 1); i++) {
         PyObject *target = targets ? PyTuple_GET_ITEM(site->targets, i) : NULL;
@@ -369,7 +434,7 @@ int bp_value(bp_statements *statements, int64_t number, PyObject *given, PyObjec
             return -1;
         }
     }
-    return 0;
+    return over(statements, number);
 }
 
 int bp_passing(bp_statements *statements, int64_t number)
@@ -377,8 +442,11 @@ int bp_passing(bp_statements *statements, int64_t number)
     bp_site *site = bp_site_at(statements->names, number);
     bp_timeline *timeline = site == NULL ? NULL : bp_here(statements->threads);
     int64_t sequence = timeline == NULL ? -1 : bp_close(timeline, number);
-    if (sequence < 0 || site->is_inert) {
-        return sequence < 0 ? -1 : 0;
+    if (sequence < 0 || over(statements, number) < 0) {
+        return -1;
+    }
+    if (site->is_inert) {
+        return 0;
     }
     site->runs++;
     bp_statement(statements->moments, number);
@@ -443,6 +511,7 @@ static int take_parts(bp_statements *statements, PyObject *recorder)
         {&statements->optimizers, "optimizers", NULL},
         {&statements->failures, "failures", NULL},
         {&statements->sampler, "sampler", NULL},
+        {&statements->operations, "operations", NULL},
         {(PyObject **)&statements->threads, "threads", &bp_threads_type},
         {(PyObject **)&statements->moments, "moments", &bp_moments_type},
         {(PyObject **)&statements->tensors, "tensors", &bp_tensors_type},
@@ -468,10 +537,11 @@ static int take_parts(bp_statements *statements, PyObject *recorder)
     statements->sources = PyObject_GetAttrString(statements->sites, "sources");
     statements->raised = PyObject_GetAttrString(statements->failures, "open");
     statements->open_steps = PyObject_GetAttrString(statements->optimizers, "open_steps");
+    statements->ended = PyObject_GetAttrString(statements->operations, "ended");
     statements->known_modules = PyObject_GetAttrString(statements->modules, "known");
     PyObject *facts = PyObject_GetAttrString(statements->sites, "facts");
     Py_XSETREF(statements->names->facts, facts);
-    if (statements->sources == NULL || !PyDict_Check(statements->sources) || statements->raised == NULL ||
+    if (statements->ended == NULL || !PyDict_Check(statements->ended) || statements->sources == NULL || !PyDict_Check(statements->sources) || statements->raised == NULL ||
         !PyList_Check(statements->raised) || statements->open_steps == NULL || !PyList_Check(statements->open_steps) ||
         statements->known_modules == NULL || !PyDict_Check(statements->known_modules) || facts == NULL ||
         !PyList_Check(facts)) {
@@ -496,6 +566,7 @@ static int statements_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(k
         return -1;
     }
     statements->site_times = bp_integer(caps, bp_name_site_times, 0);
+    statements->operation_most = bp_integer(caps, bp_name_operation_times, 0);
     statements->function_times = bp_integer(caps, bp_name_function_times, 0);
     statements->exact_tensors = bp_integer(caps, bp_name_exact_tensors, 0);
     statements->tuple_elements = bp_integer(caps, bp_name_tuple_elements, 0);
@@ -508,7 +579,7 @@ static int statements_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(k
 }
 
 #define PARTS(X) \
-    X(guard) X(writer) X(sites) X(nodes) X(modules) X(optimizers) X(failures) X(sampler) X(sources) X(raised) X(open_steps) X(gate) \
+    X(guard) X(writer) X(sites) X(nodes) X(modules) X(optimizers) X(failures) X(sampler) X(operations) X(ended) X(sources) X(raised) X(open_steps) X(gate) \
     X(threads) X(moments) X(tensors) X(states) X(names) X(known_modules)
 
 static int statements_traverse(PyObject *self, visitproc visit, void *arg)
@@ -531,6 +602,7 @@ static void statements_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
     statements_clear(self);
+    PyMem_RawFree(((bp_statements *)self)->operation_times);
     Py_TYPE(self)->tp_free(self);
 }
 

@@ -9,6 +9,7 @@
 
 typedef struct {
     PyObject_HEAD
+    PyObject *operations, *ended; /* ended: the dict of statements whose values' parts were seen */
     PyObject *recorder, *guard, *writer, *sites, *nodes, *modules, *optimizers, *failures, *sampler;
     PyObject *sources;            /* the dict of the user's files */
     PyObject *raised, *open_steps; /* lists that are empty almost always */
@@ -20,7 +21,9 @@ typedef struct {
     bp_names *names;
     bp_rows *module_calls;
     PyObject *known_modules;
-    int64_t site_times, function_times, exact_tensors, tuple_elements, eager_statements, tops;
+    int64_t site_times, operation_most, function_times, exact_tensors, tuple_elements, eager_statements, tops;
+    uint32_t *operation_times;
+    size_t operation_room;
     int64_t flush_ns, flushed_ns, next_module_call;
 } bp_statements;
 
@@ -57,6 +60,10 @@ int bp_module_left(bp_statements *statements);
 int bp_modules_rest(bp_statements *statements);
 int bp_modules_resume(bp_statements *statements, int64_t open_calls);
 int bp_module_returned(bp_statements *statements, PyObject *module, PyObject *given);
+/* 1: this time an operation is looked at; -1 with an exception. */
+int bp_is_followed(bp_statements *statements, int64_t number);
+/* Look at what an operation gave. */
+int bp_operation(bp_statements *statements, int64_t number, PyObject *given);
 /* 1: nothing that a record holds can have changed at this statement. */
 int bp_is_idle(bp_statements *statements, bp_site *site, PyObject *const *values, Py_ssize_t count);
 

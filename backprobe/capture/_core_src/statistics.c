@@ -59,6 +59,25 @@ static PyObject *elements(PyObject *Py_UNUSED(module), PyObject *const *args, Py
     return bytes;
 }
 
+#define STRETCH (1 << 24) /* elements that are squared in one call */
+
+/* Norm and counts of one tensor: of float32 that lies in one piece nothing but the squares is computed. */
+static int measure_norm(const bp_tensor_view *view, bp_measures *one)
+{
+    if (view->dtype != BP_F32 || !bp_is_contiguous(view) || (uintptr_t)view->data % sizeof(float) || !view->numel) {
+        return bp_measure(view, one);
+    }
+    bp_sums sums = {.min = INFINITY, .max = -INFINITY};
+    for (int64_t done = 0; done < view->numel; done += STRETCH) {
+        int64_t left = view->numel - done;
+        bp_used_kernels()->f32_squares((const float *)view->data + done, (int)(left < STRETCH ? left : STRETCH), &sums);
+    }
+    one->finite_norm = sqrt(sums.squares);
+    one->nan = sums.nan;
+    one->inf = sums.above + sums.below;
+    return 1;
+}
+
 static PyObject *norms(PyObject *Py_UNUSED(module), PyObject *tensors)
 {
     PyObject *all = PySequence_Fast(tensors, "norms(tensors)");
@@ -73,7 +92,7 @@ static PyObject *norms(PyObject *Py_UNUSED(module), PyObject *tensors)
             if (PyList_Append(unread, tensor) < 0) {
                 Py_CLEAR(unread);
             }
-        } else if (bp_measure(&view, &one)) {
+        } else if (measure_norm(&view, &one)) {
             norm = hypot(norm, one.finite_norm);
             nan += one.nan;
             inf += one.inf;
@@ -221,7 +240,7 @@ static PyMethodDef methods[] = {
 int bp_add_statistics(PyObject *module)
 {
     bp_use_kernels(NULL);
-    if (PyModule_AddIntConstant(module, "API", 1) < 0) {
+    if (PyModule_AddIntConstant(module, "API", 2) < 0) {
         return -1;
     }
     return PyModule_AddFunctions(module, methods);

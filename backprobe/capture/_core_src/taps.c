@@ -63,7 +63,7 @@ static PyObject *tap_after(PyObject *Py_UNUSED(self), PyObject *const *args, Py_
 static int closed_only(int64_t number)
 {
     bp_site *site = known_site(number);
-    if (site == NULL || !site->is_inert) {
+    if (site == NULL || !site->is_inert || PyDict_GET_SIZE(attending->ended)) {
         return 0;
     }
     bp_timeline *timeline = bp_here(attending->threads);
@@ -100,6 +100,23 @@ static PyObject *tap_passing(PyObject *Py_UNUSED(self), PyObject *const *args, P
         bp_statements *statements = closed_only(number) ? NULL : began();
         if (statements != NULL && ended(statements, bp_passing(statements, number)) < 0) {
             return NULL;
+        }
+    }
+    return Py_NewRef(args[1]);
+}
+
+static PyObject *tap_operation(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    if (count < 2) {
+        Py_RETURN_NONE;
+    }
+    if (attending != NULL) {
+        int64_t number = number_of(args[0]);
+        if (bp_is_followed(attending, number)) {
+            bp_statements *statements = began();
+            if (statements != NULL && ended(statements, bp_operation(statements, number, args[1])) < 0) {
+                return NULL;
+            }
         }
     }
     return Py_NewRef(args[1]);
@@ -172,6 +189,7 @@ static PyMethodDef functions[] = {
     {"after", FAST(tap_after), "Follows a statement; the values are what the plain names that it bound hold now."},
     {"value", FAST(tap_value), "What a statement returns, or stores into an attribute or a subscript."},
     {"passing", FAST(tap_passing), "The value of a test, an iterable, a context or a yield."},
+    {"operation", FAST(tap_operation), "What a call, operator, subscript or attribute inside a statement gave."},
     {"enter", FAST(tap_enter), "Opens a function; the arguments are its parameters."},
     {"module_enter", tap_module_enter, METH_O, "Opens a module's call."},
     {"module_left", tap_module_left, METH_NOARGS, "Closes a module's call."},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "describe.h"
+#include "layout.h"
 #include "stats.h"
 #include "torch_api.h"
 
@@ -198,6 +199,12 @@ PyTypeObject bp_known_type = {
 
 int bp_flags_of(PyObject *tensor, char *is_leaf, char *requires_grad, char *retains)
 {
+    uintptr_t impl = bp_torch_layout.used && bp_is_exact(tensor) ? bp_impl_of(tensor) : 0;
+    if (impl && bp_impl_is_bare(impl)) {
+        *is_leaf = 1;
+        *requires_grad = *retains = 0;
+        return 1;
+    }
     int leaf = bp_flag(tensor, bp_name_is_leaf);
     int wants = leaf < 0 ? -1 : bp_flag(tensor, bp_name_requires_grad);
     int keeps = wants < 0 ? -1 : bp_flag(tensor, bp_name_retains_grad);
@@ -216,6 +223,11 @@ int bp_flags_of(PyObject *tensor, char *is_leaf, char *requires_grad, char *reta
 
 int64_t bp_version_of(PyObject *tensor)
 {
+    uintptr_t impl = bp_torch_layout.used && bp_is_exact(tensor) ? bp_impl_of(tensor) : 0;
+    int64_t kept = impl ? bp_impl_version(impl) : -1;
+    if (kept > 0 || (kept == 0 && !bp_inference_was_seen)) {
+        return kept;
+    }
     PyObject *answer = PyObject_GetAttr(tensor, bp_name__version);
     if (answer == NULL) {
         if (!PyErr_ExceptionMatches(PyExc_RuntimeError)) {
@@ -552,6 +564,32 @@ static bool may_be_held(bp_tensors *tensors, const bp_storage *storage, PyObject
         }
     }
     return false;
+}
+
+/* A tensor of the record whose storage, sizes, strides and offset are those of a plain tensor that is saved. */
+int64_t bp_find_held_impl(PyObject *self, uintptr_t impl)
+{
+    bp_tensors *tensors = these(self);
+    if (tensors == NULL) {
+        return -1;
+    }
+    PyObject *object = (PyObject *)bp_word(impl + bp_torch_layout.object); /* an address: it may be gone */
+    bp_known *known = object == NULL ? NULL : bp_known_find(tensors, object);
+    if (known != NULL) {
+        return known->number;
+    }
+    bp_storage *storage = bp_map_get(&tensors->ids->storages, bp_impl_storage(impl));
+    int ndim = bp_impl_ndim(impl);
+    for (size_t i = 0; storage != NULL && i < storage->count; i++) {
+        bp_known *other = bp_known_at(tensors, storage->holders[i]->number);
+        if (other != NULL && bp_ref_lives(other->ref) && other->created_by == BP_BY_OP && other->is.has_stride &&
+            other->is.ndim == ndim && other->is.offset == bp_impl_offset(impl) &&
+            !memcmp(other->is.dims, bp_impl_sizes(impl), (size_t)ndim * sizeof(int64_t)) &&
+            !memcmp(other->is.dims + ndim, bp_impl_strides(impl), (size_t)ndim * sizeof(int64_t))) {
+            return other->number;
+        }
+    }
+    return -1;
 }
 
 int64_t bp_find_held(PyObject *self, PyObject *content, uintptr_t address)

@@ -380,6 +380,7 @@ static void moments_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
     moments_clear(self);
+    Py_XDECREF(((bp_moments *)self)->row.autocast);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -405,36 +406,88 @@ static PyObject *autocast(void)
     return text;
 }
 
+/* Write the newest moment's row; 0, or -1 with an exception. */
+static int put_moment(bp_moments *moments)
+{
+    const bp_moment *moment = &moments->row;
+    bp_rows *rows = moments->rows;
+    if (!bp_row_begin(rows, 11)) {
+        return 0;
+    }
+    bp_put_uint(rows, (uint64_t)moment->number);
+    bp_put_str(rows, moment->kind, (Py_ssize_t)strlen(moment->kind));
+    bp_put_uint(rows, (uint64_t)(moment->time_ns < 0 ? 0 : moment->time_ns));
+    bp_put_uint(rows, (uint64_t)moment->k);
+    bp_put_id(rows, moment->site);
+    bp_put_uint(rows, (uint64_t)moment->thread);
+    bp_put_id(rows, moment->module_call);
+    bp_put_uint(rows, (uint64_t)moment->step);
+    bp_put_bool(rows, moment->grad_mode);
+    bp_put_bool(rows, moment->inference_mode);
+    bp_put_text(rows, moment->autocast);
+    return bp_row_end(rows);
+}
+
+/* The names that kinds of moments have, which outlive what Python handed in. */
+static const char *kept_kind(const char *kind)
+{
+    static const char *const kinds[] = {"after-statement", "before-backward", "after-backward", "optimizer-step", "end"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (!strcmp(kind, kinds[i])) {
+            return kinds[i];
+        }
+    }
+    return NULL;
+}
+
 static int64_t write_moment(bp_moments *moments, const char *kind, int64_t site, int64_t k)
 {
     bp_timeline *timeline = bp_here(moments->threads);
-    PyObject *cast = timeline == NULL ? NULL : autocast();
+    kind = kept_kind(kind);
+    if (kind == NULL && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError, "there is no such kind of moment");
+    }
+    PyObject *cast = timeline == NULL || kind == NULL ? NULL : autocast();
     if (cast == NULL) {
         return -1;
     }
-    int grad_mode = bp_truth_of_call(bp_torch.grad_enabled), inference = bp_truth_of_call(bp_torch.inference_enabled);
-    int64_t number = moments->last + 1, time_ns = bp_now_ns() - moments->start_ns;
-    bp_rows *rows = moments->rows;
-    if (bp_row_begin(rows, 11)) {
-        bp_put_uint(rows, (uint64_t)number);
-        bp_put_str(rows, kind, (Py_ssize_t)strlen(kind));
-        bp_put_uint(rows, (uint64_t)(time_ns < 0 ? 0 : time_ns));
-        bp_put_uint(rows, (uint64_t)k);
-        bp_put_id(rows, site);
-        bp_put_uint(rows, (uint64_t)timeline->thread);
-        bp_put_id(rows, bp_module_call(timeline));
-        bp_put_uint(rows, (uint64_t)moments->steps);
-        bp_put_bool(rows, grad_mode);
-        bp_put_bool(rows, inference);
-        bp_put_text(rows, cast);
-        if (bp_row_end(rows) < 0) {
-            Py_DECREF(cast);
-            return -1;
-        }
+    bp_moment *moment = &moments->row;
+    Py_XSETREF(moment->autocast, cast);
+    moment->kind = kind;
+    moment->number = moments->last + 1;
+    moment->time_ns = bp_now_ns() - moments->start_ns;
+    moment->k = k;
+    moment->site = site;
+    moment->thread = timeline->thread;
+    moment->module_call = bp_module_call(timeline);
+    moment->step = moments->steps;
+    moment->grad_mode = bp_truth_of_call(bp_torch.grad_enabled);
+    moment->inference_mode = bp_truth_of_call(bp_torch.inference_enabled);
+    if (put_moment(moments) < 0) {
+        return -1;
     }
-    Py_DECREF(cast);
-    moments->last = number;
-    return number;
+    return moments->last = moment->number;
+}
+
+void bp_moment_again(bp_moments *moments)
+{
+    bp_moment *moment = &moments->row;
+    bp_timeline *timeline = moment->autocast == NULL ? NULL : bp_here(moments->threads);
+    PyObject *cast = timeline == NULL || timeline->thread != moment->thread ? NULL : autocast();
+    if (cast != NULL) {
+        int grad_mode = bp_truth_of_call(bp_torch.grad_enabled);
+        int inference_mode = bp_truth_of_call(bp_torch.inference_enabled);
+        int same = PyObject_RichCompareBool(cast, moment->autocast, Py_EQ) && grad_mode == moment->grad_mode &&
+                   inference_mode == moment->inference_mode;
+        if (!same) {
+            moment->grad_mode = grad_mode;
+            moment->inference_mode = inference_mode;
+            Py_SETREF(moment->autocast, Py_NewRef(cast));
+            put_moment(moments);
+        }
+        Py_DECREF(cast);
+    }
+    PyErr_Clear();
 }
 
 int64_t bp_moment_now(PyObject *self)

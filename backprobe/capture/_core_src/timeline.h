@@ -37,6 +37,13 @@ typedef struct {
 } bp_threads;
 
 typedef struct {
+    const char *kind;
+    PyObject *autocast; /* its text, or None; NULL: no moment was written yet */
+    int64_t number, time_ns, k, site, thread, module_call, step;
+    int grad_mode, inference_mode;
+} bp_moment;
+
+typedef struct {
     PyObject_HEAD
     bp_threads *threads;
     bp_rows *rows;
@@ -46,6 +53,7 @@ typedef struct {
     int pending;          /* the open statement has no moment yet */
     int open;             /* a statement is open, at `open_site` */
     int64_t open_site;
+    bp_moment row; /* the newest one as it was written */
 } bp_moments;
 
 extern PyTypeObject bp_timeline_type, bp_threads_type, bp_moments_type;
@@ -59,10 +67,13 @@ static inline int64_t bp_module_call(const bp_timeline *timeline)
 {
     return timeline->opened_count ? timeline->opened[timeline->opened_count - 1].number : -1;
 }
+/* The moment was written inside its statement, where the modes may have been others: now they are its own. */
+void bp_moment_again(bp_moments *moments);
 /* A statement is at its tap: its moment is written once something is known of it. */
 static inline void bp_statement(bp_moments *moments, int64_t site)
 {
     if (!moments->pending && moments->open && moments->open_site == site) {
+        bp_moment_again(moments);
         return;
     }
     moments->pending = moments->open = 1;

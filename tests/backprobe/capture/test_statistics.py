@@ -21,9 +21,9 @@ MOST_ERROR = 2e-7
 """Relative, of the norm: half of what one rounding to float32 may cost is 6e-8."""
 
 
-@pytest.fixture(params=[*INSTRUCTIONS, "attributes", "twin"])
+@pytest.fixture(params=[*INSTRUCTIONS, "exchange", "attributes", "twin"])
 def way(request, monkeypatch):
-    """Each way of reading: the kernels of each kind, without torch's exchange table, and numpy."""
+    """Each way of reading: the kernels of each kind, by torch's exchange table, without it, and numpy."""
     if request.param == "twin":
         for module in (statistics, reading, gradients, sizes):
             monkeypatch.setattr(module, "native", None)
@@ -31,12 +31,14 @@ def way(request, monkeypatch):
         return
     if core.native is None:
         pytest.skip("core is not there")
-    kind = None if request.param == "attributes" else request.param
+    kind = request.param if request.param in INSTRUCTIONS else None
     if core.native.use_instructions(kind) is None:
         pytest.skip(f"this machine has no {kind}")
+    core.native.use_layout(kind is not None)
     core.native.use_exchange(request.param != "attributes")
     yield request.param
     core.native.use_exchange(True)
+    core.native.use_layout(True)
     core.native.use_instructions(None)
 
 
@@ -335,3 +337,24 @@ def test_a_histogram_of_a_view_and_of_a_complex_tensor(way):
     assert sizes.sizes(base.t()[:, :1].expand(30, 4)) == sizes.sizes(base[0].repeat(4))
     assert sizes.sizes(base.t()) == sizes.sizes(base)
     assert sizes.sizes(made(torch.complex64, 5)) is None
+
+
+@pytest.mark.parametrize("size", [1, 7, 511, 4096, 8193, 70_001])
+@pytest.mark.parametrize("scale", [1.0, 1e30, 1e-14, 1e-25, 0.0])
+def test_the_norm_of_tensors_together(way, size, scale):
+    torch.manual_seed(size)
+    one, other = torch.randn(size) * scale, torch.zeros(3, 9000)
+    other[1, 5] = scale
+    expected = math.hypot(float(one.double().norm()), scale)
+    assert gradients.norm_of([one, other, other.t()[5:6]]) == pytest.approx(
+        math.hypot(expected, float(other.t()[5:6].double().norm())), rel=1e-6, abs=0
+    )
+
+
+@pytest.mark.parametrize("odd", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("at", [0, 5000, 8999])
+def test_the_norm_of_what_is_not_finite(way, odd, at):
+    one = torch.ones(9000)
+    one[at] = odd
+    norm = gradients.norm_of([torch.ones(3), one])
+    assert math.isnan(norm) if math.isnan(odd) else norm == math.inf

@@ -118,6 +118,13 @@ def length_lies(chance: random.Random, frames: Frames) -> bytes:
     return b"".join(parts)
 
 
+def version_lies(chance: random.Random, frames: Frames) -> bytes:
+    """The header is that of a version before, of this one, or of one to come."""
+    told = chance.choice([0, 1, r.SCHEMA_VERSION, r.SCHEMA_VERSION + 1, 999, 2**31])
+    header = msgspec.structs.replace(full_record().header, schema_version=told)
+    return framed(frames_of(r.header_frame(header)) + frames[1:])
+
+
 def huge_count(chance: random.Random, frames: Frames) -> bytes:
     """A list, a text or a map says that it holds millions."""
     bodies = list(frames)
@@ -222,7 +229,7 @@ def rows_multiplied(chance: random.Random, frames: Frames) -> bytes:
 
 Damage = Callable[[random.Random, Frames], bytes]
 KINDS: Final[tuple[Damage, ...]] = (
-    flipped_bits, cut_short, spliced, noise, length_lies, huge_count, nested_deep,
+    flipped_bits, cut_short, spliced, noise, length_lies, version_lies, huge_count, nested_deep,
     type_swapped, values_mixed, references_lie, rows_resized, frames_shuffled, rows_multiplied,
 )  # fmt: skip
 

@@ -126,6 +126,12 @@ def full_record() -> r.Record:
                 inputs=(r.Passed(name="input", tensor=0), r.Passed(name="weight", tensor=None)), outputs=(3,),
             ),
         ),
+        operations=(
+            r.Operation(operation=0, statement=0, line=1, col=5, end_line=1, end_col=9, function=".detach", operands=(3,),
+                        requires_grad=False, shape=(1, 2), dtype="float32", moment=1),
+            r.Operation(operation=1, statement=0, line=1, col=5, end_line=2, end_col=3, function="", inner=(0,),
+                        complete=False, result="number", is_value=True, tensor=0),
+        ),
         steps=(
             r.Step(step=0, sampled=True, why="first", first_moment=0, last_moment=1, site=0, loss=float("nan"),
                    loss_tensor=0, grad_norm=float("inf"), learning_rate=0.1),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.backprobe.record.fuzz import KINDS, mutant, read, samples
 
-MUTANTS = 3003
+MUTANTS = 3234
 """231 of each kind."""
 
 
@@ -21,7 +21,8 @@ def test_a_damaged_stream_is_refused_by_name_or_read_and_never_breaks_the_reader
     told = set().union(*outcomes.values())
     assert told >= {"read", "nothing", "bad-frame", "frame-too-large", "no-header", "second-header", "bytes-after-end"}
     assert told >= {"dangling-reference", "bad-elements", "too-many-rows", "unknown-version"}
-    assert all("read" in found for kind, found in outcomes.items() if kind not in ("nested_deep", "huge_count"))
+    never_harmless = ("nested_deep", "huge_count", "noise")
+    assert all("read" in found for kind, found in outcomes.items() if kind not in never_harmless)
 
 
 @pytest.mark.parametrize("kind", [kind.__name__ for kind in KINDS])

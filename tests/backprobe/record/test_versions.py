@@ -1,6 +1,6 @@
 """Records of older versions are read as they are; a newer one is refused in one line that says what to do.
 
-`versions/version_1.bprec` was written by `versions/made_by.py 1` at the last commit that wrote version 1.
+`versions/version_1.bprec` was written by `versions/made_by.py 1` at the last commit that wrote version 1, and so on.
 """
 
 from __future__ import annotations
@@ -45,6 +45,13 @@ def test_a_record_of_version_1_is_read_and_says_what_it_cannot_hold() -> None:
     assert record.warned[0].message == "a warning of the program"
     assert {len(getattr(record, table)) for table in r.TABLES if since(table) == 1} >= {1, 30, 57}
     assert all(getattr(record, table) == () for table in r.TABLES if since(table) > 1)
+
+
+def test_a_record_of_version_2_is_read_and_says_what_it_cannot_hold() -> None:
+    record = r.loads((VERSIONS / "version_2.bprec").read_bytes())
+    assert (record.header.schema_version, record.header.first_version) == (r.SCHEMA_VERSION, 2)
+    assert record.steps
+    assert record.operations == ()
 
 
 def test_a_record_of_version_1_is_written_again_as_this_version() -> None:
