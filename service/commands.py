@@ -40,7 +40,7 @@ def serve(subparsers: Any) -> None:
     parser.add_argument(
         "--trust-code",
         action="store_true",
-        help="snippets may run with the worker's own rights; needed beyond loopback",
+        help="where nothing can be isolated, snippets may run with the worker's own rights, also beyond loopback",
     )
     parser.set_defaults(run=_serve)
 

@@ -148,7 +148,7 @@ def register(app: APIFlask) -> None:
     @app.errorhandler(HTTPException)
     def _framework(error: HTTPException) -> Response:
         if error.response is not None or (error.code or 500) < 400:  # a redirect is no error
-            return error.get_response()  # type: ignore[return-value]
+            return error.get_response()  # type: ignore[return-value] a base class of ours
         return answer(from_framework(error))
 
     @app.errorhandler(Exception)

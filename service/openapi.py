@@ -104,7 +104,7 @@ def answers(
     """
 
     def decorate(view: F) -> F:
-        view.operation = Operation(answers=found, problems=problems, headers=headers)  # type: ignore[attr-defined]
+        view.operation = Operation(answers=found, problems=problems, headers=headers)  # type: ignore[attr-defined] for the document
         return view
 
     return decorate

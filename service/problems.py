@@ -75,6 +75,12 @@ _KINDS: Final = (
         hint="The run itself and its findings are kept; submit the snippet again for a new record.",
     ),
     Kind(
+        code="run-not-ended",
+        status=409,
+        title="The run has not ended",
+        hint="Wait for its end: GET the run with `Prefer: wait=30`, then ask again.",
+    ),
+    Kind(
         code="not-judged-yet",
         status=409,
         title="The rules have not judged this run yet",

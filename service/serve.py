@@ -47,7 +47,7 @@ class Wanted:
     Attributes:
         workers: Processes for the queue cpu; 0 with `--no-worker`.
         demo: Submit the tutorial snippet, print its result, keep serving.
-        trust_code: The operator knows that snippets run unconfined; needed beyond loopback.
+        trust_code: Where nothing can be isolated, snippets may run unconfined; on loopback they may.
     """
 
     host: str = "127.0.0.1"
@@ -134,7 +134,7 @@ def _children(wanted: Wanted, store: StoreSettings, fallen: Callable[[], None]) 
     commands = {f"worker-{n}": ("worker", "--queue", "cpu") for n in range(1, wanted.workers + 1)}
     return Children(
         {**commands, "reaper": ("reaper",)},
-        children_environment(store),
+        children_environment(store) | _trust(wanted),
         store.home / "logs",
         silent=silent,
         delays={"reaper": REAPER_DELAY_SECONDS},
@@ -223,14 +223,14 @@ def start_web(settings: Settings, listening: socket.socket) -> tuple[Server, Con
 def _check_trust(wanted: Wanted) -> None:
     if wanted.trust_code or not wanted.workers:
         return
-    if not is_loopback(wanted.host):
-        raise CannotServe(
-            "This version runs snippets with the worker's own rights (isolation none): beyond loopback that needs "
-            "--trust-code, or --no-worker here and workers elsewhere."
-        )
-    say(
-        "Snippets run with your own rights (isolation none): send only code that you trust. --trust-code says you know."
-    )
+    if is_loopback(wanted.host):
+        say("Where this machine can isolate nothing, snippets run with your own rights; `backprobe doctor` says.")
+
+
+def _trust(wanted: Wanted) -> dict[str, str]:
+    """What a worker is told of the code that it will get."""
+    trusted = wanted.trust_code or is_loopback(wanted.host)
+    return {"BACKPROBE_TRUST_CODE": "1"} if trusted else {}
 
 
 def _url(host: str, port: int) -> str:

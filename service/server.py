@@ -30,7 +30,7 @@ class _ProblemTask(ErrorTask):
     """An error that waitress finds before the application sees the request."""
 
     def execute(self) -> None:
-        found: Any = self.request.error  # type: ignore[attr-defined]
+        found: Any = self.request.error  # type: ignore[attr-defined] waitress sets it on a bad request
         status = int(found.code)
         kind = KINDS[BY_STATUS.get(status, "malformed-request" if status < 500 else "internal-error")]
         request_id = f"req_{secrets.token_hex(8)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +23,14 @@ _BODIES: Final = ("location", "related", "stacks", "evidence", "fixes", "consequ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """Since when newer rules no longer say so (ISO 8601), and which rules."""
+
+    at: str
+    ruleset: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
     """A stored finding. `json()` is the API's shape, `backprobe.finding/1`.
 
@@ -35,11 +43,12 @@ class FindingRow:
     ruleset: str
     number: int
     finding: Finding
+    gone: Gone | None = None
 
     def json(self) -> dict[str, Any]:
-        """As every client reads it, with id, run, ruleset, and `group` and `gone`, which are null for now."""
+        """As every client reads it, with id, run, ruleset, `gone`, and `group`, which is null for now."""
         shown = finding_json(self.finding, id=self.id, run=self.run, ruleset=self.ruleset)
-        return shown | {"group": None, "gone": None}
+        return shown | {"group": None, "gone": None if self.gone is None else asdict(self.gone)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +61,22 @@ class FindingPage:
 
 def insert_findings(transaction: Transaction, claim: Claim, judgement: Judgement) -> None:
     """Store what the rules said about this attempt, in the judgement's order."""
-    rows = [_values(claim, judgement.ruleset, n, one) for n, one in enumerate(judgement.findings)]
-    if rows:
-        transaction.execute(_INSERT, rows)
-
-
-def _values(claim: Claim, ruleset: str, n: int, one: Finding) -> dict[str, Any]:
-    bodies = {name: msgspec.to_builtins(getattr(one, name)) for name in _BODIES}
-    return bodies | {
-        "public_id": new_id("f"),
+    owner = {
         "run_id": claim.run_id,
         "attempt": claim.attempt,
         "tenant_id": claim.tenant_id,
         "project_id": claim.project_id,
+    }
+    rows = [owner | values_of(judgement.ruleset, n, one) for n, one in enumerate(judgement.findings)]
+    if rows:
+        transaction.execute(_INSERT, rows)
+
+
+def values_of(ruleset: str, n: int, one: Finding) -> dict[str, Any]:
+    """The columns of a finding but those that say whose it is."""
+    bodies = {name: msgspec.to_builtins(getattr(one, name)) for name in _BODIES}
+    return bodies | {
+        "public_id": new_id("f"),
         "n": n,
         "fingerprint": one.fingerprint,
         "rule": one.rule.name,
@@ -98,6 +110,7 @@ def page(
     confidence: Sequence[str] = (),
     line: int | None = None,
     suppressed: bool | None = None,
+    gone: bool = False,
     after: int | None = None,
     limit: int = 100,
 ) -> FindingPage:
@@ -110,6 +123,7 @@ def page(
         rule: Names or codes; empty: all.
         line: Where its location begins.
         suppressed: Only those that are or are not; None: both.
+        gone: Those that newer rules no longer make; otherwise those that they do.
         after: `FindingPage.next` of the page before; None: the first page.
         limit: Findings at most.
     """
@@ -126,6 +140,7 @@ def page(
         query = query.where(finding.c.line == line)
     if suppressed is not None:
         query = query.where(finding.c.suppressed.is_not(None) if suppressed else finding.c.suppressed.is_(None))
+    query = query.where(finding.c.gone_at.is_not(None) if gone else finding.c.gone_at.is_(None))
     if after is not None:
         query = query.where(finding.c.n > after)
     rows = transaction.execute(query.order_by(finding.c.n).limit(limit + 1)).all()
@@ -146,5 +161,10 @@ def _row(row: Any) -> FindingRow:
     fields["rule"] = {"code": row.code, "name": row.rule, "url": f"/rules/{row.code}"}
     fields["occurrences"] = {"count": row._mapping["count"], "first_step": row.first_step, "last_step": row.last_step}  # noqa: SLF001 - `count` is a method of every tuple
     return FindingRow(
-        id=row.public_id, run=row.run, ruleset=row.ruleset, number=row.n, finding=msgspec.convert(fields, Finding)
+        id=row.public_id,
+        run=row.run,
+        ruleset=row.ruleset,
+        number=row.n,
+        finding=msgspec.convert(fields, Finding),
+        gone=None if row.gone_at is None else Gone(at=row.gone_at, ruleset=row.gone_ruleset),
     )

@@ -193,7 +193,7 @@ def _facts(claim: Claim, ending: Ending, record: Record | None, judgement: Judge
         "torch_version": ending.torch,
         "kept_until": Now(_KEEP_SECONDS),
         **_of_record(record, ending.torch),
-        **_of_judgement(judgement),
+        **facts_of_judgement(judgement),
     }
 
 
@@ -214,7 +214,8 @@ def _of_record(record: Record | None, torch: str | None) -> dict[str, Any]:
     }
 
 
-def _of_judgement(judgement: Judgement | None) -> dict[str, Any]:
+def facts_of_judgement(judgement: Judgement | None) -> dict[str, Any]:
+    """Columns of `run` that tell a judgement in short; none without one."""
     if judgement is None:
         return {}
     shown = [finding.level for finding in judgement.findings if finding.suppressed is None]

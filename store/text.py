@@ -7,6 +7,7 @@ U+001A "0", U+001A itself U+001A "1". Lone surrogates, which UTF-8 cannot carry,
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -26,6 +27,13 @@ def stored(text: str) -> str:
     return text
 
 
+_FLOAT: Final = f"{_ESCAPE}2"
+_WHOLE_FROM: Final = 2.0**53
+"""From here on every float is a whole number."""
+
+_LARGE: Final = re.compile(rb"[0-9]e[+]?[0-9]|[0-9]{16}")
+
+
 def restored(text: str) -> str:
     """What `stored` was given."""
     if _ESCAPE not in text:
@@ -34,13 +42,16 @@ def restored(text: str) -> str:
 
 
 def json_text(value: Any) -> str:
-    """JSON for a column: NUL escaped, non-finite numbers as the strings "NaN", "Infinity", "-Infinity"."""
+    """JSON for a column: NUL escaped, non-finite numbers as the strings "NaN", "Infinity", "-Infinity".
+
+    A float from 2^53 on is escaped too: PostgreSQL keeps it as a whole number of the digits that it was written with.
+    """
     try:
         raw = _ENCODER.encode(value)
     except UnicodeEncodeError:
         raw = _ENCODER.encode(_each(value, stored))
         return raw.decode()
-    if b"\\u0000" in raw or b"\\u001a" in raw or b"null" in raw:
+    if b"\\u0000" in raw or b"\\u001a" in raw or b"null" in raw or _LARGE.search(raw):
         raw = _ENCODER.encode(_each(value, stored))
     return raw.decode()
 
@@ -49,7 +60,11 @@ def json_value(text: str | bytes) -> Any:
     """The value of a JSON column. Non-finite numbers stay strings: whoever wants the number knows where it is."""
     value = _DECODER.decode(text)
     escaped = b"\\u001a" in text if isinstance(text, bytes) else "\\u001a" in text
-    return _each(value, restored) if escaped else value
+    return _each(value, _restored_json) if escaped else value
+
+
+def _restored_json(text: str) -> str | float:
+    return float(text[2:]) if text.startswith(_FLOAT) else restored(text)
 
 
 def _each(value: Any, change: Any) -> Any:
@@ -57,6 +72,8 @@ def _each(value: Any, change: Any) -> Any:
         return change(value)
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, float) and abs(value) >= _WHOLE_FROM:
+        return f"{_FLOAT}{value!r}"
     if isinstance(value, Mapping):
         return {change(str(key)): _each(item, change) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, Sequence) and not isinstance(value, bytes):

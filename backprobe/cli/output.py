@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from backprobe.cli.exits import CLEAN, FINDINGS, OutputLost, UsageError
+from backprobe.cli.project import add_judging
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -28,9 +29,9 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on",
         choices=("error", "warning", "note"),
-        default="warning",
         help="exit with 1 on findings at least as bad as this (default: warning)",
     )
+    add_judging(parser)
     parser.add_argument("--exit-zero", action="store_true", help="report only: exit with 0 whatever was found")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
 

@@ -6,10 +6,10 @@ import argparse
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import backprobe
-from backprobe.cli import explain, run, show
+from backprobe.cli import explain, rules, run, show
 from backprobe.cli.exits import UsageError
 from backprobe.cli.plugins import commands, register
 
@@ -18,7 +18,7 @@ BUILT_IN: Final = {
     "watch": run.add_watch,
     "show": show.add_parser,
     "explain": explain.add_explain,
-    "rules": explain.add_rules,
+    "rules": rules.add_rules,
 }
 
 
@@ -27,9 +27,16 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         asked: The parser of the command that was asked for, once it was added.
+        words: What it is parsing.
     """
 
     asked: argparse.ArgumentParser | None = None
+    words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override] - argparse has overloads
+        """As argparse does; the words are kept for what an error says."""
+        self.words = tuple(args or ())
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Refuse the arguments.
@@ -39,6 +46,10 @@ class Parser(argparse.ArgumentParser):
         """
         asked = self.asked or self
         message = message.replace("required: SCRIPT, ARG", "required: SCRIPT")  # argparse's word for a remainder
+        if "invalid choice" in message:  # of a value whose option was not known: name the option
+            options = [word.split("=")[0] for word in self.words if word.startswith("--")]
+            strange = next((word for word in options if word not in asked.format_help()), None)
+            message = message if strange is None else f"unrecognized arguments: {strange}"
         unknown = re.search(r"unrecognized arguments: (.*)$", message)
         if unknown is not None:
             option = next((word for word in unknown[1].split() if word.startswith("-")), unknown[1].split()[0])

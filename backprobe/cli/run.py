@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Self, TextIO
 from backprobe.cli.arguments import Subparsers
 from backprobe.cli.exits import INTERRUPTED, OURS, SCRIPT, OutputLost, UsageError
 from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
+from backprobe.cli.project import settled
 
 if TYPE_CHECKING:
     from backprobe.record import End, Record
@@ -36,7 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=_ENDS,
         allow_abbrev=False,
     )
-    parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), default="full", help=_DEEP)
+    parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), help=_DEEP)
     _add_program(parser)
     parser.set_defaults(run=_run, entry="run")
 
@@ -52,7 +53,7 @@ def add_watch(subparsers: Subparsers) -> None:
         epilog=_ENDS,
         allow_abbrev=False,
     )
-    parser.add_argument("--tier", choices=("state", "grad", "full"), default="full", help=_TIERS)
+    parser.add_argument("--tier", choices=("state", "grad", "full"), help=_TIERS)
     _add_program(parser)
     parser.set_defaults(run=_run, entry="watch")
 
@@ -85,6 +86,7 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError(f"--format {args.format} wants --output FILE: the script owns stdout")
     _check_program(args)
     check_output(args)
+    args.options = settled(args)
     with own_stderr() as stream:
         return _reported(args, stream)
 
@@ -115,7 +117,7 @@ def _reported(args: argparse.Namespace, stream: TextIO) -> int:
             return OURS
         from backprobe.rules import judge
 
-        judgement = judge(record)
+        judgement = judge(record, args.options)
         report(record, judgement, args, args.named, stream)
     except OutputLost as error:
         print(f"backprobe: {error}", file=stream)

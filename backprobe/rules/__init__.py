@@ -1,7 +1,7 @@
 """Record -> findings. One file per rule; the file is its manual. Torch is not needed."""
 
 from backprobe.rules.finding import Edit, Finding, Fix, Location, Occurrences, Region, Related, finding_json
-from backprobe.rules.judge import Judgement, NotRun, judge
+from backprobe.rules.judge import Judgement, NotRun, judge, ruleset
 from backprobe.rules.manual import Manual, UnknownRule, manual
 from backprobe.rules.options import BadOption, JudgeOptions, options_from
 from backprobe.rules.registry import RULES
@@ -29,5 +29,6 @@ __all__ = [
     "judge",
     "manual",
     "options_from",
+    "ruleset",
     "why_none",
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.causes import cause_between
 from backprobe.rules.expressions import outermost
+from backprobe.rules.ingredients import unnamed_from
 from backprobe.rules.left_tensors import left_tensors
 from backprobe.rules.lookup import bindings_named, lookup
 from backprobe.rules.steps import state_at
@@ -16,7 +17,7 @@ from backprobe.rules.syntax import is_same_statement, statement, tree_of, value_
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, Binding, Moment, Record, Site
+    from backprobe.record import BackwardCall, Binding, Mode, Moment, Record, Site
 _ABOVE: Final = 64
 """Tensors that are looked at on the way up to a cut."""
 
@@ -113,7 +114,8 @@ def _made_at(record: Record, binding: Binding, parent: int) -> Cut | None:
     for site, moment in places:
         how = _cause(record, index.sites[site], index.moments[moment], binding.name, parent, binding.tensor)
         if how is not None:
-            switched = _switch(record, moment) if how in _MODES else None
+            mode = mode_off(record, moment) if how in _MODES else None
+            switched = None if mode is None else mode.site
             return Cut(tensor=binding.tensor, source=parent, site=site, how=how, switched_at=switched)
     return None
 
@@ -131,8 +133,8 @@ def _in_custom_function(record: Record, site: Site) -> bool:
     return any(ast.unparse(base).endswith("Function") for cls in classes for base in cls.bases)
 
 
-def _switch(record: Record, moment: int) -> int | None:
-    """The site that switched gradients off for this moment: the last one still in force."""
+def mode_off(record: Record, moment: int) -> Mode | None:
+    """What switched gradients off for this moment: the last switch still in force."""
     found = [
         row
         for row in record.modes
@@ -142,7 +144,7 @@ def _switch(record: Record, moment: int) -> int | None:
         and row.moment <= moment
         and (row.until is None or moment <= row.until)
     ]
-    return found[-1].site if found else None
+    return found[-1] if found else None
 
 
 def _cause(record: Record, site: Site, moment: Moment, name: str, parent: int, made: int) -> str | None:
@@ -229,4 +231,7 @@ def _children(record: Record) -> dict[int, set[int]]:
         for parent in binding.parents:
             if parent != binding.tensor:
                 children[parent].add(binding.tensor)
+    for tensor, made_from in unnamed_from(record).items():
+        for one in made_from:
+            children[one].add(tensor)
     return dict(children)

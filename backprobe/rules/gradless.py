@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from backprobe.rules.cuts import mode_off
 from backprobe.rules.lookup import Lookup, lookup
 from backprobe.rules.places import line_of
 from backprobe.rules.reach import Reach, arrived_at, reaches
+from backprobe.rules.table import table
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Binding, Record, Snapshot, Tensor
@@ -98,6 +100,29 @@ def switched_off(case: Case) -> int | None:
         if before.requires_grad and before.is_leaf and not after.requires_grad and after.is_leaf:
             return case.index.moments[after.moment].site
     return None
+
+
+def switch_over(case: Case) -> tuple[str, int | None] | None:
+    """The grad mode it was made under, and what switched it, where its statement gives tracked tensors otherwise."""
+    tensor = case.tensor
+    moment, mode = case.index.moments[tensor.moment], mode_off(case.record, tensor.moment)
+    is_first = mode is not None and mode.moment == tensor.moment  # of the body: it was numbered before the switch
+    if tensor.site not in tracked_sites(case.record) or not (is_first or moment.inference_mode or not moment.grad_mode):
+        return None
+    is_inference = moment.inference_mode or (is_first and mode is not None and mode.kind == "inference")
+    return "`inference_mode`" if is_inference else "`no_grad`", None if mode is None else mode.site
+
+
+@table
+def tracked_sites(record: Record) -> frozenset[int]:
+    """The statements that made a tracked tensor at least once."""
+    index = lookup(record)
+    return frozenset(
+        row.site
+        for row in record.tensors
+        if row.site is not None
+        and any(snapshot.requires_grad and not snapshot.is_leaf for snapshot in index.snapshots_of[row.tensor])
+    )
 
 
 def hook_on(case: Case) -> str:

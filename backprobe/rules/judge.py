@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +20,10 @@ import msgspec
 from backprobe.rules.facts import missing_fact
 from backprobe.rules.finding import Finding, Occurrences, with_fingerprints
 from backprobe.rules.folding import folded
-from backprobe.rules.health.rule_failed import failure
+from backprobe.rules.health import autograd_error_unexplained
+from backprobe.rules.health.rule_failed import failure, plug_in_failure
+from backprobe.rules.installed import every_module, installed
 from backprobe.rules.options import LEVELS, JudgeOptions, chosen_thresholds
-from backprobe.rules.registry import RULES
 from backprobe.rules.rule import RuleModule
 from backprobe.rules.suppressions import suppressed
 from backprobe.rules.table import shared_tables
@@ -67,13 +70,17 @@ def judge(
     Args:
         record: What capture saw; it is only read.
         options: Which rules judge; all by default.
-        rules: The rules to choose from; the built-in set by default.
+        rules: The rules to choose from; by default the built-in set and the plug-ins that are installed.
     """
     options = options or JudgeOptions()
-    modules = selected(RULES if rules is None else rules, options)
-    with shared_tables(record), chosen_thresholds(options.thresholds):
+    modules = selected(every_module() if rules is None else rules, options)
+    with _without_collections(), shared_tables(record), chosen_thresholds(options.thresholds):
         found, judged, not_run = _found(record, modules)
+        if rules is None:
+            found += [plug_in_failure(record, one.name, one.error) for one in installed().left_out]
         single = folded(record, sorted(collapsed(found), key=_place), [module.RULE for module in modules])
+        if rules is None and options.select is None and not options.ignore:
+            single += _unexplained(record, single)
         kept = with_fingerprints(finding for finding in single if options.keeps(finding))
         shown = suppressed(record, kept, judged)
     levelled = (msgspec.structs.replace(finding, level=options.level(finding)) for finding in shown)
@@ -83,6 +90,18 @@ def judge(
         not_run=tuple(not_run),
         ruleset=ruleset(options),
     )
+
+
+@contextmanager
+def _without_collections() -> Generator[None]:
+    """The cycle collector rests: tables hold no cycles, and looking for them took half the time on a large record."""
+    rests = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if rests:
+            gc.enable()
 
 
 def _found(record: Record, modules: Iterable[RuleModule]) -> tuple[list[Finding], list[str], list[NotRun]]:
@@ -102,6 +121,14 @@ def _found(record: Record, modules: Iterable[RuleModule]) -> tuple[list[Finding]
         except Exception as error:  # noqa: BLE001 - the fence: a rule's bug costs that rule only
             found.append(failure(record, rule, error))
     return found, judged, not_run
+
+
+def _unexplained(record: Record, found: list[Finding]) -> list[Finding]:
+    """What is said of an exception that no rule explains; behind the same fence as the rules."""
+    try:
+        return autograd_error_unexplained.unexplained(record, found)
+    except Exception as error:  # noqa: BLE001 - the fence: a record may lack the place that the exception names
+        return [failure(record, autograd_error_unexplained.RULE, error)]
 
 
 def selected(rules: Iterable[RuleModule], options: JudgeOptions) -> list[RuleModule]:
@@ -134,10 +161,11 @@ def _place(finding: Finding) -> tuple[str, int, int, str]:
     return finding.location.path, region.start_line, region.start_col, finding.rule.code
 
 
-def ruleset(options: JudgeOptions) -> str:
-    """Digest of everything that decides about findings: the sources in this folder and the options."""
+def ruleset(options: JudgeOptions | None = None) -> str:
+    """Digest of all that decides about findings: the sources in this folder, those of plug-ins, and the options."""
     digest = hashlib.sha256(_sources())
-    digest.update(repr(options).encode())
+    digest.update(installed().digest)
+    digest.update(msgspec.json.encode(asdict(options or JudgeOptions()), order="deterministic"))
     return f"rs_{digest.hexdigest()[:16]}"
 
 

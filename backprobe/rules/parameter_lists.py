@@ -23,7 +23,7 @@ def optimizer_call(record: Record, site: Site) -> ast.Call | None:
         return None
     calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and (part.args or part.keywords)]
     if not any(_is_optimizer(record, site, call) for call in calls):
-        called = {_last_name(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
+        called = {last_name(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
         bodies = [part for part in ast.walk(tree.module) if isinstance(part, ast.FunctionDef) and part.name in called]
         inside = [part for body in bodies for part in ast.walk(body) if isinstance(part, ast.Call)]
         built = [call for call in inside if _is_optimizer(record, site, call)]
@@ -35,7 +35,8 @@ def _is_optimizer(record: Record, site: Site, call: ast.Call) -> bool:
     return (dotted(record, site, call.func) or "").startswith("torch.optim.")
 
 
-def _last_name(called: ast.expr) -> str | None:
+def last_name(called: ast.expr) -> str | None:
+    """`Adam` of `torch.optim.Adam`; None for what is no name."""
     if isinstance(called, ast.Attribute):
         return called.attr
     return called.id if isinstance(called, ast.Name) else None
@@ -66,7 +67,7 @@ def _handed_in(tree: Tree, argument: ast.expr) -> ast.expr:
         return argument
     names = [parameter.arg for parameter in (*scope.args.posonlyargs, *scope.args.args)]
     calls = [part for part in ast.walk(tree.module) if isinstance(part, ast.Call)]
-    callers = [call for call in calls if _last_name(call.func) == scope.name]
+    callers = [call for call in calls if last_name(call.func) == scope.name]
     if argument.id not in names or len(callers) != 1:
         return argument
     named = next((given.value for given in callers[0].keywords if given.arg == argument.id), None)

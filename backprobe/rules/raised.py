@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
+from backprobe.record.families import family_of
 from backprobe.rules.rule import Level
 from backprobe.rules.syntax import is_same_statement
 
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record
 
-Family = Literal["freed-graph", "changed-in-place", "no-history"]
 
-_TEXTS: Final[dict[Family, tuple[str, ...]]] = {
-    "freed-graph": ("Trying to backward through the graph a second time",),
-    "changed-in-place": ("has been modified by an inplace operation",),
-    "no-history": (
-        "does not require grad and does not have a grad_fn",
-        "One of the differentiated Tensors does not require grad",
-    ),
-}
+def raised_as(record: Record, *families: str) -> list[Raised]:
+    """The exceptions of these families (`backprobe.record.families`), in the order in which they were raised.
 
-
-def raised_as(record: Record, family: Family) -> list[Raised]:
-    """The exceptions whose text is of this family, in the order in which they were raised."""
-    return [row for row in record.raised if any(text in row.message for text in _TEXTS[family])]
+    A record from before families were stored is read by its texts.
+    """
+    return [row for row in record.raised if (row.family or family_of(row.message)) in families]
 
 
 def level_of(record: Record, raised: Raised) -> Level:

@@ -69,6 +69,19 @@ def between(record: Record, start: int, target: int) -> frozenset[int]:
     return down & _closure(target, lambda node: above.get(node, []))
 
 
+def above(record: Record, nodes: Iterable[int], within: frozenset[int]) -> frozenset[int]:
+    """These nodes and all that lead to one of them along `next_functions`, as far as they lie within a set."""
+    consumers = _consumers(record)
+    seen = set(nodes) & within
+    waiting = deque(seen)
+    while waiting:
+        for node in consumers.get(waiting.popleft(), ()):
+            if node in within and node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return frozenset(seen)
+
+
 def _closure(start: int, following: Callable[[int], Iterable[int]]) -> frozenset[int]:
     seen, waiting = {start}, deque([start])
     while waiting:
@@ -86,3 +99,11 @@ def _consumers(record: Record) -> dict[int, list[int]]:
         if edge.to_node is not None:
             above.setdefault(edge.to_node, []).append(edge.node)
     return above
+
+
+def leaves_behind(record: Record, node: int) -> frozenset[int]:
+    """The leaves that a gradient arriving at a node goes on to, along `next_functions`."""
+    index = lookup(record)
+    down = _closure(node, lambda one: [edge.to_node for edge in index.edges_of[one] if edge.to_node is not None])
+    variables = (index.nodes[one].variable for one in down)
+    return frozenset(variable for variable in variables if variable is not None)

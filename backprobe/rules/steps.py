@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from backprobe.rules.lookup import lookup
@@ -17,9 +18,10 @@ def step_of(record: Record, moment: int) -> int:
 
 def state_at(record: Record, tensor: int, moment: int) -> Snapshot | None:
     """The last snapshot of a tensor at or before a moment; None if it was not seen by then."""
-    last: Snapshot | None = None
-    for snapshot in lookup(record).snapshots_of[tensor]:
-        if snapshot.moment > moment:
-            break
-        last = snapshot
-    return last
+    seen = lookup(record).snapshots_of[tensor]  # in order of moments, as the record has them
+    at = bisect_right(seen, moment, key=_moment)
+    return seen[at - 1] if at else None
+
+
+def _moment(snapshot: Snapshot) -> int:
+    return snapshot.moment

@@ -81,6 +81,12 @@ def site_at(record: Record, node: ast.stmt) -> Site | None:
     return _sites(record).get(node)
 
 
+def number_at(record: Record, node: ast.stmt | None) -> int | None:
+    """The number of that site."""
+    site = None if node is None else site_at(record, node)
+    return None if site is None else site.site
+
+
 @table
 def _sites(record: Record) -> dict[ast.stmt, Site]:
     found: dict[ast.stmt, Site] = {}
@@ -146,6 +152,23 @@ def value_of(node: ast.stmt | None) -> ast.expr | None:
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr):
         return node.value
     return None
+
+
+def statement_at(record: Record, site: int | None) -> ast.stmt | None:
+    """The innermost statement around the site of that number; None for no site."""
+    return None if site is None else statement(record, lookup(record).sites[site])
+
+
+def parts_of(node: ast.AST | None) -> Iterator[ast.AST]:
+    """A node and everything below it; nothing for None."""
+    return iter(()) if node is None else ast.walk(node)
+
+
+def method_called(part: ast.AST) -> str | None:
+    """The last name of what a call calls: `view` of `x.view(3)`, `Linear` of `nn.Linear(2, 1)`; None for no call."""
+    if not isinstance(part, ast.Call):
+        return None
+    return part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", None)
 
 
 def site_of(record: Record, number: int) -> Site:

@@ -10,7 +10,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.cuts import cut_above, cuts, derived_from, returned_by, rooted_in
-from backprobe.rules.gradless import Case, WhyNone, case_of, hook_on, missing, successor, switched_off, takes_part
+from backprobe.rules.gradless import (
+    Case,
+    WhyNone,
+    case_of,
+    hook_on,
+    missing,
+    successor,
+    switch_over,
+    switched_off,
+    takes_part,
+)
 from backprobe.rules.lookup import lookup
 from backprobe.rules.places import line_of
 from backprobe.rules.reach import reaches
@@ -60,6 +70,12 @@ def _never_asked(case: Case) -> WhyNone | None:
     if off is not None:
         line = line_of(case.record, off)
         return case.said("requires-grad-false", f"requires_grad was switched off at line {line}", site=off)
+    mode = switch_over(case)
+    if mode is not None:
+        how, site = mode
+        line = line_of(case.record, site)
+        where = "" if line is None else f" of line {line}"
+        return case.said("requires-grad-false", f"it was made under {how}{where}: it does not require grad", site=site)
     cut = cut_above(case.record, case.tensor.tensor)
     if cut is not None:
         line = line_of(case.record, cut.site)

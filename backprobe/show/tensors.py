@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,15 +48,18 @@ class TensorRow:
 
 
 def tensor_rows(record: Record) -> list[TensorRow]:
-    """The named tensors in order of first sight; equal names bound at one line stand together, the last one shown."""
+    """The named tensors in order of first sight; equal names bound at one line stand together, the last one shown.
+
+    Tracked and untracked ones stand apart: a line that training and evaluation pass makes both.
+    """
     index, whys = lookup(record), why_none(record)
     small = _last_small_values(record)
-    groups: dict[tuple[str, int | None], list[int]] = defaultdict(list)
+    groups: dict[tuple[str, int | None, bool, bool], list[int]] = defaultdict(list)
     for tensor in record.tensors:
-        name = name_of(index, tensor.tensor)
-        if name is not None and index.snapshots_of[tensor.tensor]:
-            groups[name, tensor.site].append(tensor.tensor)
-    return [_row(index, name, same[-1], len(same), whys.get(same[-1]), small) for (name, _site), same in groups.items()]
+        name, history = name_of(index, tensor.tensor), index.snapshots_of[tensor.tensor]
+        if name is not None and history:
+            groups[name, tensor.site, history[-1].requires_grad, history[-1].is_leaf].append(tensor.tensor)
+    return [_row(index, name, same[-1], len(same), whys.get(same[-1]), small) for (name, *_), same in groups.items()]
 
 
 def name_of(index: Lookup, tensor: int) -> str | None:
@@ -78,7 +81,8 @@ def _row(
     why: WhyNone | None,
     small: Mapping[tuple[int, str], SmallValue],
 ) -> TensorRow:
-    row, last = index.tensors[tensor], index.snapshots_of[tensor][-1]
+    row, history = index.tensors[tensor], index.snapshots_of[tensor]
+    last = history[-1]
     site = None if row.site is None else index.sites[row.site]
     kept = last.grad == "present"
     return TensorRow(
@@ -93,7 +97,7 @@ def _row(
         is_leaf=last.is_leaf,
         retains_grad=last.retains_grad,
         grad_fn=last.grad_fn if last.grad_fn_read else _node_type(index, tensor),
-        gradient=_content(small.get((tensor, "grad")), last) if kept else None,
+        gradient=_content(small.get((tensor, "grad")), history) if kept else None,
         why=None if kept else why,
         arrived=None if kept or (tensor, "arrived") not in small else elements(small[tensor, "arrived"]),
         times=times,
@@ -105,11 +109,16 @@ def _node_type(index: Lookup, tensor: int) -> str:
     return "?" if made is None else index.nodes[made.node].type
 
 
-def _content(value: SmallValue | None, last: Snapshot) -> str:
+def _content(value: SmallValue | None, history: Sequence[Snapshot]) -> str:
+    """What `.grad` holds: a measurement stays true while it is the same tensor at the same version."""
     if value is not None:
         return elements(value)
-    if last.grad_stats is not None and last.grad_stats.norm is not None:
-        return f"norm {number(last.grad_stats.norm)}"
+    last = history[-1]
+    for snapshot in reversed(history):
+        if (snapshot.grad_id, snapshot.grad_version) != (last.grad_id, last.grad_version):
+            break
+        if snapshot.grad_stats is not None and snapshot.grad_stats.norm is not None:
+            return f"norm {number(snapshot.grad_stats.norm)}"
     return "present"
 
 

@@ -118,7 +118,7 @@ def _calls(record: Record, ink: Ink) -> list[str]:
 
 def _alike(row: CallRow) -> tuple[object, ...]:
     flags = (row.retain_graph, row.retain_graph_given, row.create_graph, row.outcome, row.truncated)
-    counts = (row.nodes_met, row.nodes_run, row.nodes_freed, row.held_bytes, row.freed_bytes)
+    counts = (row.nodes_met, row.nodes_run, row.nodes_freed, row.held_bytes, row.freed_bytes) if row.nodes_met else ()
     return (row.path, row.line, row.entry, row.roots, *flags, *counts)
 
 
@@ -135,10 +135,10 @@ def _call_lines(group: Sequence[CallRow]) -> list[str]:
     if row.truncated:
         freed = "at least: " + freed
     each = "each " if len(group) > 1 else ""
-    return [
-        f"  {number}  {place}  {row.entry} from `{roots}`  {flags}{ended}",
-        f"  {' ' * len(number)}  {each}{freed}; freed {saved}",
-    ]
+    told = (
+        f"{each}{freed}; freed {saved}" if row.nodes_met else "the graph was not walked: nothing is said of its nodes"
+    )
+    return [f"  {number}  {place}  {row.entry} from `{roots}`  {flags}{ended}", f"  {' ' * len(number)}  {told}"]
 
 
 def _incomplete(record: Record, judgement: Judgement, ink: Ink) -> list[str]:

@@ -75,7 +75,7 @@ Limits: Final = create_model(
     "LimitsAsked",
     __base__=Strict,
     __doc__="Limits of the run; one that is not named takes its default. Outside least and most is refused.",
-    **{name: _limit(limit) for name, limit in LIMITS.items()},  # type: ignore[call-overload]
+    **{name: _limit(limit) for name, limit in LIMITS.items()},  # type: ignore[call-overload] from LIMITS
 )
 
 
@@ -100,7 +100,7 @@ class RunAsked(Strict):
     isolation: Level = Field(
         default="none", description="The least level accepted: none < process < namespace < gvisor."
     )
-    limits: Limits = Field(default_factory=Limits)  # type: ignore[valid-type]
+    limits: Limits = Field(default_factory=Limits)  # type: ignore[valid-type] made above
     capture: Capture = Field(default_factory=Capture)
     seed: Annotated[Int, Field(ge=0, le=2**63 - 1)] | None = Field(
         default=None, description="Given to torch.manual_seed before the program starts."
@@ -128,7 +128,7 @@ class Nothing(Strict):
 
 def _digits(value: object) -> object:
     plain = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19
-    return int(value) if plain else value  # type: ignore[arg-type]
+    return int(value) if plain else value  # type: ignore[arg-type] `plain` says that it is one
 
 
 def _boolean(value: object) -> object:

@@ -205,8 +205,8 @@ def body(model: type[Strict], *, optional: bool = False) -> Callable[[F], F]:
                 ) from None
             return view(*args, body=asked, **kwargs)
 
-        checked.body_model, checked.body_optional = model, optional  # type: ignore[attr-defined]
-        return checked  # type: ignore[return-value]
+        checked.body_model, checked.body_optional = model, optional  # type: ignore[attr-defined] for the document
+        return checked  # type: ignore[return-value] the decorated view keeps its type
 
     return decorate
 
@@ -219,8 +219,8 @@ def query(model: type[Strict]) -> Callable[[F], F]:
         def checked(*args: Any, **kwargs: Any) -> Any:
             return view(*args, query=read_query(model), **kwargs)
 
-        checked.query_model = model  # type: ignore[attr-defined]
-        return checked  # type: ignore[return-value]
+        checked.query_model = model  # type: ignore[attr-defined] for the document
+        return checked  # type: ignore[return-value] the decorated view keeps its type
 
     return decorate
 

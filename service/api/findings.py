@@ -42,6 +42,7 @@ class FindingsQuery(Page):
     )
     line: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = None
     suppressed: Flag | None = Field(default=None, description="Only those that are, or are not.")
+    gone: Flag = Field(default=False, description="Those that newer rules no longer make; else those that they do.")
 
 
 @blueprint.get("/v1/runs/<run>/findings")
@@ -72,6 +73,7 @@ def list_findings(run: str, query: FindingsQuery) -> Response:
             confidence=query.confidence or (),
             line=query.line,
             suppressed=query.suppressed,
+            gone=query.gone,
             after=after[0] if after else None,
             limit=query.limit,
         )

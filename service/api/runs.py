@@ -18,7 +18,7 @@ from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
 from service.waiting import asked_seconds
-from store import runs
+from store import rejudging, runs
 
 if TYPE_CHECKING:
     import datetime
@@ -124,3 +124,23 @@ def cancel_run(run: str, body: Nothing) -> Response:  # noqa: ARG001 - `body` wa
     if row is None:
         raise Problem("not-found", f"There is no run {run[:40]}.")
     return json_reply(run_json(row), 200 if row.ended else 202, {"Location": f"/v1/runs/{row.id}"})
+
+
+@blueprint.post("/v1/runs/<run>/judge")
+@body(Nothing, optional=True)
+@answers(
+    {202: Answer(text="Asked for; its findings are told anew within seconds.", model=RunTold, headers=("Location",))},
+    problems=("run-not-ended", "record-expired"),
+)
+def judge_run(run: str, body: Nothing) -> Response:  # noqa: ARG001 - `body` was checked, and says nothing
+    """Judge a run again with today's rules. Its findings keep their ids; what is no longer found is kept as gone."""
+    with context().database.begin() as transaction:
+        before = run_of(transaction, run)
+        if not before.ended:
+            raise Problem("run-not-ended", f"Run {before.id} is {before.status}.")
+        if before.key is None or before.record.state not in {"whole", "partial"}:
+            raise Problem("record-expired", f"Run {before.id} has no record to judge.")
+        row = rejudging.ask(transaction, run)
+    if row is None:
+        raise Problem("not-found", f"There is no run {run[:40]}.")
+    return json_reply(run_json(row), 202, {"Location": f"/v1/runs/{row.id}"})

@@ -10,13 +10,14 @@ from jinja2 import StrictUndefined
 from pydantic import Field
 
 from backprobe import __version__
-from backprobe.rules.manual import UnknownRule, manual
+from backprobe.rules.manual import UnknownRule, every_rule, manual
 from service.api.asked import Cursor, Strict, Whole
 from service.api.body import query
 from service.api.run_json import run_of
 from service.api.runs import RunsQuery, runs_page
 from service.context import context
 from service.dashboard import words
+from service.dashboard.rules_page import RulesQuery, families_shown
 from service.dashboard.run_page import run_page
 from service.dashboard.signs import Sign, sign_of
 from service.errors import Problem
@@ -89,6 +90,22 @@ def run(run: str, query: RunPageQuery) -> str:
     more = None if page.next_tensors is None else shared.cursors.sign(listing, {}, [page.next_tensors])
     facts: dict[str, Any] = {field: getattr(page, field) for field in type(page).__dataclass_fields__}
     return render_template("run.html", **facts, more_tensors=more, later_tensors=bool(after), legend=_LEGEND)
+
+
+@blueprint.get("/rules")
+@query(RulesQuery)
+def rules(query: RulesQuery) -> str:
+    """The rules by family; a level, a family and words choose among them."""
+    families = families_shown(query)
+    return render_template(
+        "rules.html",
+        families=families,
+        names=[family.name for family in families_shown(RulesQuery())],
+        levels=["any", "error", "warning", "note"],
+        asked=query,
+        shown=sum(len(family.manuals) for family in families),
+        total=len(every_rule()),
+    )
 
 
 @blueprint.get("/rules/<code>")

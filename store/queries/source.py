@@ -163,7 +163,7 @@ def _findings(transaction: Transaction, run: RunRow, path: str) -> dict[int, lis
     found: dict[int, list[str]] = defaultdict(list)
     if run.key is not None:
         query = sa.select(f.c.line, f.c.public_id).where(
-            f.c.run_id == run.run_id, f.c.attempt == run.key.attempt, f.c.path == path
+            f.c.run_id == run.run_id, f.c.attempt == run.key.attempt, f.c.path == path, f.c.gone_at.is_(None)
         )
         for line, public_id in transaction.execute(query.order_by(f.c.n)):
             found[line].append(public_id)

@@ -117,7 +117,7 @@ def tensor_rows(transaction: Transaction, run: RunRow, key: RunKey, rows: Sequen
         names[row.tensor][row.name] = None
     f = tables.finding
     about = sa.select(f.c.tensor, f.c.public_id).where(
-        f.c.run_id == run.run_id, f.c.attempt == key.attempt, f.c.tensor.in_(numbers)
+        f.c.run_id == run.run_id, f.c.attempt == key.attempt, f.c.tensor.in_(numbers), f.c.gone_at.is_(None)
     )
     findings: dict[int, list[str]] = defaultdict(list)
     for row in transaction.execute(about.order_by(f.c.n)):

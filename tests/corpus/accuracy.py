@@ -18,7 +18,7 @@ from pathlib import Path
 
 from backprobe.rules import judge
 from tests.corpus.cases import OWN, Corpus, own, public
-from tests.corpus.runner import Runner
+from tests.corpus.records import Records
 from tests.corpus.score import Score, loud, scored, torch_found
 
 ROOT = Path(__file__).parents[2]
@@ -51,31 +51,31 @@ class Outcome:
     anomaly_alarms: int = 0
 
 
-def measured(corpus: Corpus, kinds: dict[str, str], runner: Runner) -> Outcome:
+def measured(corpus: Corpus, kinds: dict[str, str], records: Records) -> Outcome:
     """Run every program of a corpus three ways."""
     outcome, started = Outcome(corpus.name), time.monotonic()
     for done, case in enumerate(corpus.cases, 1):
-        score = scored(case, judge(runner.captured(case.bad)).findings, kinds)
+        score = scored(case, judge(records.of(case.bad)).findings, kinds)
         tally = outcome.by_category[case.category]
         outcome.scores.append(score)
         tally.cases += 1
         tally.strict += score.strict
         tally.lenient += score.lenient
-        tally.plain += torch_found(case, runner.plain(case.bad))[0]
-        tally.anomaly += torch_found(case, runner.plain(case.bad, anomaly=True))[0]
-        tally.alarms += _correct(outcome, runner, f"{case.id}, repaired", case.good)
+        tally.plain += torch_found(case, records.plain(case.bad))[0]
+        tally.anomaly += torch_found(case, records.plain(case.bad, anomaly=True))[0]
+        tally.alarms += _correct(outcome, records, f"{case.id}, repaired", case.good)
         _progress(corpus.name, done, len(corpus.cases), started)
     for name, text in corpus.clean.items():
-        outcome.by_category["correct programs"].alarms += _correct(outcome, runner, name, text)
+        outcome.by_category["correct programs"].alarms += _correct(outcome, records, name, text)
     return outcome
 
 
-def _correct(outcome: Outcome, runner: Runner, name: str, text: str) -> int:
+def _correct(outcome: Outcome, records: Records, name: str, text: str) -> int:
     """Look for alarms on a correct program; how many there are."""
     outcome.correct += 1
-    outcome.torch_alarms += bool(runner.plain(text))
-    outcome.anomaly_alarms += bool(runner.plain(text, anomaly=True))
-    found = [(one.rule.code, one.location.region.start_line) for one in loud(judge(runner.captured(text)).findings)]
+    outcome.torch_alarms += bool(records.plain(text))
+    outcome.anomaly_alarms += bool(records.plain(text, anomaly=True))
+    found = [(one.rule.code, one.location.region.start_line) for one in loud(judge(records.of(text)).findings)]
     if found:
         outcome.alarms.append((name, found))
     return len(found)
@@ -144,8 +144,8 @@ def main() -> int:
     corpora += [public(shared)] if asked.corpus != "own" and shared.is_dir() else []
     if asked.only:
         corpora = [_only(corpus, asked.only) for corpus in corpora]
-    with Runner() as runner:
-        lines = [line for corpus in corpora for line in [*report(measured(corpus, kinds, runner)), ""]]
+    with Records() as records:
+        lines = [line for corpus in corpora for line in [*report(measured(corpus, kinds, records)), ""]]
     print("\n".join(lines))
     if asked.write:
         _write(lines)

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,12 +38,16 @@ class Runner:
         if self._line() != {"warm": True}:
             raise RuntimeError("the runner did not start")
 
-    def captured(self, source: str) -> Any:
-        """The record of a program."""
+    def captured(self, source: str, keep: Path | None = None) -> Any:
+        """The record of a program; in the file `keep`, which is whole or not there, if it is to stay."""
         from backprobe.record import loads
 
         path = Path(self._folder.name) / "one.bprec"
         self._ask({"mode": "capture", "source": source, "record": str(path)})
+        if keep is not None:
+            whole = keep.with_suffix(f".{os.getpid()}")
+            shutil.copyfile(path, whole)
+            whole.replace(keep)
         return loads(path.read_bytes())
 
     def plain(self, source: str, *, anomaly: bool = False) -> list[tuple[int, str]]:

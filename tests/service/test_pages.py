@@ -272,3 +272,26 @@ def test_templates_never_switch_escaping_off():
         assert not re.search(r"\|\s*safe|autoescape|style=|<style| on[a-z]+=", text), template.name
     users = [path.name for path in folder.rglob("*.py") if re.search(r"\bMarkup\(", path.read_text())]
     assert users == ["run_page.py"]
+
+
+def test_the_rules_are_listed_by_family_and_chosen_by_family_level_and_words(plain_site):
+    from backprobe.rules.manual import every_rule
+
+    every = page_of(plain_site, "/rules")
+    links = {one["href"] for one in every.all("a") if one.get("href", "").startswith("/rules/")}
+    assert links == {f"/rules/{rule.code}" for rule in every_rule()}
+    assert f"{len(links)} of {len(links)} rules." in words(every)
+    chosen = page_of(plain_site, "/rules?family=leaf&level=warning&q=non-leaf")
+    found = {one["href"] for one in chosen.all("a") if one.get("href", "").startswith("/rules/")}
+    assert "/rules/BP101" in found
+    assert all(href.startswith("/rules/BP1") for href in found)
+    assert "No rule is like that" in words(page_of(plain_site, "/rules?q=%3Cscript%3E"))
+    assert plain_site.client.get("/rules?family=wind", headers={"Accept": "text/html"}).status_code == 422
+
+
+def test_the_manual_of_every_rule_reads_as_prose(plain_site):
+    """A line's end inside a paragraph is a blank, and no control character is shown for it."""
+    from backprobe.rules.manual import every_rule
+
+    for rule in every_rule():
+        assert "\\x0a" not in page_of(plain_site, rule.url).text, rule.url

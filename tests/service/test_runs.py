@@ -215,6 +215,37 @@ def test_cancel_takes_no_fields(site):
     assert (answer.status_code, answer.json["code"]) == (422, "invalid-request")
 
 
+def test_a_run_is_judged_again_when_it_is_asked_for_and_what_is_gone_can_be_listed(site, samples):
+    from backprobe.rules import Judgement
+    from store import rejudging
+
+    record = samples.tutorial()
+    run = site.finished(record)
+    (before,) = get(site, f"/v1/runs/{run}/findings").json["items"]
+    answer = site.client.post(f"/v1/runs/{run}/judge")
+    assert answer.status_code == 202
+    database = site.context.database
+    with database.read() as reading:
+        (due,) = rejudging.due(reading)
+    assert due.public_id == run
+    silent = Judgement(findings=(), rules_judged=1, not_run=(), ruleset="rs_silent")
+    rejudging.judged_again(database, due, record, silent, {})
+    assert get(site, f"/v1/runs/{run}/findings").json["items"] == []
+    (gone,) = get(site, f"/v1/runs/{run}/findings?gone=true").json["items"]
+    assert gone["id"] == before["id"]
+    assert gone["gone"]["ruleset"] == "rs_silent"
+    assert before["gone"] is None
+
+
+def test_only_an_ended_run_with_a_record_is_judged_again(site):
+    waiting = site.client.post(f"/v1/runs/{site.submit()}/judge")
+    assert (waiting.status_code, waiting.json["code"]) == (409, "run-not-ended")
+    empty = site.submit()
+    site.client.post(f"/v1/runs/{empty}/cancel")
+    answer = site.client.post(f"/v1/runs/{empty}/judge")
+    assert (answer.status_code, answer.json["code"]) == (410, "record-expired")
+
+
 def test_a_broker_that_is_away_holds_no_request_and_costs_no_run(make):
     site = make()
     away = dataclasses.replace(site.context.settings.store, broker_url="redis://127.0.0.1:1/0")

@@ -215,9 +215,8 @@ def test_the_api_alone_refuses_a_database_that_is_not_migrated(tmp_path):
     assert "run `backprobe migrate` first" in line
 
 
-def test_beyond_loopback_a_key_and_trust_are_needed(serve):
+def test_beyond_loopback_a_key_is_needed(serve):
     refused(serve("--host", "0.0.0.0"), "BACKPROBE_API_KEY")
-    refused(serve("--host", "0.0.0.0", env={"BACKPROBE_API_KEY": "k"}), "--trust-code", "isolation none")
     one = serve("--host", "0.0.0.0", "--no-worker", env={"BACKPROBE_API_KEY": "k"}).ready()
     with pytest.raises(urllib.error.HTTPError) as denied:
         one.get("/v1/runs")

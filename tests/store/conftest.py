@@ -177,7 +177,7 @@ def of_type(info, most=2**63 - 1):
             high = most if info.le is None else min(most, info.le)
             return st.integers(low, high) | st.integers(max(low, -9), 9)
         case msgspec.inspect.FloatType():
-            return FLOATS
+            return FLOATS if info.le is None else FLOATS.filter(math.isfinite)
         case msgspec.inspect.StrType():
             return TEXTS
         case msgspec.inspect.LiteralType():

@@ -1,1 +1,52 @@
 """Gradients that are missing, added up, cleared, zero, or changed on their way. Rules 2xx."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from backprobe.rules.gradient import (
+    custom_function_gradient_count,
+    custom_function_gradient_shape,
+    custom_function_incomplete,
+    custom_function_missing_gradient,
+    dead_activation,
+    frozen_with_stale_gradient,
+    grad_assigned_mismatch,
+    grad_read_when_none,
+    gradient_cleared_before_step,
+    gradient_never_arrives,
+    hook_changes_size,
+    hook_modifies_gradient,
+    hook_registered_every_step,
+    missing_zero_grad,
+    other_loss_in_gradient,
+    parameter_never_used,
+    second_derivative_zero,
+    zero_grad_inside_accumulation,
+    zero_gradient_op,
+    zero_product,
+)
+from backprobe.rules.rule import RuleModule
+
+RULES: Final[tuple[RuleModule, ...]] = (
+    parameter_never_used,
+    gradient_never_arrives,
+    grad_read_when_none,
+    missing_zero_grad,
+    zero_grad_inside_accumulation,
+    gradient_cleared_before_step,
+    other_loss_in_gradient,
+    frozen_with_stale_gradient,
+    zero_gradient_op,
+    dead_activation,
+    zero_product,
+    second_derivative_zero,
+    grad_assigned_mismatch,
+    custom_function_gradient_count,
+    custom_function_gradient_shape,
+    custom_function_missing_gradient,
+    custom_function_incomplete,
+    hook_modifies_gradient,
+    hook_changes_size,
+    hook_registered_every_step,
+)

@@ -70,12 +70,14 @@ Source:
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.grad_spans import Span, grad_spans
 from backprobe.rules.naming import optimizer_name, together
 from backprobe.rules.rule import Rule
+from backprobe.rules.table import table
 from backprobe.rules.told import told
 from backprobe.rules.updates import Update, updates
 
@@ -110,14 +112,28 @@ def check(record: Record) -> Iterator[Finding]:
         yield _finding(record, optimizer, site, found)
 
 
+@table
+def _used(record: Record) -> dict[int, frozenset[tuple[int, int | None]]]:
+    """By leaf the updates that found a gradient in it, as moment and optimizer."""
+    return {
+        tensor: frozenset((one.moment, one.optimizer) for span in spans for one in span.updates)
+        for tensor, spans in grad_spans(record).items()
+    }
+
+
+def _filled(span: Span) -> int:
+    return span.filled.moment
+
+
 def _cleared(record: Record, update: Update, start: int) -> list[Span]:
     """The gradients that were cleared unread since the last update, if the update found no other at all."""
     found: list[Span] = []
     for tensor in sorted(update.tensors):
         spans = grad_spans(record).get(tensor, ())
-        if any(update in span.updates for span in spans):
+        if (update.moment, update.optimizer) in _used(record).get(tensor, ()):
             return []
-        since = [span for span in spans if start < span.filled.moment < update.moment]
+        first = bisect_right(spans, start, key=_filled)
+        since = spans[first : bisect_left(spans, update.moment, lo=first, key=_filled)]
         if any(span.reads or span.cleared is None for span in since):
             return []
         found += since[-1:]

@@ -103,6 +103,7 @@ RULE = Rule(
     confidence="proven",
     fix="safe",
     needs=("grad-life", "optimizer", "version"),
+    explains=("divergence", "exploding-gradient"),
 )
 
 

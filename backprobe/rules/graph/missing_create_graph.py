@@ -108,8 +108,7 @@ Near miss: the gradient is only looked at
 
 Blind spots:
     A gradient taken from `.grad` after `backward()` and used in a loss is not seen. A gradient that goes through a
-    function of another file, or through a module, before it meets the loss is left alone; so is one whose function
-    is called inside the very expression that adds to the loss (`loss = out + penalty(...)`). A tensor of the shape of
+    function of another file, or through a module, before it meets the loss is left alone. A tensor of the shape of
     what was differentiated, made from that and its gradient, is taken for a step of gradient descent.
 
 Source:
@@ -135,10 +134,11 @@ from backprobe.rules.reach import between, reaches
 from backprobe.rules.rule import Level, Rule
 from backprobe.rules.steps import state_at, step_of
 from backprobe.rules.syntax import is_same_statement, region_in, site_of, statement
+from backprobe.rules.table import table
 from backprobe.rules.trained import trained
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, Binding, Record, Site
+    from backprobe.record import BackwardCall, Binding, Operation, Record, Site
 
 RULE = Rule(
     name="missing-create-graph",
@@ -188,20 +188,25 @@ def _constants(record: Record, call: BackwardCall) -> dict[int, str]:
     """The untracked tensors that hold what the call returned, and what was made of them by arithmetic: with names."""
     known: dict[int, str] = {}
     after = call.moment_after if call.moment_after is not None else call.moment_before
-    again = (other.moment_before for other in record.backward_calls if other.call > call.call)
-    until = next(again, record.moments[-1].moment + 1)
     for binding in record.bindings:
         state = state_at(record, binding.tensor, binding.moment)
         if binding.moment < after or state is None or state.requires_grad or binding.tensor in known:
             continue
-        tensor = lookup(record).tensors[binding.tensor]
-        returned = after <= tensor.moment < until and is_same_statement(record, tensor.site, call.site)
-        if returned or _takes_in(record, binding, known) is not None:
+        if _is_returned(record, call, binding.tensor) or _takes_in(record, call, binding, known) is not None:
             known[binding.tensor] = binding.name
     return known
 
 
-def _takes_in(record: Record, binding: Binding, known: dict[int, str]) -> int | None:
+def _is_returned(record: Record, call: BackwardCall, tensor: int) -> bool:
+    """It was made by the statement of the call, before the next call."""
+    after = call.moment_after if call.moment_after is not None else call.moment_before
+    again = (other.moment_before for other in record.backward_calls if other.call > call.call)
+    until = next(again, record.moments[-1].moment + 1)
+    row = lookup(record).tensors[tensor]
+    return after <= row.moment < until and is_same_statement(record, row.site, call.site)
+
+
+def _takes_in(record: Record, call: BackwardCall, binding: Binding, known: dict[int, str]) -> int | None:
     """The site at which a binding's value was made by arithmetic from a known tensor, with tracking on.
 
     That is its own statement, or the `return` of the function that gave the value.
@@ -216,7 +221,48 @@ def _takes_in(record: Record, binding: Binding, known: dict[int, str]) -> int | 
         names = _names_of(record, known, function, moment, frozenset(site.reads))
         if names and index.moments[moment].grad_mode and goes_in(record, site, lambda part, n=names: _text(part) in n):
             return site.site
+    own = index.sites[binding.site]
+    regions = _calls_that_gave(record, call, binding, known)
+    if (
+        regions
+        and index.moments[binding.moment].grad_mode
+        and goes_in(record, own, lambda part: region_in(record, own.source, part) in regions)
+    ):
+        return binding.site
     return None
+
+
+def _calls_that_gave(record: Record, call: BackwardCall, binding: Binding, known: dict[int, str]) -> frozenset[Region]:
+    """The calls in a binding's statement that returned a constant without a name, as in `loss = out + penalty(x)`."""
+    return frozenset(
+        Region(start_line=row.line, start_col=row.col, end_line=row.end_line, end_col=row.end_col)
+        for row in _operations_at(record).get(binding.site, ())
+        if row.tensor is not None and row.tensor in binding.parents and _gives(record, call, row.tensor, known)
+    )
+
+
+def _gives(record: Record, call: BackwardCall, tensor: int, known: dict[int, str]) -> bool:
+    """A tensor without a name is the returned gradient, or a `return` made it of a known one by arithmetic."""
+    index = lookup(record)
+    row = index.tensors[tensor]
+    state = state_at(record, tensor, row.moment)
+    if index.bindings_of[tensor] or row.site is None or state is None or state.requires_grad:
+        return False
+    site = index.sites[row.site]
+    if site.kind != "return" or _is_returned(record, call, tensor):
+        return site.kind == "return"
+    names = _names_of(record, known, site.function, row.moment, frozenset(site.reads))
+    return index.moments[row.moment].grad_mode and goes_in(record, site, lambda part: _text(part) in names)
+
+
+@table
+def _operations_at(record: Record) -> dict[int, list[Operation]]:
+    """The operations that gave a tensor, by statement."""
+    found: dict[int, list[Operation]] = {}
+    for row in record.operations:
+        if row.tensor is not None:
+            found.setdefault(row.statement, []).append(row)
+    return found
 
 
 def _names_of(
@@ -242,7 +288,7 @@ def _text(part: ast.expr) -> str | None:
 
 def _differentiated_again(record: Record, call: BackwardCall, constants: dict[int, str]) -> _Use | None:
     """A later call that raised because nothing in its root has a history, where that root holds a constant."""
-    for raised in raised_as(record, "no-history"):
+    for raised in raised_as(record, "no-history", "input-without-grad"):
         later = lookup(record).calls.get(raised.call) if raised.call is not None else None
         if later is None or later.call <= call.call or later.site is None:
             continue
@@ -261,7 +307,7 @@ def _reaches_root(record: Record, call: BackwardCall, constants: dict[int, str])
         state = state_at(record, binding.tensor, binding.moment)
         if state is None or not state.requires_grad:
             continue
-        site = _takes_in(record, binding, constants)
+        site = _takes_in(record, call, binding, constants)
         if site is None or _is_step(record, call, binding) or any(row in trained(record) for row in binding.parents):
             continue
         if _is_walked_plainly(record, binding.tensor):

@@ -69,9 +69,8 @@ Near miss: the program catches the exception
         print(error)
 
 Blind spots:
-    Where the shared part was made in an earlier step, the line to change is the one that carries it over, which BP302
-    and BP303 are to name; this rule then gives the call and where the shared part was made. A graph freed by a backward
-    pass in C++ is not proven.
+    Where the shared part was made in an earlier turn, BP302 and BP303 name the line to change; this rule speaks where
+    that part has no name. A graph freed by a backward pass in C++ is not proven.
 
 Source:
     torch.Tensor.backward in PyTorch's documentation; observed with torch 2.13.
@@ -83,18 +82,19 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.carried import WalkedAgain, is_same_turn, is_used_between, walked_again
 from backprobe.rules.expressions import replacement, with_keyword
-from backprobe.rules.finding import Edit, Finding, Fix, Occurrences, Region, Related, rule_name
+from backprobe.rules.finding import Edit, Finding, Fix, Occurrences, Region, Related, Subject, rule_name
 from backprobe.rules.lookup import lookup
 from backprobe.rules.places import location, source_lines
-from backprobe.rules.raised import level_of, raised_as
+from backprobe.rules.raised import level_of
 from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Level, Rule
+from backprobe.rules.rule import Rule
 from backprobe.rules.steps import step_of
 from backprobe.rules.syntax import region_in, site_of, statement, text_in, tree_of
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, Node, Record, Site
+    from backprobe.record import BackwardCall, Record, Site
 
 RULE = Rule(
     name="second-backward-freed-graph",
@@ -108,35 +108,16 @@ RULE = Rule(
 
 
 def check(record: Record) -> Iterator[Finding]:
-    """One finding per backward call that met nodes freed by an earlier one."""
-    for raised in raised_as(record, "freed-graph"):
-        second = lookup(record).calls.get(raised.call) if raised.call is not None else None
-        site = second.site if second is not None and second.site is not None else raised.site
-        if second is None or site is None:
-            continue
-        freed = _freed_before(record, second)
-        if not freed:
-            continue
-        first = lookup(record).calls[max(freed)]
-        yield _finding(record, first, second, site_of(record, site), freed[first.call], level_of(record, raised))
+    """One finding per backward call that met nodes freed by an earlier one of the same turn."""
+    for again in walked_again(record):
+        site = again.second.site if again.second.site is not None else again.raised.site
+        if again.cause == "shared" and site is not None:
+            yield _finding(record, again, site_of(record, site))
 
 
-def _freed_before(record: Record, second: BackwardCall) -> dict[int, list[Node]]:
-    """The nodes that this call met and an earlier one had freed, by that call."""
+def _finding(record: Record, again: WalkedAgain, site: Site) -> Finding:
     index = lookup(record)
-    freed: dict[int, list[Node]] = {}
-    for earlier in reaches(record).values():
-        if earlier.call < second.call:
-            shared = sorted(reaches(record)[second.call].met & earlier.freed)
-            if shared:
-                freed[earlier.call] = [index.nodes[node] for node in shared]
-    return freed
-
-
-def _finding(
-    record: Record, first: BackwardCall, second: BackwardCall, site: Site, shared: list[Node], level: Level
-) -> Finding:
-    index = lookup(record)
+    first, second, shared = again.first, again.second, [index.nodes[node] for node in again.nodes]
     name = _shared_name(record, first, second)
     counted = "1 node" if len(shared) == 1 else f"{len(shared)} nodes"
     trunk = min((node for node in shared if node.site is not None), key=lambda node: node.seq or 0, default=None)
@@ -151,11 +132,11 @@ def _finding(
     line = "?" if first.site is None else str(index.sites[first.site].line)
     return Finding(
         rule=rule_name(RULE),
-        level=level,
+        level=level_of(record, again.raised),
         confidence=RULE.confidence,
         message=f"This backward call walks a graph that the one at line {line} has freed.\n"
         f"Both walk what {name} was computed from, where {counted} gave back what it needs.\n"
-        f"{_advice(record, first, second)}",
+        f"{_advice(record, first, second, name)}",
         location=location(record, site.site),
         related=tuple(related),
         evidence={
@@ -168,6 +149,7 @@ def _finding(
         },
         fixes=tuple(_fixes(record, first, second)),
         occurrences=Occurrences(first_step=step, last_step=step),
+        subject=Subject(facts=(("call", second.call),), moment=second.moment_before),
     )
 
 
@@ -183,31 +165,29 @@ def _shared_name(record: Record, first: BackwardCall, second: BackwardCall) -> s
     return f"`{max(named)[1]}`" if named else "its root"
 
 
-def _is_same_turn(record: Record, first: BackwardCall, second: BackwardCall) -> bool:
-    """Neither an optimizer step nor a new turn of the loop lies between the two calls."""
-    if step_of(record, first.moment_before) != step_of(record, second.moment_before):
-        return False
-    return first.site != second.site
-
-
-def _advice(record: Record, first: BackwardCall, second: BackwardCall) -> str:
-    if not _is_same_turn(record, first, second):
-        return "Compute the shared part anew in each turn, or `detach()` what is carried over."
+def _advice(record: Record, first: BackwardCall, second: BackwardCall, name: str) -> str:
+    if first.site == second.site:
+        return "Give the calls before the last one `retain_graph=True`, or compute the shared part anew in each turn."
+    if not is_same_turn(record, first, second):
+        return f"Detach {name} in the loss that is not to train what made it, or compute it anew for the second one."
     if {root.tensor for root in first.roots} == {root.tensor for root in second.roots}:
         return "Call it once; if a second pass is meant, give `retain_graph=True` to the first."
     return "Add the losses and make one backward call."
 
 
 def _fixes(record: Record, first: BackwardCall, second: BackwardCall) -> Iterator[Fix]:
-    if first.site is None or second.site is None or not _is_same_turn(record, first, second):
+    if first.site is None or second.site is None or not is_same_turn(record, first, second):
         return
     one, two = site_of(record, first.site), site_of(record, second.site)
     earlier, later = _bare_call(record, one), _bare_call(record, two)
     if earlier is None or later is None or one.source != two.source or one.function != two.function:
         return
     if {root.tensor for root in first.roots} == {root.tensor for root in second.roots}:
-        kept = with_keyword(record, one, earlier[1], "retain_graph", "True")
-        yield Fix(title="Retain the graph for the second pass", safety="unsafe", edits=(kept,))
+        if _is_meant(record, first, second):
+            kept = with_keyword(record, one, earlier[1], "retain_graph", "True")
+            yield Fix(title="Retain the graph for the second pass", safety="unsafe", edits=(kept,))
+        elif (dropped := _without_line(record, two, later[0])) is not None:
+            yield Fix(title="Drop the second call", safety="unsafe", edits=(dropped,))
     elif not earlier[1].args + earlier[1].keywords + later[1].args + later[1].keywords:
         roots = [_receiver(record, site, call) for site, (_node, call) in ((one, earlier), (two, later))]
         region = region_in(record, two.source, later[1])
@@ -215,6 +195,12 @@ def _fixes(record: Record, first: BackwardCall, second: BackwardCall) -> Iterato
         dropped = _without_line(record, one, earlier[0])
         if dropped is not None:
             yield Fix(title="Make one backward call over the sum", safety="unsafe", edits=(dropped, joined))
+
+
+def _is_meant(record: Record, first: BackwardCall, second: BackwardCall) -> bool:
+    """The second walk brings something else than the first, which would otherwise only be doubled."""
+    given = any(root.gradient_given for root in (*first.roots, *second.roots))
+    return given or first.inputs != second.inputs or is_used_between(record, first, second)
 
 
 def _bare_call(record: Record, site: Site) -> tuple[ast.Expr, ast.Call] | None:
@@ -238,7 +224,7 @@ def _without_line(record: Record, site: Site, node: ast.Expr) -> Edit | None:
     around = tree_of(record, site)
     alone = around is None or any(body == [node] for body in _bodies(around.parents.get(node)))
     whole = lines[region.start_line - 1][: region.start_col - 1] + lines[region.end_line - 1][region.end_col - 1 :]
-    if alone or whole.strip() or region.end_line >= len(lines):
+    if alone or (whole.strip() and not whole.lstrip().startswith("#")) or region.end_line >= len(lines):
         return None
     return replacement(
         record, site, Region(start_line=region.start_line, start_col=1, end_line=region.end_line + 1, end_col=1), ""

@@ -90,21 +90,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import outermost, replacement, symbol_of
-from backprobe.rules.finding import Edit, Finding, Fix, Occurrences, Related, rule_name
+from backprobe.rules.expressions import outermost, symbol_of
+from backprobe.rules.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
 from backprobe.rules.lookup import lookup
+from backprobe.rules.out_of_place import out_of_place
 from backprobe.rules.places import location
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.reach import reaches
+from backprobe.rules.raised import level_of
 from backprobe.rules.rule import Rule
+from backprobe.rules.saved_changes import SavedChange, saved_changes, saved_name
 from backprobe.rules.steps import step_of
-from backprobe.rules.syntax import region_in, site_of, statement, text_in, value_of
+from backprobe.rules.syntax import site_of, statement, value_of
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, InplaceEvent, Raised, Record, Saved, Site
+    from backprobe.record import Record, Site
 
 RULE = Rule(
     name="inplace-on-saved",
@@ -120,86 +120,30 @@ MAX_CHANGES: Final = 6
 """Changes that are told one by one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Changed:
-    """A saved tensor, and the changes since: at least one, in order."""
-
-    saved: Saved
-    changes: list[InplaceEvent]
-
-
 def check(record: Record) -> Iterator[Finding]:
-    """One finding per backward call that met a saved tensor of another version."""
-    for raised in raised_as(record, "changed-in-place"):
-        call = lookup(record).calls.get(raised.call) if raised.call is not None else None
-        if call is None:
-            continue
-        changed = _needed(record, call, raised)
-        at = changed.changes[-1].site if changed is not None else None
-        at = at if at is not None else call.site
-        if changed is not None and at is not None:
-            yield _finding(record, call, raised, changed, site_of(record, at))
+    """One finding per backward call that met a saved tensor of another version; steps of the training are BP402's."""
+    for change in saved_changes(record):
+        site = change.last.site if change.last.site is not None else change.call.site
+        if not change.by_update and site is not None:
+            yield _finding(record, change, site_of(record, site))
 
 
-def _needed(record: Record, call: BackwardCall, raised: Raised) -> _Changed | None:
-    """The saved tensor that the exception speaks of: its versions are those that torch names."""
-    expected, seen = _fact(raised, "expected_version"), _fact(raised, "version")
-    every = [saved for node in sorted(reaches(record)[call.call].met) for saved in lookup(record).saved_of[node]]
-    found: list[_Changed] = []
-    for saved in every:
-        since = saved.version if saved.version is not None else expected
-        changes = [] if since is None else _changes(record, call, saved, since)
-        if not changes or (expected is not None and since != expected):
-            continue
-        if seen is not None and changes[-1].version_after != seen:
-            continue
-        found.append(_Changed(saved=saved, changes=changes))
-    # Of several saved tensors with these versions the node that runs first raised; sequence numbers run backwards.
-    order = {node.node: node.seq or 0 for node in record.nodes}
-    shape = raised.facts.get("shape")
-    found.sort(key=lambda one: (_shape_text(one.saved) != shape, -order[one.saved.node]))
-    return found[0] if found else None
-
-
-def _shape_text(saved: Saved) -> str:
-    return ", ".join(map(str, saved.shape))
-
-
-def _fact(raised: Raised, name: str) -> int | None:
-    text = raised.facts.get(name, "")
-    return int(text) if text.isdecimal() else None
-
-
-def _changes(record: Record, call: BackwardCall, saved: Saved, since: int) -> list[InplaceEvent]:
-    """What changed this memory after the node had saved it and before the call; views share versions."""
+def _finding(record: Record, changed: SavedChange, site: Site) -> Finding:
     index = lookup(record)
-    storage = saved.storage
-    if storage is None and saved.tensor is not None:
-        storage = index.tensors[saved.tensor].storage
-    found: dict[int, InplaceEvent] = {}
-    for event in record.inplace_events:
-        same = event.tensor == saved.tensor or (storage is not None and index.tensors[event.tensor].storage == storage)
-        if same and event.version_after > since and event.moment <= call.moment_before:
-            found.setdefault(event.version_after, event)
-    return [found[version] for version in sorted(found)]
-
-
-def _finding(record: Record, call: BackwardCall, raised: Raised, changed: _Changed, site: Site) -> Finding:
-    index = lookup(record)
-    last = changed.changes[-1]
-    name = _name(record, changed)
+    last, call = changed.last, changed.call
+    name = saved_name(record, changed)
     saver = index.nodes[changed.saved.node]
     step = step_of(record, call.moment_before)
-    how = "an optimizer step" if last.done_by == "optimizer" else _how(record, site)
+    how = _how(record, site)
     return Finding(
         rule=rule_name(RULE),
-        level=level_of(record, raised),
+        level=level_of(record, changed.raised),
         confidence=RULE.confidence,
         message=f"{how[0].upper()}{how[1:]} changes {name} in place, and the backward pass needs the old values.\n"
         f"`{saver.type}` saved it at version {changed.changes[0].version_before}; it is at version "
-        f"{last.version_after} when the backward call comes.\n{_advice(last)}",
+        f"{last.version_after} when the backward call comes.\nWrite the result to a new tensor.",
         location=location(record, site.site),
-        related=tuple(_story(record, call, changed, name)),
+        related=tuple(_story(record, changed, name)),
         evidence={
             "binding": name.strip("`"),
             "tensor": last.tensor,
@@ -209,22 +153,10 @@ def _finding(record: Record, call: BackwardCall, raised: Raised, changed: _Chang
             "changes": len(changed.changes),
             "call": call.call,
         },
-        fixes=tuple(_fixes(record, changed.changes)),
+        fixes=tuple(_fixes(record, changed)),
         occurrences=Occurrences(first_step=step, last_step=step),
+        subject=Subject(facts=(("call", call.call),), moment=last.moment),
     )
-
-
-def _name(record: Record, changed: _Changed) -> str:
-    """What the program calls the tensor: its own name, else its key, else the name of an alias."""
-    index = lookup(record)
-    tensors = [number for number in (changed.saved.tensor, *(e.tensor for e in changed.changes)) if number is not None]
-    for tensor in tensors:
-        if index.tensors[tensor].fqn is not None:
-            return f"`{index.tensors[tensor].fqn}`"
-    for tensor in tensors:
-        if index.bindings_of[tensor]:
-            return f"`{index.bindings_of[tensor][0].name}`"
-    return "a saved tensor"
 
 
 def _how(record: Record, site: Site) -> str:
@@ -237,13 +169,7 @@ def _how(record: Record, site: Site) -> str:
     return outermost(value_of(node))
 
 
-def _advice(last: InplaceEvent) -> str:
-    if last.done_by == "optimizer":
-        return "Compute the loss after the step, or step after the backward call."
-    return "Write the result to a new tensor."
-
-
-def _story(record: Record, call: BackwardCall, changed: _Changed, name: str) -> Iterator[Related]:
+def _story(record: Record, changed: SavedChange, name: str) -> Iterator[Related]:
     saver = lookup(record).nodes[changed.saved.node]
     if saver.site is not None:
         yield Related(message=f"`{saver.type}` saved {name} here", location=location(record, saver.site))
@@ -251,78 +177,14 @@ def _story(record: Record, call: BackwardCall, changed: _Changed, name: str) -> 
         if event.site is not None:
             versions = f"version {event.version_before} became {event.version_after} here"
             yield Related(message=versions, location=location(record, event.site))
-    if call.site is not None:
-        yield Related(message="raised here", location=location(record, call.site))
+    if changed.call.site is not None:
+        yield Related(message="raised here", location=location(record, changed.call.site))
 
 
-def _fixes(record: Record, changes: list[InplaceEvent]) -> Iterator[Fix]:
+def _fixes(record: Record, changed: SavedChange) -> Iterator[Fix]:
     """Every change made out of place; none where one of them cannot be."""
-    sites = [event.site for event in changes if event.done_by == "statement"]
-    edits = [_out_of_place(record, site_of(record, site)) for site in dict.fromkeys(sites) if site is not None]
+    sites = [event.site for event in changed.changes if event.done_by == "statement"]
+    edits = [out_of_place(record, site_of(record, site)) for site in dict.fromkeys(sites) if site is not None]
     found = [edit for edit in edits if edit is not None]
-    if found and len(found) == len(changes):
+    if found and len(found) == len(changed.changes):
         yield Fix(title="Make a new tensor", safety="safe", edits=tuple(found))
-
-
-def _out_of_place(record: Record, site: Site) -> Edit | None:
-    """`y += 1` as `y = y + 1`, `y.mul_(2)` as `y = y.mul(2)`; None where the statement is neither of a plain name."""
-    node = statement(record, site)
-    text = None
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and symbol_of(node.op):
-        right = text_in(record, site.source, region_in(record, site.source, node.value))
-        right = right if isinstance(node.value, ast.Name | ast.Constant | ast.Call | ast.Attribute) else f"({right})"
-        text = f"{node.target.id} = {node.target.id} {symbol_of(node.op)} {right}"
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        text = _method_out_of_place(record, site, node.value)
-    return (
-        None if node is None or text is None else replacement(record, site, region_in(record, site.source, node), text)
-    )
-
-
-def _method_out_of_place(record: Record, site: Site, call: ast.Call) -> str | None:
-    if not (isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)):
-        return None
-    name, method = call.func.value.id, call.func.attr.removesuffix("_")
-    if method == call.func.attr or method not in OUT_OF_PLACE:
-        return None
-    whole = text_in(record, site.source, region_in(record, site.source, call))
-    return f"{name} = {name}.{method}{whole[whole.index('(', len(name)) :]}"
-
-
-OUT_OF_PLACE: Final = frozenset(
-    [
-        "abs",
-        "add",
-        "addcdiv",
-        "addcmul",
-        "ceil",
-        "clamp",
-        "clamp_max",
-        "clamp_min",
-        "cos",
-        "div",
-        "exp",
-        "floor",
-        "log",
-        "masked_fill",
-        "mul",
-        "neg",
-        "pow",
-        "reciprocal",
-        "relu",
-        "round",
-        "rsqrt",
-        "sigmoid",
-        "sign",
-        "sin",
-        "softmax",
-        "sqrt",
-        "square",
-        "sub",
-        "tanh",
-        "tril",
-        "triu",
-        "trunc",
-    ]
-)
-"""Methods that torch has with and without the underscore, and that give the same values."""

@@ -166,7 +166,7 @@ def _finding(record: Record, site: int, found: list[tuple[BackwardCall, int]]) -
     bound = lookup(record).bindings_of[leaf]
     name = bound[0].name if bound else next((root.name for root in call.roots if root.name), "this tensor")
     where = site if cut is None else cut[0]
-    how = "its history ended on the way" if cut is None else f"{cut[1].rstrip(',')} ends its history here"
+    how = "its history ended on the way" if cut is None else f"{cut[1]} ends its history here"
     return told(
         record,
         RULE,

@@ -1,1 +1,52 @@
 """Optimizer and scheduler, clipping, AMP, DDP (7xx)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from backprobe.rules.rule import RuleModule
+from backprobe.rules.wiring import (
+    clip_after_step,
+    clip_before_unscale,
+    clip_without_gradient,
+    ddp_forward_bypassed,
+    learning_rate_zero,
+    missing_optimizer_step,
+    module_built_each_forward,
+    module_not_registered,
+    optimizer_empty,
+    optimizer_given_non_leaf,
+    optimizer_rebuilt_each_step,
+    parameters_not_in_optimizer,
+    parameters_replaced_after_optimizer,
+    scaled_gradient_stepped,
+    scaler_update_missing,
+    scheduler_before_optimizer,
+    scheduler_never_stepped,
+    step_without_gradient,
+    unscale_twice,
+    unscaled_loss_with_scaler,
+)
+
+RULES: Final[tuple[RuleModule, ...]] = (
+    parameters_not_in_optimizer,
+    parameters_replaced_after_optimizer,
+    module_not_registered,
+    optimizer_given_non_leaf,
+    optimizer_empty,
+    missing_optimizer_step,
+    step_without_gradient,
+    optimizer_rebuilt_each_step,
+    module_built_each_forward,
+    scheduler_before_optimizer,
+    scheduler_never_stepped,
+    learning_rate_zero,
+    clip_after_step,
+    clip_before_unscale,
+    clip_without_gradient,
+    scaled_gradient_stepped,
+    unscaled_loss_with_scaler,
+    unscale_twice,
+    scaler_update_missing,
+    ddp_forward_bypassed,
+)

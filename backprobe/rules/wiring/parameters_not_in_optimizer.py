@@ -142,7 +142,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Finding, Fix, Occurrences, Related, rule_name
+from backprobe.rules.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
 from backprobe.rules.grad_lives import GradLife, grad_lives
 from backprobe.rules.lookup import lookup
 from backprobe.rules.parameter_lists import optimizer_call, parameters_argument, region_that_lists
@@ -309,6 +309,7 @@ def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int
         },
         fixes=tuple(_fixes(record, optimizer, site, missing)),
         occurrences=Occurrences(first_step=step_of(record, first.moment), last_step=step_of(record, last.moment)),
+        subject=Subject(facts=tuple(("tensor", tensor) for tensor in missing), moment=first.moment),
     )
 
 

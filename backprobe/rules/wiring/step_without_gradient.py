@@ -4,7 +4,8 @@ What it finds:
     `.grad` is None in every tensor that an optimizer holds, at every one of its steps. The finding stands at the step.
 
 Why it matters:
-    The step does nothing at all. Either the wrong optimizer steps, or no backward call reaches these parameters.
+    The step does nothing at all. Either the wrong optimizer steps, or no backward call reaches these parameters, or
+    their gradients were returned, as `torch.autograd.grad` does, and never given to `.grad`.
 
 What PyTorch does:
     `step` skips what has no gradient, without a word. Seen in torch 2.13.
@@ -13,27 +14,24 @@ Example:
     import torch
     from torch import nn
 
-    used, forgotten = nn.Linear(3, 1), nn.Linear(3, 1)
-    optimizer = torch.optim.SGD(forgotten.parameters(), lr=0.1)
-    trainer = torch.optim.SGD(used.parameters(), lr=0.1)
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(3):
-        trainer.zero_grad()
-        (used(torch.randn(4, 3)) + forgotten(torch.randn(4, 3)).detach()).pow(2).mean().backward()
-        trainer.step()
+        optimizer.zero_grad()
+        loss = model(torch.randn(4, 3)).pow(2).mean()
+        grads = torch.autograd.grad(loss, list(model.parameters()))
         optimizer.step()  # <- here
 
 Use instead:
     import torch
     from torch import nn
 
-    used, forgotten = nn.Linear(3, 1), nn.Linear(3, 1)
-    optimizer = torch.optim.SGD(forgotten.parameters(), lr=0.1)
-    trainer = torch.optim.SGD(used.parameters(), lr=0.1)
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(3):
-        trainer.zero_grad()
         optimizer.zero_grad()
-        (used(torch.randn(4, 3)) + forgotten(torch.randn(4, 3))).pow(2).mean().backward()
-        trainer.step()
+        loss = model(torch.randn(4, 3)).pow(2).mean()
+        loss.backward()
         optimizer.step()
 
 Near miss: one step before the first backward call, to please a scheduler

@@ -151,7 +151,13 @@ def test_how_a_script_ends_is_told_from_what_was_found(text, code, folder) -> No
 def test_an_interrupt_exits_with_130(folder) -> None:
     (folder / "slow.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(60)\n")
     command = [sys.executable, "-m", "backprobe", "run", "slow.py"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+    # a shell that starts the tests in the background has them ignore the signal, and children inherit that
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        child = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, heard)
+    with child:
         assert child.stdout is not None
         # what torch warns of while it loads goes to stderr; the program's first line means that it runs
         begun = child.stdout.readline()

@@ -63,14 +63,7 @@ def test_no_repaired_twin_and_no_clean_program_is_warned_of(corpus, captured) ->
     assert alarms == {}
 
 
-FOLLOWS = {
-    # the generator's result is detached (BP601's, to come): its optimizer steps without a gradient
-    "gan-generator-detached": [("BP707", 21)],
-    # the optimizer was built before the head was replaced (BP702's, to come): it does not hold the new one
-    "opt-head-replaced-late": [("BP701", 17)],
-    # the hidden state carries the graph over (BP302's, to come): the second call walks it
-    "rnn-hidden-carried": [("BP301", 16)],
-}
+FOLLOWS: dict[str, list[tuple[str, int]]] = {}
 """What our rules rightly say of mistakes that have a rule of their own still to come."""
 
 

@@ -139,6 +139,24 @@ def test_the_switch_of_the_mode_is_evidence_of_the_cut(captured) -> None:
     assert {site.site: site.line for site in record.sites}[found.switched_at] == 3
 
 
+@pytest.mark.parametrize("off", ["no_grad", "inference_mode"])
+def test_what_an_evaluation_makes_at_the_lines_of_training_is_put_down_to_its_mode(captured, off) -> None:
+    text = """lin = torch.nn.Linear(3, 3)
+def f(x):
+    y = lin(x)
+    return y.relu()
+h = w.detach()
+f(h).sum().backward()
+with torch.no_grad():
+    t = f(h)
+"""
+    record = captured(HEAD + text.replace("no_grad", off))
+    last = max(row.tensor for row in record.bindings if row.name == "y")
+    whys = [why_none(record)[tensor].text for tensor in (last, record.bindings[-1].tensor)]
+    said = f"it was made under `{off}` of line 9: it does not require grad"
+    assert whys == ([said, said] if off == "no_grad" else ["it was made under inference_mode"] * 2)
+
+
 NEAR = [
     ("w", "became-required-later", "x = torch.ones(3)\ny = (w * x).sum()\nx.requires_grad_()\ny.backward()"),
     ("x", "became-required-later", "x = torch.ones(3)\nx.requires_grad_()\ny = (w * x).sum()\ny.backward()"),

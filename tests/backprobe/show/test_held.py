@@ -15,7 +15,7 @@ def growth(*alive: int) -> tuple[Growth, ...]:
 
 def held(moment: int, **more: object) -> Retention:
     fields = {"root": 2, "state": "held", "held_nodes": 2, "held_bytes": 2048, "site": 2, "name": "loss", **more}
-    return Retention(moment=moment, **fields)  # type: ignore[arg-type]
+    return Retention(moment=moment, **fields)  # type: ignore[arg-type] the test gives the fields by name
 
 
 def shown(**changes: object) -> str:

@@ -6,9 +6,10 @@ import msgspec
 import pytest
 from records import TEXT, finding, judgement, two_leaves
 
-from backprobe.record import End, Record, Truncation, check
+from backprobe.record import End, Record, Statistics, Truncation, check
 from backprobe.rules import Location, NotRun, Region, judge
 from backprobe.show import concise, text
+from backprobe.show.tensors import tensor_rows
 
 GOLD = Path(__file__).parent / "gold"
 
@@ -124,3 +125,34 @@ def test_equal_names_of_a_loop_stand_together() -> None:
     shown = text.render(more, judgement())
     assert "w \u00d72" in shown
     assert "4 tensors" in shown
+
+
+def test_a_call_that_was_not_walked_says_nothing_of_nodes() -> None:
+    (call,) = two_leaves().backward_calls
+    calls = (
+        call,
+        *(msgspec.structs.replace(call, call=n, nodes_met=0, nodes_run=n, nodes_freed=n, held_bytes=0) for n in (1, 2)),
+    )
+    shown = text.render(two_leaves(backward_calls=calls), judgement())
+    assert "ran 3 of 3 nodes" in shown
+    assert "  2-3  line 5" in shown
+    assert "the graph was not walked: nothing is said of its nodes" in shown
+    assert "of 0 nodes" not in shown
+
+
+def test_a_measured_gradient_is_shown_while_it_is_the_same_one() -> None:
+    record = two_leaves(small_values=())
+    measured = msgspec.structs.replace(record.snapshots[1], grad_stats=Statistics(norm=0.5))
+    later = msgspec.structs.replace(record.snapshots[1], moment=5, version=7)
+    other = msgspec.structs.replace(later, grad_version=1)
+    for last, shown in ((later, "norm 0.5"), (other, "present")):
+        history = (record.snapshots[0], measured, last, *record.snapshots[2:])
+        (row,) = [row for row in tensor_rows(two_leaves(small_values=(), snapshots=history)) if row.name == "w"]
+        assert row.gradient == shown
+
+
+def test_tracked_and_untracked_tensors_of_one_line_stand_apart() -> None:
+    record = two_leaves(("w", "x", "x"))
+    tensors = (*record.tensors[:2], msgspec.structs.replace(record.tensors[2], site=1))
+    rows = [row for row in tensor_rows(msgspec.structs.replace(record, tensors=tensors)) if row.name == "x"]
+    assert [(row.times, row.requires_grad) for row in rows] == [(1, False), (1, True)]

@@ -4,7 +4,7 @@ from torch import nn
 
 torch.manual_seed(0)
 net = nn.Linear(3, 3)
-opt = torch.optim.SGD(net.parameters(), lr=0.5, momentum=0.9)
+opt = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
 
 
 def closure(x):

@@ -1,4 +1,4 @@
-#! kind=backward-on-nonscalar severity=error names=losses,per_sample
+#! kind=backward-on-nonscalar severity=error names=weighted,per_sample
 import torch
 from torch import nn
 

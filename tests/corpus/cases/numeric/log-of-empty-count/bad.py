@@ -1,4 +1,4 @@
-#! kind=nonfinite-forward severity=warning names=logp,counts
+#! kind=nonfinite-gradient severity=warning names=logp,counts
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-#! kind=nonfinite-input severity=warning names=table,rows
+#! kind=nonfinite-gradient severity=warning names=table,rows
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-#! kind=softmax-row-masked severity=warning names=scores,attention
+#! kind=nonfinite-gradient severity=warning names=scores,attention
 import torch
 from torch import nn
 

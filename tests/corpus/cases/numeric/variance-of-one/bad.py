@@ -1,4 +1,4 @@
-#! kind=nonfinite-forward severity=warning names=spread,std
+#! kind=nonfinite-gradient severity=warning names=spread,std
 import torch
 from torch import nn
 

@@ -9,8 +9,8 @@ teacher.requires_grad_(False)
 opt = torch.optim.SGD(student.parameters(), lr=0.5)
 for x in torch.randn(4, 16, 6):
     target = F.softmax(teacher(x) / 2, -1)
-    student_p = F.softmax(student(x) / 2, -1)  #! here
-    loss = F.kl_div(student_p, target, reduction="batchmean") * 4  #! also
+    student_p = F.softmax(student(x) / 2, -1)  #! also
+    loss = F.kl_div(student_p, target, reduction="batchmean") * 4  #! here
     opt.zero_grad()
     loss.backward()
     opt.step()

@@ -10,8 +10,8 @@ adjacency = (torch.rand(10, 10) > 0.6).float() + torch.eye(10)
 x, y = torch.randn(10, 4), torch.randint(0, 3, (10,))
 for _ in range(3):
     h = F.relu(adjacency @ graph_conv(x))
-    probs = F.softmax(adjacency @ out(h), dim=1)  #! here
-    loss = F.nll_loss(probs, y)  #! also
+    probs = F.softmax(adjacency @ out(h), dim=1)  #! also
+    loss = F.nll_loss(probs, y)  #! here
     opt.zero_grad()
     loss.backward()
     opt.step()

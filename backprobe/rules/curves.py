@@ -1,0 +1,81 @@
+"""How the loss of each backward statement went over the run, and how large gradients were against their weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backprobe.rules.lookup import lookup
+from backprobe.rules.steps import state_at
+from backprobe.rules.table import table
+
+if TYPE_CHECKING:
+    from backprobe.record import BackwardCall, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The losses of the backward calls of one statement, in order.
+
+    Attributes:
+        losses: Values of the only root, in its own unit; NaN and infinities as they are.
+    """
+
+    site: int
+    calls: list[BackwardCall]
+    losses: list[float]
+
+
+@table
+def curves(record: Record) -> list[Curve]:
+    """One curve for each statement whose calls have one scalar root with a measured value."""
+    found: dict[int, Curve] = {}
+    for call in record.backward_calls:
+        loss = _loss(record, call)
+        if call.site is not None and call.accumulate_grad and loss is not None:
+            one = found.setdefault(call.site, Curve(call.site, [], []))
+            one.calls.append(call)
+            one.losses.append(loss)
+    return list(found.values())
+
+
+def _loss(record: Record, call: BackwardCall) -> float | None:
+    if len(call.roots) != 1 or call.roots[0].tensor is None:
+        return None
+    history = lookup(record).snapshots_of[call.roots[0].tensor]
+    measured = next((row.value for row in history if row.value is not None and row.value.counted == 1), None)
+    if measured is None:
+        return None
+    if measured.nan:
+        return math.nan
+    return math.inf if measured.inf else measured.sum
+
+
+def weight_norm(record: Record, tensor: int, moment: int) -> float | None:
+    """The L2 norm of a tensor's elements as last measured up to a moment; None if it was not."""
+    norm: float | None = None
+    for row in lookup(record).snapshots_of[tensor]:
+        if row.moment > moment:
+            break
+        if row.value is not None and row.value.norm is not None:
+            norm = row.value.norm
+    return norm
+
+
+def relative_gradients(record: Record, call: BackwardCall) -> list[tuple[int, float]]:
+    """Gradient over weight norm of each weight that a call reached, from the loss to the input: `(tensor, ratio)`.
+
+    Only weights of two dimensions and more: a bias or a norm's factor may rightly be near zero.
+    """
+    index = lookup(record)
+    found: list[tuple[int, int, float]] = []
+    for row in index.passes_of_call[call.call]:
+        leaf = index.nodes[row.node].variable
+        if leaf is None or row.position is None or row.grad_output is None or len(index.tensors[leaf].shape or ()) < 2:
+            continue
+        state = state_at(record, leaf, call.moment_before)
+        weight = weight_norm(record, leaf, call.moment_before)
+        if state is not None and weight and row.grad_output.norm is not None:
+            found.append((row.position, leaf, row.grad_output.norm / weight))
+    return [(leaf, ratio) for _position, leaf, ratio in sorted(found)]

@@ -1,0 +1,142 @@
+"""BP223 second-derivative-zero: a second derivative by an input is all zeros, for the network has none.
+
+What it finds:
+    A second `torch.autograd.grad` by an input whose result was zero in every element and every call, through a network
+    that bends at `relu`, `abs`, `max` or a clamp only. The finding stands at that call.
+
+Why it matters:
+    An equation with second derivatives, as a PINN has, is trained without them: the residual is finite, the loss falls,
+    and the term is missing.
+
+What PyTorch does:
+    The derivative of these functions is constant between their bends, and torch takes its derivative to be 0
+    everywhere. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(1, 20), nn.ReLU(), nn.Linear(20, 1))
+    for _ in range(3):
+        place = torch.rand(30, 1, requires_grad=True)
+        (slope,) = torch.autograd.grad(net(place).sum(), place, create_graph=True)
+        (bend,) = torch.autograd.grad(slope.sum(), place, create_graph=True)  # <- here
+        (bend + place.detach().sin()).square().mean().backward()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(1, 20), nn.Tanh(), nn.Linear(20, 1))
+    for _ in range(3):
+        place = torch.rand(30, 1, requires_grad=True)
+        (slope,) = torch.autograd.grad(net(place).sum(), place, create_graph=True)
+        (bend,) = torch.autograd.grad(slope.sum(), place, create_graph=True)
+        (bend + place.detach().sin()).square().mean().backward()
+
+Near miss: a gradient penalty is differentiated by the weights
+    import torch
+    from torch import nn
+
+    critic = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+    for _ in range(3):
+        place = torch.rand(30, 2, requires_grad=True)
+        (slope,) = torch.autograd.grad(critic(place).sum(), place, create_graph=True)
+        (slope.norm(dim=1) - 1).square().mean().backward()
+
+Blind spots:
+    A second derivative that is zero in one coordinate only.
+
+Source:
+    The derivative of a piecewise linear function; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.arrivals import is_zero
+from backprobe.rules.lookup import lookup
+from backprobe.rules.reach import reaches
+from backprobe.rules.rule import Rule
+from backprobe.rules.syntax import site_of
+from backprobe.rules.told import told
+from backprobe.rules.trained import trained
+
+if TYPE_CHECKING:
+    from backprobe.record import BackwardCall, Node, Record, Statistics
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="second-derivative-zero",
+    code="BP223",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="manual",
+    needs=("backward", "node", "stats"),
+)
+
+_BENDS: Final = re.compile(r"(Relu|Threshold|LeakyRelu|Prelu|Abs|Sign|Max|Min|Maximum|Minimum|Clamp|Hardtanh)\w*")
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per statement."""
+    places: dict[int, list[BackwardCall]] = {}
+    for call in record.backward_calls:
+        if not call.accumulate_grad and call.site is not None and _is_second(record, call):
+            places.setdefault(call.site, []).append(call)
+    for site, calls in places.items():
+        given = [one for call in calls for one in _given(record, call)]
+        bend = _bend(record, calls[0])
+        if bend is not None and given and all(map(is_zero, given)):
+            yield _finding(record, site, calls, bend)
+
+
+def _given(record: Record, call: BackwardCall) -> list[Statistics | None]:
+    """What came back, as far as it was measured; else what the statement of the call gave a name to."""
+    if call.returned_grads is not None:
+        return list(call.returned_grads)
+    following = (one.moment_before for one in record.backward_calls if one.call > call.call)
+    until = next(following, len(record.moments))
+    rows = [row for row in record.bindings if row.site == call.site and call.moment_before < row.moment <= until]
+    return [row.value for one in rows for row in lookup(record).snapshots_of[one.tensor][:1]]
+
+
+def _is_second(record: Record, call: BackwardCall) -> bool:
+    """It differentiates a derivative, by something that is not trained."""
+    nodes = lookup(record).nodes
+    by = {row.tensor for row in call.inputs or ()}
+    return not by & trained(record) and any(nodes[node].grad_order > 0 for node in reaches(record)[call.call].met)
+
+
+def _bend(record: Record, call: BackwardCall) -> Node | None:
+    """The first node that bends, of those that this call and the one before it met."""
+    met = {node for one in (call.call - 1, call.call) if one in reaches(record) for node in reaches(record)[one].met}
+    found = [row for row in record.nodes if row.node in met and _BENDS.fullmatch(row.type)]
+    return found[0] if found else None
+
+
+def _finding(record: Record, site: int, calls: list[BackwardCall], bend: Node) -> Finding:
+    row = site_of(record, site)
+    name = row.targets[0] if row.targets else "this second derivative"
+    by = next((one.name for one in calls[0].inputs or () if one.name), "the input")
+    kind = bend.type.partition("Backward")[0].lower()
+    times = "its only call" if len(calls) == 1 else f"all {len(calls)} calls"
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"`{name}` is zero in every element, in {times}: the network is made of straight pieces.",
+            f"`{kind}` bends only at points: the second derivative by `{by}` is 0, and the loss lacks the term.",
+            "Use a smooth activation: tanh, silu, softplus or sin.",
+        ),
+        binding=name,
+        moments=[call.moment_before for call in calls],
+        related=((f"`{kind}` is applied here", bend.site),),
+        evidence={"calls": len(calls), "node": bend.type},
+        calls=[call.call for call in calls],
+    )

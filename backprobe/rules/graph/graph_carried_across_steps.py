@@ -1,0 +1,165 @@
+"""BP302 graph-carried-across-steps: a tensor of one turn brings its graph, freed by then, into the next one.
+
+What it finds:
+    A backward call raised because its root was computed from a tensor of the turn before: a hidden state, a running
+    average, a sum of losses. The finding stands at the statement that takes that tensor in; related are where it was
+    made and the backward call that raised.
+
+Why it matters:
+    The program stops in its second turn. With `retain_graph=True`, which the message of torch suggests, it runs, but
+    each backward call walks all turns before it: slower each time, until memory ends.
+
+What PyTorch does:
+    The carried tensor keeps the node that made it, and that node the whole graph of its turn. A backward call walks
+    through it into what the earlier call freed, and raises `RuntimeError: Trying to backward through the graph a second
+    time`. Seen in torch 2.13.
+
+Example:
+    import torch
+
+    cell = torch.nn.GRUCell(2, 3)
+    optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+    state = torch.zeros(4, 3)
+    for x in torch.ones(3, 4, 2):
+        state = cell(x, state)  # <- here
+        loss = state.pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+
+    cell = torch.nn.GRUCell(2, 3)
+    optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+    state = torch.zeros(4, 3)
+    for x in torch.ones(3, 4, 2):
+        state = cell(x, state.detach())
+        loss = state.pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Near miss: the state is carried inside one turn only
+    import torch
+
+    cell = torch.nn.GRUCell(2, 3)
+    optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+    for sequence in torch.ones(3, 5, 4, 2):
+        state = torch.zeros(4, 3)
+        for x in sequence:
+            state = cell(x, state)
+        optimizer.zero_grad()
+        state.pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: what is carried saved nothing
+    import torch
+
+    weight = torch.ones(3, requires_grad=True)
+    carried = weight + 1
+    for _ in range(3):
+        carried = carried + weight
+        carried.sum().backward()
+        weight.grad = None
+
+Blind spots:
+    A tensor that was never bound to a name, such as a value kept in a dict, is not followed: BP301 then gives the call
+    that raised. Where `retain_graph=True` hides the error, BP306 is to see the growth.
+
+Source:
+    torch.Tensor.backward in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.carried import Carried, WalkedAgain, walked_again
+from backprobe.rules.expressions import line_before, replacement
+from backprobe.rules.finding import Edit, Finding, Fix
+from backprobe.rules.lookup import bindings_named, lookup
+from backprobe.rules.places import line_of
+from backprobe.rules.raised import level_of
+from backprobe.rules.rule import Rule
+from backprobe.rules.syntax import region_in, site_of, statement, value_of
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Record, Site
+
+RULE = Rule(
+    name="graph-carried-across-steps",
+    code="BP302",
+    since="0.1",
+    severity="error",
+    confidence="proven",
+    fix="unsafe",
+    needs=("raised", "backward", "node", "binding"),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per backward call that walked into the graph of the turn before."""
+    for again in walked_again(record):
+        if again.cause == "carried" and again.carried is not None and again.carried.site is not None:
+            yield _finding(record, again, again.carried, site_of(record, again.carried.site))
+
+
+def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -> Finding:
+    made = lookup(record).bindings_of[carried.tensor][0].site
+    edit = detached(record, site, carried)
+    return told(
+        record,
+        RULE,
+        site.site,
+        (
+            f"`{carried.name}` comes here from the turn before, and brings the graph of that turn with it.",
+            _why(record, again),
+            f"Use `{carried.name}.detach()` here: the value goes on, its history ends.",
+        ),
+        binding=carried.name,
+        moments=[again.second.moment_before],
+        related=(
+            (f"`{carried.name}` was made here, in the turn before", None if made == site.site else made),
+            ("this backward call raises in its second turn", again.second.site),
+        ),
+        evidence={
+            "tensor": carried.tensor,
+            "call": again.second.call,
+            "walked_by_call": again.first.call,
+            "nodes": [lookup(record).nodes[node].type for node in again.nodes[:8]],
+        },
+        fixes=[] if edit is None else [Fix(title="Cut the history off", safety="unsafe", edits=(edit,))],
+        tensors=[carried.tensor],
+        calls=[again.second.call],
+        level=level_of(record, again.raised),
+    )
+
+
+def _why(record: Record, again: WalkedAgain) -> str:
+    line = line_of(record, again.first.site)
+    at = "" if line is None else f" at line {line}"
+    if again.first.retain_graph:
+        return f"The backward call{at} walks that graph again, over weights that a step has changed since, and raises."
+    return f"The backward call{at} has freed that graph; the next one walks into it and raises."
+
+
+def detached(record: Record, site: Site, carried: Carried) -> Edit | None:
+    """`state` as `state.detach()` where the statement reads it once; a line above it where the name holds a tuple."""
+    node = statement(record, site)
+    value = value_of(node)
+    if node is None or value is None or isinstance(node, ast.AugAssign):
+        return None
+    name = carried.name
+    bound = lookup(record).bindings_of[carried.tensor]
+    if any(row.name.startswith(f"{name}[") for row in bound):
+        text = f"if {name} is not None:\n{' ' * (site.col + 3)}{name} = tuple(part.detach() for part in {name})"
+        return line_before(record, site, node, text)
+    reads = [part for part in ast.walk(value) if isinstance(part, ast.expr) and ast.unparse(part) == name]
+    first = bindings_named(record)[name][0]
+    if len(reads) != 1 or first.tensor == carried.tensor:
+        return None
+    return replacement(record, site, region_in(record, site.source, reads[0]), f"{name}.detach()")

@@ -1,0 +1,199 @@
+"""BP304 graph-retained-accumulator: a running value takes in a tracked tensor at each step, and keeps all their graphs.
+
+What it finds:
+    A statement adds a tracked tensor to a value that lives on from step to step (`running += loss`, an average of
+    weights), three times or more with a backward call or an optimizer step between, and no backward call walks the
+    result. The finding stands at that statement.
+
+Why it matters:
+    The running value holds the node of each operand, and through it the whole graph of every step: memory and the time
+    to free it grow with each step, until an out-of-memory error far away from here.
+
+What PyTorch does:
+    The sum with a tracked operand is tracked, and its node keeps its operands' nodes alive. A backward call frees what
+    nodes saved, not the nodes; what was never walked keeps its saved tensors too. `item()` and `detach()` give the
+    value without a history. Seen in torch 2.13.
+
+Example:
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    running = 0.0
+    for x in torch.ones(4, 5, 3):
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        running += loss  # <- here
+    print(running / 4)
+
+Use instead:
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    running = 0.0
+    for x in torch.ones(4, 5, 3):
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        running += loss.item()
+    print(running / 4)
+
+Near miss: a sum that is walked
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in torch.ones(4, 3, 5, 3):
+        total = 0.0
+        for x in batch:
+            total = total + model(x).pow(2).mean()
+        optimizer.zero_grad()
+        total.backward()
+        optimizer.step()
+
+Near miss: the running value is detached
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    average = torch.zeros(())
+    for x in torch.ones(4, 5, 3):
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        average = 0.9 * average + 0.1 * loss.detach()
+    print(average)
+
+Near miss: it is summed without tracking
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    running = torch.zeros(())
+    for x in torch.ones(4, 5, 3):
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            running += loss
+    print(running)
+
+Blind spots:
+    A value that grows without a step between, in a loop that only evaluates, is not told from a sum that is meant.
+
+Source:
+    "My model reports out of memory" in PyTorch's FAQ; three turns are the least that make a pattern.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.finding import Finding, Fix
+from backprobe.rules.lookup import lookup
+from backprobe.rules.named import tensor_named
+from backprobe.rules.retained import LEAST, Operand, alive, crossing, executions, is_walked_after, number_of, operands
+from backprobe.rules.rule import Rule
+from backprobe.rules.steps import state_at
+from backprobe.rules.syntax import site_of, statement
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Record, Site
+
+RULE = Rule(
+    name="graph-retained-accumulator",
+    code="BP304",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="safe",
+    needs=("binding", "backward", "node", "snapshot"),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per statement that makes a running value of tracked ones."""
+    for number, moments in executions(record).items():
+        turns = crossing(record, moments)
+        site = site_of(record, number)
+        into = _running(record, site)
+        if into is None or len(turns) < LEAST:
+            continue
+        name, value = into
+        kept = _kept(record, site, name, turns)
+        if not kept and isinstance(statement(record, site), ast.AugAssign):
+            kept = _kept_unseen(record, site, value, turns)
+        taken = [one for one in operands(record, site, value, turns[-1] - 1) if one.name != name]
+        if len(kept) >= LEAST and not any(is_walked_after(record, tensor, moment) for moment, tensor in kept):
+            yield _finding(record, site, name, kept, taken)
+
+
+def _running(record: Record, site: Site) -> tuple[str, ast.expr] | None:
+    """The name that a statement gives a new value made of its old one, and the expression that it takes in."""
+    node = statement(record, site)
+    if isinstance(node, ast.AugAssign):
+        return ast.unparse(node.target), node.value
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        name = ast.unparse(node.targets[0])
+        return (name, node.value) if name in site.reads else None
+    return None
+
+
+def _kept(record: Record, site: Site, name: str, turns: list[int]) -> list[tuple[int, int]]:
+    """The turns after which the name held a tracked result made of what it had held before, with that tensor."""
+    index = lookup(record)
+    found: list[tuple[int, int]] = []
+    before: int | None = None
+    for moment in turns:
+        tensor = tensor_named(record, name, site, moment)
+        state = None if tensor is None else state_at(record, tensor, moment)
+        if tensor is None or state is None or not state.requires_grad or state.is_leaf:
+            found, before = [], None
+            continue
+        made = next((row for row in index.bindings_of[tensor] if row.name == name), None)
+        if before is not None and tensor != before and (made is None or before not in made.parents):
+            found = []
+        found.append((moment, tensor))
+        before = tensor
+    return found
+
+
+def _kept_unseen(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, int]]:
+    """The turns whose operands live on: what `self.total += loss` makes has no row, as no name of its own holds it."""
+    found = ((moment, alive(record, site, value, moment, turns[-1])) for moment in turns)
+    return [(moment, operands[0].tensor) for moment, operands in found if operands]
+
+
+def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]], taken: list[Operand]) -> Finding:
+    what = f"`{taken[0].name}`" if taken else "a value"
+    fixes: list[Fix] = []
+    if taken:
+        edits = tuple(number_of(record, site, one) for one in taken)
+        fixes = [Fix(title="Take in the value without its history", safety="safe", edits=edits)]
+    remedy = fixes[0].edits[0].text if fixes else ".detach()"
+    advice = f"Take in `{taken[0].name}{remedy}`." if taken else "Take in the value without its history: `.detach()`."
+    return told(
+        record,
+        RULE,
+        site.site,
+        (
+            f"`{name}` takes in {what} at each step with its history, and no backward call ever walks it.",
+            f"It keeps the graphs of all steps alive, {len(kept)} here: memory grows with every one.",
+            advice,
+        ),
+        binding=name,
+        moments=[moment for moment, _tensor in kept],
+        related=((f"{what} is made here", lookup(record).tensors[taken[0].tensor].site if taken else None),),
+        evidence={"turns": len(kept), "takes_in": [one.name for one in taken[:8]], "walked": False},
+        fixes=fixes,
+        tensors=sorted({tensor for _moment, tensor in kept}),
+    )

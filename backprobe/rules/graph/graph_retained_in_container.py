@@ -1,0 +1,188 @@
+"""BP305 graph-retained-in-container: a list or dict gains a tracked tensor at each step, and keeps all their graphs.
+
+What it finds:
+    A statement stores a tracked tensor in a container (`append`, `history[step] = ...`), three times or more with a
+    backward call or an optimizer step between; what was stored is alive as long as the container, and no backward call
+    walks it afterwards. The finding stands at that statement.
+
+Why it matters:
+    Each stored tensor keeps the graph that made it. Lists for a log or a plot are filled for the whole run: memory
+    grows with every step, until an out-of-memory error far away from here.
+
+What PyTorch does:
+    A tensor holds its node, the node those below it. A backward call frees what the nodes saved, not the nodes; a
+    tensor that was never walked keeps all. `item()` and `detach()` give the value alone. Seen in torch 2.13.
+
+Example:
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = []
+    for x in torch.ones(4, 5, 3):
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        history.append(loss)  # <- here
+    print(len(history))
+
+Use instead:
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = []
+    for x in torch.ones(4, 5, 3):
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        history.append(loss.item())
+    print(len(history))
+
+Near miss: the list is summed and walked
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in torch.ones(4, 3, 5, 3):
+        losses = []
+        for x in batch:
+            losses.append(model(x).pow(2).mean())
+        optimizer.zero_grad()
+        sum(losses).backward()
+        optimizer.step()
+
+Near miss: only the last ones are kept
+    import torch
+    from collections import deque
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    recent = deque(maxlen=2)
+    for x in torch.ones(6, 5, 3):
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        recent.append(loss)
+    print(len(recent))
+
+Near miss: what is stored has no history
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    outputs = {}
+    for step, x in enumerate(torch.ones(4, 5, 3)):
+        output = model(x)
+        optimizer.zero_grad()
+        output.pow(2).mean().backward()
+        optimizer.step()
+        outputs[step] = output.detach()
+    print(len(outputs))
+
+Blind spots:
+    A container that is filled inside a library, or through a function of another name than those of list, dict, set and
+    deque, is not followed. A container with a greatest length is left alone, however long.
+
+Source:
+    "My model reports out of memory" in PyTorch's FAQ; three turns are the least that make a pattern.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.finding import Finding, Fix
+from backprobe.rules.lookup import lookup
+from backprobe.rules.retained import LEAST, Operand, alive, crossing, executions, number_of
+from backprobe.rules.rule import Rule
+from backprobe.rules.syntax import method_called, site_of, statement, tree_of
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Record, Site
+
+RULE = Rule(
+    name="graph-retained-in-container",
+    code="BP305",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="safe",
+    needs=("binding", "backward", "node", "snapshot"),
+)
+
+_STORES: Final = frozenset({"append", "appendleft", "add", "insert", "extend", "setdefault"})
+"""Methods of Python's containers that put an argument in."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per statement that fills a container with tracked tensors of several steps."""
+    for number, moments in executions(record).items():
+        turns = crossing(record, moments)
+        site = site_of(record, number)
+        stored = _stored(record, site) if len(turns) >= LEAST else None
+        if stored is None or _is_bounded(record, site, stored[0]):
+            continue
+        kept = [(moment, found) for moment in turns if (found := alive(record, site, stored[1], moment, turns[-1]))]
+        if len(kept) >= LEAST:
+            yield _finding(record, site, ast.unparse(stored[0]), kept)
+
+
+def _stored(record: Record, site: Site) -> tuple[ast.expr, ast.expr] | None:
+    """The container that a statement fills, and what it puts in."""
+    node = statement(record, site)
+    call = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        return (call.func.value, call.args[-1]) if method_called(call) in _STORES and call.args else None
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        return node.targets[0].value, node.value
+    if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List | ast.Tuple):
+        return node.target, node.value
+    return None
+
+
+def _is_bounded(record: Record, site: Site, container: ast.expr) -> bool:
+    """The container has a greatest length, or the program takes things out of it."""
+    tree, name = tree_of(record, site), ast.unparse(container)
+    last = name.rpartition(".")[2]
+    for part in ast.walk(tree.module) if tree is not None else ():
+        if isinstance(part, ast.Call) and any(given.arg == "maxlen" for given in part.keywords):
+            above = tree.parents.get(part) if tree is not None else None
+            targets = above.targets if isinstance(above, ast.Assign) else ()
+            if any(ast.unparse(target).rpartition(".")[2] == last for target in targets):
+                return True
+        if method_called(part) in ("pop", "popleft", "clear", "remove") and isinstance(part, ast.Call):
+            taken = part.func.value if isinstance(part.func, ast.Attribute) else part.func
+            if ast.unparse(taken).rpartition(".")[2] == last:
+                return True
+        if isinstance(part, ast.Delete) and any(ast.unparse(one).startswith(f"{name}[") for one in part.targets):
+            return True
+    return False
+
+
+def _finding(record: Record, site: Site, container: str, kept: list[tuple[int, list[Operand]]]) -> Finding:
+    taken = kept[0][1]
+    name = taken[0].name
+    edits = tuple(number_of(record, site, one) for one in taken)
+    return told(
+        record,
+        RULE,
+        site.site,
+        (
+            f"`{container}` gains `{name}` at each step with its history, and no backward call walks it there.",
+            f"The graphs of all steps stay alive with it, {len(kept)} here: memory grows with every one.",
+            f"Store `{name}{edits[0].text}`.",
+        ),
+        binding=container.partition("[")[0],
+        moments=[moment for moment, _taken in kept],
+        related=((f"`{name}` is made here", lookup(record).tensors[taken[0].tensor].site),),
+        evidence={"turns": len(kept), "stores": [one.name for one in taken[:8]], "walked": False},
+        fixes=[Fix(title="Store the value without its history", safety="safe", edits=edits)],
+        tensors=sorted({one.tensor for _moment, found in kept for one in found}),
+    )

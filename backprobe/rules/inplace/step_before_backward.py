@@ -1,0 +1,191 @@
+"""BP402 step-before-backward: an optimizer steps between a loss and its backward call.
+
+What it finds:
+    A backward call raised because the weights that its graph had saved were updated in the meantime. The finding stands
+    at the update that came last; related are the statement that used the old weights and the call that raised.
+
+Why it matters:
+    The program stops, and the message of torch speaks of an in-place operation that no line of the program shows: the
+    optimizer made it.
+
+What PyTorch does:
+    `optimizer.step()` writes the parameters in place and raises their `_version`. A node that saved one of them
+    compares versions when it runs, and raises `RuntimeError: one of the variables needed for gradient computation has
+    been modified by an inplace operation`; of a linear layer it names "output 0 of AsStrided". Seen in torch 2.13.
+
+Example:
+    import torch
+
+    critic = torch.nn.Linear(2, 1)
+    made = torch.ones(4, 2, requires_grad=True)
+    optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+    critic_loss = critic(made.detach()).pow(2).mean()
+    maker_loss = -critic(made).mean()
+    critic_loss.backward()
+    optimizer.step()  # <- here
+    maker_loss.backward()
+
+Use instead:
+    import torch
+
+    critic = torch.nn.Linear(2, 1)
+    made = torch.ones(4, 2, requires_grad=True)
+    optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+    critic_loss = critic(made.detach()).pow(2).mean()
+    critic_loss.backward()
+    optimizer.step()
+    maker_loss = -critic(made).mean()
+    maker_loss.backward()
+
+Near miss: both losses are walked before the step
+    import torch
+
+    critic = torch.nn.Linear(2, 1)
+    made = torch.ones(4, 2, requires_grad=True)
+    optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+    critic_loss = critic(made.detach()).pow(2).mean()
+    maker_loss = -critic(made.detach().requires_grad_()).mean()
+    (critic_loss + maker_loss).backward()
+    optimizer.step()
+
+Near miss: the loss computed before the step is only looked at
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in torch.ones(2, 4, 2):
+        before = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        before.backward()
+        optimizer.step()
+        print(before.item())
+
+Blind spots:
+    Where the old weights belong to the graph of the turn before, which a carried tensor brings in, BP302 speaks.
+    Weights that the optimizer writes but no node saved (a bias) are walked without an error, and the gradient is right.
+    An update through `.data` raises no version: BP411 is to see it by the values.
+
+Source:
+    "In-place correctness checks" in PyTorch's notes on autograd mechanics; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.carried import walked_again
+from backprobe.rules.expressions import line_after, replacement
+from backprobe.rules.finding import Edit, Finding, Fix, Region
+from backprobe.rules.lookup import lookup
+from backprobe.rules.naming import optimizer_name
+from backprobe.rules.places import line_of, source_lines
+from backprobe.rules.raised import level_of
+from backprobe.rules.rule import Rule
+from backprobe.rules.saved_changes import SavedChange, saved_changes, saved_name
+from backprobe.rules.syntax import region_in, site_of, statement, text_in, tree_of
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+
+RULE = Rule(
+    name="step-before-backward",
+    code="BP402",
+    since="0.1",
+    severity="error",
+    confidence="proven",
+    fix="unsafe",
+    needs=("raised", "saved", "version", "optimizer"),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per backward call whose saved weights an update had changed."""
+    carried = {again.raised.n for again in walked_again(record)}
+    for change in saved_changes(record):
+        if change.by_update and change.last.site is not None and change.raised.n not in carried:
+            yield _finding(record, change, change.last.site)
+
+
+def _finding(record: Record, change: SavedChange, site: int) -> Finding:
+    root = change.call.roots[0].name if change.call.roots else None
+    called = f"`{root}`" if root else "the loss"
+    name = saved_name(record, change)
+    by_optimizer = change.last.done_by == "optimizer"
+    how = f"This step of `{optimizer_name(record, change.last.optimizer)}`" if by_optimizer else "This update"
+    saver = lookup(record).nodes[change.saved.node]
+    fix = _fix(record, change, site, root)
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"{how} changes {name} between {called} and its backward call.",
+            f"{called} was computed with the old weights and needs them for its gradient{_raised_at(record, change)}.",
+            f"Compute {called} after the step, or step after its backward call.",
+        ),
+        binding=name.strip("`"),
+        moments=[change.last.moment],
+        related=(
+            (f"`{saver.type}` saved {name} here, for {called}", saver.site),
+            ("raised here", change.call.site),
+        ),
+        evidence={
+            "root": root,
+            "tensor": change.last.tensor,
+            "saved_by": saver.type,
+            "saved_version": change.changes[0].version_before,
+            "version": change.last.version_after,
+            "call": change.call.call,
+        },
+        fixes=[] if fix is None else [fix],
+        calls=[change.call.call],
+        level=level_of(record, change.raised),
+    )
+
+
+def _raised_at(record: Record, change: SavedChange) -> str:
+    line = line_of(record, change.call.site)
+    return "" if line is None else f": line {line} raises"
+
+
+def _fix(record: Record, change: SavedChange, site: int, root: str | None) -> Fix | None:
+    """The statement that computes the root moved behind the step, where it alone used the weights and nothing reads it.
+
+    Only within one block, and only whole lines.
+    """
+    saver = lookup(record).nodes[change.saved.node].site
+    if root is None or saver is None:
+        return None
+    made, step = statement(record, site_of(record, saver)), statement(record, site_of(record, site))
+    tree = tree_of(record, site_of(record, site))
+    if not isinstance(made, ast.Assign) or step is None or tree is None or ast.unparse(made.targets[0]) != root:
+        return None
+    blocks = [body for body in _blocks(tree.parents.get(step)) if step in body and made in body]
+    block = blocks[0] if blocks else []
+    between = block[block.index(made) + 1 : block.index(step) + 1] if block else []
+    if not between or any(ast.unparse(part) == root for one in between for part in ast.walk(one)):
+        return None
+    source = site_of(record, site).source
+    region = region_in(record, source, made)
+    moved = line_after(record, site_of(record, site), step, text_in(record, source, region))
+    dropped = Region(start_line=region.start_line, start_col=1, end_line=region.end_line + 1, end_col=1)
+    if moved is None or not _stands_alone(source_lines(record)[source], region):
+        return None
+    edits: tuple[Edit, ...] = (replacement(record, site_of(record, site), dropped, ""), moved)
+    return Fix(title=f"Compute `{root}` after the step", safety="unsafe", edits=edits)
+
+
+def _blocks(parent: ast.AST | None) -> Iterator[list[ast.stmt]]:
+    for field in ("body", "orelse", "finalbody"):
+        body: list[ast.stmt] | None = getattr(parent, field, None)
+        if isinstance(body, list):
+            yield body
+
+
+def _stands_alone(lines: list[str], region: Region) -> bool:
+    """Nothing else stands on the lines of a region, and a line follows."""
+    around = lines[region.start_line - 1][: region.start_col - 1] + lines[region.end_line - 1][region.end_col - 1 :]
+    return not around.strip() and region.end_line < len(lines)

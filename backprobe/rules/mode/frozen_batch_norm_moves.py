@@ -1,0 +1,200 @@
+"""BP614 frozen-batch-norm-moves: the statistics of a frozen part's batch norm go on changing.
+
+What it finds:
+    All parameters of a module are frozen, its batch norm runs in training mode, and an optimizer steps on others. The
+    finding stands at the call of the frozen module.
+
+Why it matters:
+    The frozen features drift with every batch: what the head learned yesterday does not fit today, and the saved
+    encoder is not the one that was loaded.
+
+What PyTorch does:
+    `requires_grad_(False)` freezes parameters. The running mean and variance are buffers: every call in training mode
+    changes them. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    trunk = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8)).requires_grad_(False)
+    head = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        features = trunk(torch.randn(8, 6))  # <- here
+        loss = head(features).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    trunk = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8)).requires_grad_(False)
+    trunk.eval()
+    head = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        features = trunk(torch.randn(8, 6))
+        loss = head(features).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Near miss: the batch norm itself is trained
+    import torch
+    from torch import nn
+
+    trunk = nn.Sequential(nn.Linear(6, 8).requires_grad_(False), nn.BatchNorm1d(8))
+    head = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD([*trunk[1].parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        loss = head(trunk(torch.randn(8, 6))).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Near miss: a teacher that follows the student
+    import copy
+
+    import torch
+    from torch import nn
+
+    student = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8))
+    teacher = copy.deepcopy(student).requires_grad_(False)
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 6)
+        loss = (student(x) - teacher(x + 0.1)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for kept, new in zip(teacher.parameters(), student.parameters()):
+                kept.lerp_(new, 0.1)
+
+Blind spots:
+    A part that is frozen under `no_grad` only, with parameters that require grad, is not seen as frozen.
+
+Source:
+    torch.nn.BatchNorm1d in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.expressions import line_before
+from backprobe.rules.finding import Fix
+from backprobe.rules.lookup import lookup
+from backprobe.rules.module_sites import calls_by_number
+from backprobe.rules.rule import Rule
+from backprobe.rules.syntax import region_in, site_of, statement
+from backprobe.rules.table import table
+from backprobe.rules.told import told
+from backprobe.rules.trained import in_optimizers
+from backprobe.rules.training_modes import NORMS, is_of, module_of, parameters_in, receiver_of, written_call
+
+if TYPE_CHECKING:
+    from backprobe.record import ModuleCall, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="frozen-batch-norm-moves",
+    code="BP614",
+    since="0.1",
+    severity="warning",
+    confidence="likely",
+    fix="unsafe",
+    needs=("module", "snapshot", "optimizer", "version"),
+)
+_LEAST = 2
+"""Calls after which a step was taken: once is no pattern."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per frozen module whose batch norm runs in training mode while others are trained."""
+    steps = [row.moment for row in record.optimizer_events if row.kind == "step"]
+    by_place: dict[tuple[int, int], list[ModuleCall]] = {}
+    for call in record.module_calls:
+        if call.training and is_of(record, call, NORMS) and _has_statistics(record, call):
+            top = _frozen_around(record, call)
+            if top is not None and top.site is not None:
+                by_place.setdefault((top.site, top.module), []).append(top)
+    for (site, _module), calls in by_place.items():
+        if len({call.k for call in calls}) >= _LEAST and len(steps) >= _LEAST:
+            yield _finding(record, site, calls)
+
+
+def _has_statistics(record: Record, call: ModuleCall) -> bool:
+    module = module_of(record, call)
+    return module is not None and any(row.name == "running_mean" for row in module.buffers)
+
+
+def _frozen_around(record: Record, call: ModuleCall) -> ModuleCall | None:
+    """The outermost call around a batch norm in which every parameter is frozen; None if its own are not.
+
+    A batch norm alone, without another frozen layer beside it, has nothing whose features could drift.
+    """
+    known, found = calls_by_number(record), None
+    one: ModuleCall | None = call
+    while one is not None:
+        parameters = parameters_in(record, one)
+        if not parameters <= _frozen(record):
+            break
+        if parameters - _own(record, call):
+            found = one
+        one = known.get(one.parent) if one.parent is not None else None
+    return found
+
+
+def _own(record: Record, call: ModuleCall) -> set[int]:
+    module = module_of(record, call)
+    return {row.tensor for row in (module.parameters if module is not None else ()) if row.tensor is not None}
+
+
+@table
+def _frozen(record: Record) -> frozenset[int]:
+    """Parameters that never required grad while they were seen after their making, and that nothing ever wrote."""
+    index = lookup(record)
+    written = {row.tensor for row in record.inplace_events if row.site is not None and row.moment > _first_step(record)}
+    touched = (
+        written | {row.tensor for row in record.leaf_grads if row.kind != "untouched"} | set(in_optimizers(record))
+    )
+    every = {row.tensor for module in record.modules for row in module.parameters if row.tensor is not None}
+    return frozenset(
+        tensor
+        for tensor in every - touched
+        if (history := index.snapshots_of[tensor]) and not history[-1].requires_grad
+    )
+
+
+def _first_step(record: Record) -> int:
+    return next((row.moment for row in record.optimizer_events if row.kind == "step"), 0)
+
+
+def _finding(record: Record, site: int, calls: list[ModuleCall]) -> Finding:
+    first = calls[0]
+    name, written = receiver_of(record, first), written_call(record, first)
+    parameters = sorted(parameters_in(record, first))
+    node = statement(record, site_of(record, site))
+    fixes: list[Fix] = []
+    if node is not None and name.replace(".", "").replace("_", "").isalnum():
+        edit = line_before(record, site_of(record, site), node, f"{name}.eval()")
+        fixes = [] if edit is None else [Fix(title="Put it into eval mode", safety="unsafe", edits=(edit,))]
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"`{name}` is frozen, and its batch norm still runs in training mode: the running statistics change here.",
+            f"None of its {len(parameters)} parameters is trained, yet its output drifts with every batch.",
+            f"Call `{name}.eval()`, also after each `train()` of a model that holds it.",
+        ),
+        binding=name,
+        moments=[lookup(record).moments[0].moment],
+        region=None if written is None else region_in(record, written[0], written[1]),
+        evidence={"frozen": parameters[:16], "training": True, "calls": len(calls)},
+        fixes=fixes,
+    )

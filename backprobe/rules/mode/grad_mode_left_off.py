@@ -1,0 +1,175 @@
+"""BP608 grad-mode-left-off: `set_grad_enabled(False)` is never undone, and training goes on without gradients.
+
+What it finds:
+    A plain call switched gradients off. After it, a statement that computed tracked values before, or the root of a
+    backward call, ran without them. The finding stands at the first such statement.
+
+Why it matters:
+    From there on nothing is recorded: the backward call raises, or is skipped by a guard, and training has ended.
+
+What PyTorch does:
+    `torch.set_grad_enabled(False)` as a statement holds for the thread until the next switch; as a context it ends with
+    its block. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = net(torch.randn(8, 3)).pow(2).mean()  # <- here
+        if loss.requires_grad:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        torch.set_grad_enabled(False)
+        print(net(torch.randn(8, 3)).mean())
+
+Use instead:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = net(torch.randn(8, 3)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.set_grad_enabled(False):
+            print(net(torch.randn(8, 3)).mean())
+
+Near miss: it is switched on again
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        torch.set_grad_enabled(True)
+        loss = net(torch.randn(8, 3)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        torch.set_grad_enabled(False)
+        print(net(torch.randn(8, 3)).mean())
+
+Near miss: the program only predicts from there on
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = net(torch.randn(8, 3)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    torch.set_grad_enabled(False)
+    print(net(torch.randn(8, 3)).mean())
+
+Blind spots:
+    A helper that trains and evaluates through one and the same statement is told apart by the backward call that
+    follows it in the source only.
+
+Source:
+    torch.set_grad_enabled in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.flow import Step, arrivals
+from backprobe.rules.lookup import lookup
+from backprobe.rules.module_sites import outermost_call
+from backprobe.rules.raised import level_of, raised_as
+from backprobe.rules.rule import Rule
+from backprobe.rules.syntax import region_in, site_of
+from backprobe.rules.told import told
+from backprobe.rules.training_modes import parameters_in, receiver_of, written_call
+from backprobe.rules.uses import program_of
+
+if TYPE_CHECKING:
+    from backprobe.record import Mode, ModuleCall, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="grad-mode-left-off",
+    code="BP608",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="manual",
+    needs=("mode", "module", "backward", "snapshot"),
+    explains=("step-without-gradient",),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per plain call that leaves gradients off over a training statement."""
+    hurt: dict[int, list[tuple[Mode, ModuleCall]]] = {}
+    for call in record.module_calls:
+        switch = None if call.grad_mode or call.parent is not None else _switch(record, call)
+        if switch is not None and switch.site is not None and _feeds_a_root(record, call):
+            hurt.setdefault(switch.site, []).append((switch, call))
+    for rows in hurt.values():
+        yield _finding(record, *rows[0], len(rows))
+
+
+def _switch(record: Record, call: ModuleCall) -> Mode | None:
+    """The plain call that had switched gradients off when a module was called; None: something else did."""
+    moment = _moment(record, call)
+    rows = [row for row in record.modes if row.kind in ("grad", "inference") and row.thread == call.thread]
+    inside = [
+        row
+        for row in rows
+        if row.how != "call" and row.moment is not None and row.moment <= moment <= (row.until or moment)
+    ]
+    plain = [row for row in rows if row.how == "call" and row.moment is not None and row.moment < moment]
+    if inside or not plain or plain[-1].after != "False":
+        return None
+    return plain[-1]
+
+
+def _moment(record: Record, call: ModuleCall) -> int:
+    """When a call was over: the k-th moment at its statement."""
+    own = [row.moment for row in record.moments if row.site == call.site and row.kind == "after-statement"]
+    same = [one.module_call for one in record.module_calls if one.site == call.site and one.module == call.module]
+    return own[min(same.index(call.module_call), len(own) - 1)] if own else 0
+
+
+def _feeds_a_root(record: Record, call: ModuleCall) -> bool:
+    """Its statement went into a backward call when gradients were on, or is about to go into one; and is trainable."""
+    top = outermost_call(record, call)
+    found = written_call(record, top)
+    index = lookup(record)
+    states = (index.snapshots_of[tensor] for tensor in parameters_in(record, top))
+    if found is None or not any(history and history[-1].requires_grad for history in states):
+        return False
+    return bool(arrivals(program_of(record), [Step(part=found[1], source=found[0])]))
+
+
+def _finding(record: Record, switch: Mode, call: ModuleCall, times: int) -> Finding:
+    name, written = receiver_of(record, call), written_call(record, call)
+    raised = next(iter(raised_as(record, "no-history")), None)
+    line = site_of(record, switch.site or 0).line
+    return told(
+        record,
+        RULE,
+        call.site or 0,
+        (
+            f"`{name}` runs without gradients here: line {line} switched them off and nothing switched them on again.",
+            "What it gives to the loss has no history, so the backward call has nothing to walk.",
+            "Use `with torch.no_grad():` around what needs no gradients; it ends by itself.",
+        ),
+        binding=name,
+        moments=[_moment(record, call)],
+        region=None if written is None else region_in(record, written[0], written[1]),
+        related=(("gradients were switched off here", switch.site),),
+        evidence={"grad_mode": False, "switched_by": switch.switched_by, "calls": times},
+        tensors=sorted(parameters_in(record, call)),
+        level=None if raised is None else level_of(record, raised),
+    )

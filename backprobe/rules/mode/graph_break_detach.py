@@ -1,0 +1,112 @@
+"""BP601 graph-break-detach: `detach()` or `.data` stands between trained parameters and the loss.
+
+What it finds:
+    The only way from trained parameters to a root goes through `detach()`, `detach_()` or `.data`. No backward call of
+    the run reaches them. The finding stands at that expression.
+
+Why it matters:
+    The forward pass is right, the loss may even fall, and the parameters behind the cut never learn anything.
+
+What PyTorch does:
+    `detach()` and `.data` give the same values without their history. Nothing warns. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    encoder, head = nn.Linear(6, 4), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        code = encoder(torch.randn(8, 6)).tanh().detach()  # <- here
+        loss = head(code).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    encoder, head = nn.Linear(6, 4), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        code = encoder(torch.randn(8, 6)).tanh()
+        loss = head(code).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Near miss: the encoder is frozen, and no optimizer holds it
+    import torch
+    from torch import nn
+
+    encoder, head = nn.Linear(6, 4), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        code = encoder(torch.randn(8, 6)).tanh().detach()
+        loss = head(code).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Near miss: another way from the same parameters stays open, as in an advantage or a stop-gradient
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD([*actor.parameters(), *critic.parameters()], lr=0.1)
+    for _ in range(3):
+        state, reward = torch.randn(8, 4), torch.randn(8, 1)
+        value = critic(state)
+        advantage = reward - value.detach()
+        loss = -(actor(state).log_softmax(1)[:, :1] * advantage).mean() + (reward - value).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Blind spots:
+    A way through a library's own code, or through `setattr` and other reflection, is not followed. What is cut in some
+    steps only is not found.
+
+Source:
+    torch.Tensor.detach in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.break_told import breaks_of, told_break, value_text, without_call
+from backprobe.rules.finding import Fix
+from backprobe.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="graph-break-detach",
+    code="BP601",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="unsafe",
+    needs=("backward", "binding", "module", "optimizer", "grad-life", "raised"),
+    explains=("requires-grad-forced", "step-without-gradient", "grad-read-when-none"),
+    refines=("parameter-never-used",),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per expression that cuts trained parameters off for good."""
+    for one in breaks_of(record, "detach"):
+        edit = without_call(record, one)
+        yield told_break(
+            record,
+            RULE,
+            one,
+            f"{one.ending.how} cuts {value_text(record, one)} off from {{who}}.",
+            f"Drop {one.ending.how}; or, if that is meant, freeze what is behind it and leave it out of the optimizer.",
+            [] if edit is None else [Fix(title=f"Drop {one.ending.how}", safety="unsafe", edits=(edit,))],
+        )

@@ -1,0 +1,113 @@
+"""BP501 nonfinite-forward: the first NaN or infinity comes out of this statement, from finite values.
+
+What it finds:
+    A value that goes on to the root of a backward call holds NaN or an infinity, and everything that it was computed
+    from is finite. The finding stands at that statement, not at the loss where it is noticed.
+
+Why it matters:
+    One such value makes every gradient NaN, the next update makes every parameter NaN, and the run is lost.
+
+What PyTorch does:
+    It follows IEEE 754: `log(0)` is -inf, `0 / 0` and `inf - inf` are NaN, `std` of one value is NaN, and all go on
+    without a word. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 5)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        share = net(torch.randn(8, 3)).mul(200).softmax(1)
+        surprise = -torch.log(share)  # <- here
+        loss = surprise.mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 5)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        surprise = -net(torch.randn(8, 3)).log_softmax(1)
+        loss = surprise.mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Near miss: a mask of -inf in front of a softmax whose rows keep an entry
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 5)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    closed = torch.tensor([False, False, True, False, True])
+    for _ in range(3):
+        scores = net(torch.randn(8, 3)).masked_fill(closed, float("-inf"))
+        loss = scores.softmax(1)[:, 0].mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Blind spots:
+    Inside a library's module the finding stands at the statement that called it. Where parts of one statement give the
+    value, the deep tier names the op.
+
+Source:
+    IEEE 754-2019, section 7; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.bad_values import bad_since
+from backprobe.rules.birth_told import births_of, name_of, told_birth
+from backprobe.rules.births import held_by_reads
+from backprobe.rules.lookup import lookup
+from backprobe.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules.births import Birth
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="nonfinite-forward",
+    code="BP501",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="manual",
+    needs=("stats", "node", "backward", "parents", "grad-life"),
+)
+
+MOST_NAMES: Final = 3
+"""Operands that are named one by one."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding at most: what comes after the first is its consequence."""
+    for birth in births_of(record, "forward"):
+        name = name_of(record, birth)
+        yield told_birth(
+            record,
+            RULE,
+            birth,
+            f"`{name}` is the first value with {birth.what}: {_finite(record, birth)} finite.",
+            "Keep its input away from the edge: clamp it, add an eps, or use the combined function (log_softmax).",
+        )
+
+
+def _finite(record: Record, birth: Birth) -> str:
+    """What the statement reads, by its names: of three at most, since a longer list is not read."""
+    held = held_by_reads(record, birth.site, birth.moment)
+    held = {name: one for name, one in held.items() if one not in bad_since(record)}
+    names = [f"`{name}`" for name, one in held.items() if "float" in lookup(record).tensors[one].dtype]
+    if not 0 < len(names) <= MOST_NAMES:
+        return "everything that this statement reads is"
+    return f"{' and '.join(names)}, which this statement reads, {'is' if len(names) == 1 else 'are'}"

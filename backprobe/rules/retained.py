@@ -1,0 +1,137 @@
+"""What a program keeps of tracked values from step to step: what takes them in, and whether they are walked."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.causes import cause_between
+from backprobe.rules.expressions import insertion
+from backprobe.rules.finding import Edit
+from backprobe.rules.lookup import bindings_named, lookup
+from backprobe.rules.named import tensor_named
+from backprobe.rules.reach import reaches
+from backprobe.rules.steps import state_at
+from backprobe.rules.syntax import parts_of, region_in, tree_of
+from backprobe.rules.table import table
+
+if TYPE_CHECKING:
+    from backprobe.record import Record, Site
+
+LEAST: Final = 3
+"""Times that something is taken in before it is a pattern (rules.md: repetition needs two, a shape three)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """A tracked tensor that an expression takes in with its history.
+
+    Attributes:
+        part: Where the expression reads it.
+    """
+
+    part: ast.expr
+    name: str
+    tensor: int
+
+
+@table
+def executions(record: Record) -> dict[int, list[int]]:
+    """The moments after which each statement had run, by site, in order.
+
+    `self.total += loss` and `losses.append(loss)` bind no name and may have no moment of their own: they are taken to
+    have run before each new value of `loss`.
+    """
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for row in record.moments:
+        if row.kind == "after-statement" and row.site is not None:
+            found[row.site].append(row.moment)
+    for site in record.sites:
+        if site.kind in ("inplace", "call", "assign") and site.site not in found:
+            found[site.site] = _ends_of_values(record, site)
+    return dict(found)
+
+
+def _ends_of_values(record: Record, site: Site) -> list[int]:
+    """The last moments of the values that a name read there had, of the name that had most."""
+    sites, best = lookup(record).sites, list[int]()
+    for name in site.reads:
+        rows = [row for row in bindings_named(record).get(name, ()) if row.function == site.function]
+        rows = [row for row in rows if sites[row.site].loop_line == site.loop_line]
+        ends = [row.moment - 1 for row in rows[1:]]  # of the last value the end is not known
+        if len(ends) > len(best):
+            best = ends
+    return best
+
+
+@table
+def walks(record: Record) -> list[int]:
+    """The moments of the backward calls that finished and stored gradients, and of the optimizer steps, in order."""
+    calls = [row.moment_before for row in record.backward_calls if row.accumulate_grad and row.outcome == "finished"]
+    return sorted(calls + [row.moment for row in record.optimizer_events if row.kind == "step"])
+
+
+def crossing(record: Record, moments: list[int]) -> list[int]:
+    """Those of some moments before each of which, since the one before, a backward call or a step was made."""
+    marks = walks(record)
+    found: list[int] = []
+    for moment in moments:
+        if not found or bisect_right(marks, moment) > bisect_right(marks, found[-1]):
+            found.append(moment)
+    return found
+
+
+def operands(record: Record, site: Site, value: ast.expr, moment: int) -> Iterator[Operand]:
+    """The tracked tensors that an expression reads and does not detach: each name once, the outermost paths first."""
+    tree = tree_of(record, site)
+    seen: set[str] = set()
+    for part in parts_of(value):
+        if tree is None or not isinstance(part, ast.Name | ast.Attribute | ast.Subscript):
+            continue
+        name = ast.unparse(part)
+        tensor = None if name in seen else tensor_named(record, name, site, moment)
+        seen.add(name)
+        state = None if tensor is None else state_at(record, tensor, moment)
+        if tensor is None or state is None or not state.requires_grad:
+            continue
+        if cause_between(tree, part, value) is None and (part is value or not _is_cut(tree.parents.get(part))):
+            yield Operand(part=part, name=name, tensor=tensor)
+
+
+def _is_cut(above: ast.AST | None) -> bool:
+    return isinstance(above, ast.Attribute) and above.attr in ("detach", "data", "item", "grad", "shape")
+
+
+def is_walked_after(record: Record, tensor: int, moment: int) -> bool:
+    """A backward call after a moment starts from the tensor, or meets the node that made it."""
+    made = lookup(record).node_of.get(tensor)
+    for call in record.backward_calls:
+        if call.moment_before > moment and (
+            any(root.tensor == tensor for root in call.roots)
+            or (made is not None and made.node in reaches(record)[call.call].met)
+        ):
+            return True
+    return False
+
+
+def alive(record: Record, site: Site, value: ast.expr, moment: int, last: int) -> list[Operand]:
+    """The tracked tensors that one execution took in, whose nodes live at a later moment and are not walked again."""
+    index = lookup(record)
+    found: list[Operand] = []
+    for one in operands(record, site, value, moment):
+        made = index.node_of.get(one.tensor)
+        died = None if made is None else index.nodes[made.node].died
+        if made is not None and (died is None or died > last) and not is_walked_after(record, one.tensor, moment):
+            found.append(one)
+    return found
+
+
+def number_of(record: Record, site: Site, operand: Operand) -> Edit:
+    """The operand as a number, `loss.item()`, where it has one element; else `.detach()`."""
+    region = region_in(record, site.source, operand.part)
+    method = "item" if lookup(record).tensors[operand.tensor].numel == 1 else "detach"
+    return insertion(record, site, region.end_line, region.end_col, f".{method}()")

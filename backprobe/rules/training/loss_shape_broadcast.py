@@ -1,0 +1,133 @@
+"""BP808 loss-shape-broadcast: a loss compares a column with a row, each prediction with every target.
+
+What it finds:
+    In a regression loss the prediction has shape [N, 1] and the target [N], or the other way round. The difference has
+    N x N elements, and their mean or sum is differentiated.
+
+Why it matters:
+    Every prediction is pulled to the mean of all targets. The loss stays near the variance of the targets, and nothing
+    is learned from the inputs.
+
+What PyTorch does:
+    Shapes are aligned from the right, so [N] counts as [1, N], and [N, 1] minus [1, N] is [N, N]. The losses of
+    `torch.nn` warn ("Using a target size ..."), arithmetic does not. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 3):
+        target = x.sum(1)
+        prediction = model(x)
+        loss = nn.functional.mse_loss(prediction, target)  # <- here
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 3):
+        target = x.sum(1)
+        prediction = model(x).squeeze(1)
+        loss = nn.functional.mse_loss(prediction, target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Near miss: all pairs are meant, and the new dimensions are written out
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    scores = model(torch.randn(6, 3)).squeeze(1)
+    ranks = torch.arange(6.0)
+    margins = scores[:, None] - ranks[None, :]
+    margins.pow(2).mean().backward()
+
+Near miss: one target for all
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    prediction = model(torch.randn(6, 3))
+    (prediction - torch.ones(1)).pow(2).mean().backward()
+
+Near miss: the difference is no loss but goes on into a layer
+    import torch
+    from torch import nn
+
+    model, centers, out = nn.Linear(3, 1), torch.linspace(-1, 1, 6), nn.Linear(6, 1)
+    features = torch.exp(-(model(torch.randn(6, 3)) - centers).pow(2))
+    out(features).mean().backward()
+
+Blind spots:
+    Where prediction or target has no name in the statement, as in `(model(x) - y).pow(2)`, the shape of the difference
+    is compared with that of the target alone.
+
+Source:
+    "Broadcasting semantics" and torch.nn.MSELoss in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.broadcasts import Broadcast, broadcasts
+from backprobe.rules.rule import Rule
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="loss-shape-broadcast",
+    code="BP808",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="manual",
+    needs=("node", "call", "backward"),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per statement that broadcasts."""
+    by_site: dict[int, list[Broadcast]] = {}
+    for one in broadcasts(record):
+        by_site.setdefault(one.site, []).append(one)
+    for site, found in by_site.items():
+        yield _finding(record, site, found)
+
+
+def _finding(record: Record, site: int, found: list[Broadcast]) -> Finding:
+    first = found[0]
+    left, right, result = _sizes(first.left), _sizes(first.right), _sizes(first.result)
+    column = first.left_name if len(first.left) > len(first.right) else first.right_name
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"`{first.left_name}` is {left} and `{first.right_name}` is {right}: their difference is {result}.",
+            "Each prediction is compared with every target, so all are pulled to the targets' mean.",
+            f"Give both one shape: `{column}.squeeze(-1)`.",
+        ),
+        binding=first.left_name,
+        moments=[one.moment for one in found],
+        region=first.region,
+        related=((f"`{first.left_name}` comes from here", first.made_at if first.made_at != site else None),),
+        evidence={"left": list(first.left), "right": list(first.right), "result": list(first.result)},
+        tensors=first.tensors,
+    )
+
+
+def _sizes(shape: tuple[int, ...]) -> str:
+    return "[" + ", ".join(str(size) for size in shape) + "]"

@@ -1,0 +1,28 @@
+"""Modules whose parameters an optimizer holds and no graph of a backward call ever led to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backprobe.rules.lookup import lookup
+from backprobe.rules.module_tree import parameters_below
+from backprobe.rules.reach import reaches
+from backprobe.rules.table import table
+from backprobe.rules.trained import in_optimizers
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+
+
+def never_met(record: Record, key: str) -> list[int]:
+    """The parameters of a module and of what it contains; empty unless that is so of every one of them."""
+    snapshots, held = lookup(record).snapshots_of, in_optimizers(record)
+    tensors = parameters_below(record, key)
+    wanted = all(one in held and one not in _met(record) and snapshots[one][-1].requires_grad for one in tensors)
+    return tensors if wanted else []
+
+
+@table
+def _met(record: Record) -> frozenset[int]:
+    """The leaves that the graph of some backward call led to; a graph that only lives on at the end is not one."""
+    return frozenset(leaf for reach in reaches(record).values() for leaf in reach.leaves)

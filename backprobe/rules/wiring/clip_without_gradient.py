@@ -1,0 +1,132 @@
+"""BP722 clip-without-gradient: gradients are clipped where there are none.
+
+What it finds:
+    Every call of a `clip_grad_norm_` or `clip_grad_value_` finds no gradient: `.grad` is None, or zero, in all
+    parameters that it is given. It stands before the backward call, after a clear, or has another model's
+    parameters.
+
+Why it matters:
+    Nothing is clipped. A batch with a huge gradient moves the parameters by all of it.
+
+What PyTorch does:
+    Clipping leaves out parameters without a gradient, and returns a norm of 0 if all are. Nothing is said. Seen in
+    torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 3):
+        optimizer.zero_grad()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # <- here
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 3):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+Near miss: only the first call finds none
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 3):
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+
+Near miss: nothing is trained
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    for _ in range(3):
+        print(nn.utils.clip_grad_norm_(model.parameters(), 1.0))
+
+Blind spots:
+    Parameters with gradients that no step uses are not told from those that are only measured. A
+    `clip_grad_value_` that finds no gradient leaves no event.
+
+Source:
+    torch.nn.utils.clip_grad_norm_ in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.clips import Clip, clips
+from backprobe.rules.finding import Fix
+from backprobe.rules.moving import moved
+from backprobe.rules.rule import Rule
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="clip-without-gradient",
+    code="BP722",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="unsafe",
+    needs=("optimizer", "grad-life"),
+)
+
+LEAST: Final = 2
+"""Calls: once is no pattern."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per statement that never clips anything."""
+    by_site: dict[int, list[Clip]] = {}
+    for clip in clips(record):
+        by_site.setdefault(clip.site, []).append(clip)
+    trains = any(event.kind == "step" and event.with_grad for event in record.optimizer_events)
+    for site, found in by_site.items():
+        if trains and len(found) >= LEAST and all(_finds_none(clip) for clip in found):
+            yield _finding(record, site, found)
+
+
+def _finds_none(clip: Clip) -> bool:
+    """The call changed no gradient, and its parameters have none or its norm is 0."""
+    event = clip.event
+    return not clip.spans and (event.with_grad == 0 or event.total_norm == 0)
+
+
+def _finding(record: Record, site: int, found: list[Clip]) -> Finding:
+    first = found[0]
+    after = next((one.site for one in record.backward_calls if one.moment_before > first.event.moment), None)
+    is_misplaced = after is not None and first.event.optimizer is not None  # its parameters are trained: by that one
+    edits = moved(record, site, after, after=True) if is_misplaced and after is not None else ()
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"`{first.name}` finds no gradient to clip, in any of its {len(found)} calls.",
+            "`.grad` is None or zero in all parameters that it is given, so the steps use unclipped gradients.",
+            "Clip the parameters that are trained, between `backward()` and the step.",
+        ),
+        binding=first.name,
+        moments=[clip.event.moment for clip in found],
+        related=(("the gradients come only here", after),),
+        evidence={"calls": len(found), "with_grad": 0, "limit": first.event.limit},
+        fixes=(Fix(title="Clip after the backward call", safety="unsafe", edits=edits),) if edits else (),
+    )

@@ -1,0 +1,151 @@
+"""BP712 learning-rate-zero: the learning rate is 0 at every step.
+
+What it finds:
+    Every group of an optimizer has a learning rate of 0 at each of its steps, though gradients arrive. The finding
+    stands at the schedule that sets it to 0, else where the optimizer is built.
+
+Why it matters:
+    Nothing is trained: the loss goes up and down with the batches only.
+
+What PyTorch does:
+    A step multiplies by the rate and subtracts: with 0 every parameter is written with its own value. Schedules
+    such as `LambdaLR` set the rate to whatever their function returns. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: step // 1000)  # <- here
+    for x in torch.randn(4, 8, 3):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+        schedule.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: (step + 1) / 1000)
+    for x in torch.randn(4, 8, 3):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+        schedule.step()
+
+Near miss: a warm-up begins at 0
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: step / 1000)
+    for x in torch.randn(4, 8, 3):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+        schedule.step()
+
+Near miss: the program sets the rate by itself
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    for step, x in enumerate(torch.randn(4, 8, 3)):
+        optimizer.param_groups[0]["lr"] = 0.1 * (step + 1)
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: one of two groups rests
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD([{"params": [model.weight]}, {"params": [model.bias], "lr": 0.0}], lr=0.1)
+    for x in torch.randn(4, 8, 3):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
+Blind spots:
+    A group that rests beside others that move counts as a decision. Where values are not recorded, a rate that the
+    program sets by hand is not seen.
+
+Source:
+    torch.optim.lr_scheduler.LambdaLR in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.lookup import lookup
+from backprobe.rules.naming import optimizer_name
+from backprobe.rules.rule import Rule
+from backprobe.rules.schedules import schedules
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Optimizer, OptimizerEvent, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="learning-rate-zero",
+    code="BP712",
+    since="0.1",
+    severity="warning",
+    confidence="likely",
+    fix="manual",
+    needs=("optimizer", "snapshot", "stats"),
+)
+
+LEAST: Final = 3
+"""Steps with a gradient: the first ones of a warm-up may have a rate of 0."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per optimizer."""
+    for optimizer in record.optimizers:
+        own = [event for event in record.optimizer_events if event.optimizer == optimizer.optimizer]
+        steps = [event for event in own if event.kind == "step" and event.with_grad]
+        rates = [rate for event in own if event.kind == "scheduler_step" for rate in event.learning_rates]
+        known = [*optimizer.learning_rates, *rates]
+        if len(steps) < LEAST or not known or any(known) or optimizer.site is None:
+            continue
+        if not any(_moved(record, row.tensor, steps[0].moment) for row in optimizer.tensors):
+            yield _finding(record, optimizer, optimizer.site, steps)
+
+
+def _moved(record: Record, tensor: int, start: int) -> bool:
+    """Its values are not the same at every measurement since a moment; also where none was taken."""
+    rows = lookup(record).snapshots_of[tensor]
+    seen = {(row.value.norm, row.value.sum, row.value.min, row.value.max) for row in rows if row.value is not None}
+    return not any(row.moment >= start for row in rows) or len(seen) != 1
+
+
+def _finding(record: Record, optimizer: Optimizer, built: int, steps: list[OptimizerEvent]) -> Finding:
+    who = optimizer_name(record, optimizer.optimizer)
+    schedule = next(iter(schedules(record, optimizer)), None)
+    by = "" if schedule is None else f": `{schedule.name}` sets it to that"
+    return told(
+        record,
+        RULE,
+        built if schedule is None else schedule.site,
+        (
+            f"The learning rate of `{who}` is 0 at each of its {len(steps)} steps{by}.",
+            "Every parameter is written with the value that it had.",
+            "Give a rate above 0." if schedule is None else "Let the schedule begin, or at least go on, above 0.",
+        ),
+        binding=who if schedule is None else schedule.name,
+        moments=[event.moment for event in steps],
+        related=((f"`{who}` is built here", None if schedule is None else built), ("it steps here", steps[0].site)),
+        evidence={"optimizer": who, "rate": 0.0, "steps": len(steps), "assumed": "the optimizer is meant to train"},
+        optimizers=(optimizer.optimizer,),
+    )

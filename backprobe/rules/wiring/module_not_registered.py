@@ -1,0 +1,240 @@
+"""BP703 module-not-registered: modules in a plain list or dict are trained by nobody.
+
+What it finds:
+    Modules hang in a plain list or dict of another module, which calls them in its forward pass. Their parameters
+    get gradients, and no optimizer holds them.
+
+Why it matters:
+    `parameters()`, `to()`, `train()` and `state_dict()` all pass them by: they stay as they were made, and are
+    neither moved nor saved.
+
+What PyTorch does:
+    `nn.Module` registers what is assigned to an attribute if it is a Module or Parameter. It does not look into
+    lists, dicts and tuples. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(3, 4)
+            self.rest = [nn.Linear(4, 4), nn.Linear(4, 1)]  # <- here
+
+        def forward(self, x):
+            x = self.first(x)
+            for layer in self.rest:
+                x = layer(x)
+            return x
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 3):
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(3, 4)
+            self.rest = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 1)])
+
+        def forward(self, x):
+            x = self.first(x)
+            for layer in self.rest:
+                x = layer(x)
+            return x
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 3):
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: a frozen teacher is hidden on purpose
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.student = nn.Linear(3, 4)
+            self.hidden = [nn.Linear(3, 4).requires_grad_(False)]
+
+        def forward(self, x):
+            return self.student(x) - self.hidden[0](x)
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 3):
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: its parameters are given to the optimizer
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(3, 4)
+            self.rest = [nn.Linear(4, 1)]
+
+        def forward(self, x):
+            return self.rest[0](self.first(x))
+
+    net = Net()
+    optimizer = torch.optim.SGD([*net.parameters(), *net.rest[0].parameters()], lr=0.1)
+    for x in torch.randn(3, 8, 3):
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+
+Blind spots:
+    Modules that a closure or a global list holds have no such owner; BP701 names them.
+
+Source:
+    "Extending torch.nn" and torch.nn.ModuleList in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.grad_lives import grad_lives
+from backprobe.rules.parameter_lists import last_name
+from backprobe.rules.rule import Rule
+from backprobe.rules.syntax import site_at, site_of, statement, trees
+from backprobe.rules.told import told
+from backprobe.rules.trained import in_optimizers
+
+if TYPE_CHECKING:
+    from backprobe.record import Module, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="module-not-registered",
+    code="BP703",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="manual",
+    needs=("module", "optimizer", "grad-life"),
+    refines=("parameters-not-in-optimizer",),
+)
+
+LEAST_STEPS: Final = 2
+"""Steps with a gradient: once is no pattern."""
+
+_ADDS: Final = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
+_BUILDERS: Final = frozenset({"list", "tuple", "dict", "set"})
+_DICTS: Final = (ast.Dict, ast.DictComp)
+_LISTS: Final = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per list or dict."""
+    by_holder: dict[tuple[int, str, bool], list[tuple[Module, Module]]] = {}
+    for module in record.modules:
+        around = None if module.fqn or not module.parameters else _caller(record, module)
+        built = None if around is None else _built_at(record, module, around)
+        holder = None if built is None else _holder(statement(record, site_of(record, built)))
+        if built is not None and around is not None and holder is not None and _is_left_out(record, module):
+            by_holder.setdefault((built, *holder), []).append((module, around))
+    for (site, name, is_dict), found in by_holder.items():
+        yield _finding(record, site, name, found, is_dict=is_dict)
+
+
+def _built_at(record: Record, module: Module, around: Module) -> int | None:
+    """The statement that builds a module.
+
+    One that was never given a name was first seen in its call: then the one statement of the class around it that adds
+    a new module of this class to something.
+    """
+    if module.site is not None:
+        return module.site
+    found = [
+        node
+        for tree in trees(record).values()
+        for cls in ast.walk(tree.module)
+        if isinstance(cls, ast.ClassDef) and cls.name == around.cls
+        for node in ast.walk(cls)
+        if isinstance(node, ast.Expr) and _holder(node) is not None and module.cls in _called_in(node)
+    ]
+    place = site_at(record, found[0]) if len(found) == 1 else None
+    return None if place is None else place.site
+
+
+def _called_in(node: ast.Expr) -> set[str | None]:
+    return {last_name(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
+
+
+def _holder(node: ast.stmt | None) -> tuple[str, bool] | None:
+    """The list or dict that a statement puts what it builds into: its name, and whether it is a dict."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target = node.targets[0]
+        if isinstance(target, ast.Subscript):
+            return ast.unparse(target.value), True
+        made = last_name(node.value.func) if isinstance(node.value, ast.Call) else None
+        if isinstance(node.value, _DICTS + _LISTS) or made in _BUILDERS:
+            return ast.unparse(target), isinstance(node.value, _DICTS) or made == "dict"
+        return None
+    call = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _ADDS:
+        return ast.unparse(call.func.value), call.func.attr in ("update", "setdefault")
+    return None
+
+
+def _caller(record: Record, module: Module) -> Module | None:
+    """The module whose forward pass calls this one, if that is of the program."""
+    calls = {call.module_call: call for call in record.module_calls}
+    for call in record.module_calls:
+        around = calls.get(call.parent) if call.parent is not None and call.module == module.module else None
+        if around is not None:
+            owner = next(one for one in record.modules if one.module == around.module)
+            return owner if owner.user_code else None
+    return None
+
+
+def _is_left_out(record: Record, module: Module) -> bool:
+    """Its own parameters get gradients in several steps, no optimizer holds them, and nothing writes them."""
+    stepped = {event.optimizer for event in record.optimizer_events if event.kind == "step"}
+    lives = [
+        life for row in module.parameters if row.tensor is not None and (life := grad_lives(record).get(row.tensor))
+    ]
+    return bool(lives and stepped) and all(
+        life.tensor not in in_optimizers(record) and not life.writes and len(life.steps) >= LEAST_STEPS
+        for life in lives
+    )
+
+
+def _finding(record: Record, site: int, name: str, found: list[tuple[Module, Module]], *, is_dict: bool) -> Finding:
+    module, around = found[0]
+    tensors = [row.tensor for one, _around in found for row in one.parameters if row.tensor is not None]
+    arrivals = grad_lives(record)[tensors[0]].arrivals
+    many = f"the {len(found)} modules" if len(found) > 1 else f"the `{module.cls}`"
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"`{name}` is a plain {'dict' if is_dict else 'list'}: `{around.cls}` does not register {many} in it.",
+            f"`parameters()` leaves out their {len(tensors)} parameters, so they get gradients and never change.",
+            f"Use `nn.{'ModuleDict' if is_dict else 'ModuleList'}`.",
+        ),
+        binding=name,
+        moments=[row.moment for row in arrivals],
+        related=(("gradients arrive from here", arrivals[0].site),),
+        evidence={"modules": [one.binding or one.cls for one, _around in found[:16]], "parameters": len(tensors)},
+        tensors=tensors,
+    )

@@ -1,0 +1,147 @@
+"""BP704 optimizer-given-non-leaf: an optimizer was given the result of an operation instead of a leaf.
+
+What it finds:
+    The constructor of an optimizer raised "can't optimize a non-leaf Tensor": the tensor was computed from another one
+    that requires grad.
+
+Why it matters:
+    The program stops. An optimizer changes values in place; the next forward pass would compute this one anew.
+
+What PyTorch does:
+    Each tensor in an optimizer's groups must be a leaf, or retain its gradient. Gradients are stored in leaves only.
+    Seen in torch 2.13.
+
+Example:
+    import torch
+
+    start = torch.randn(3, requires_grad=True)
+    image = start * 0.1
+    optimizer = torch.optim.SGD([image], lr=0.1)  # <- here
+
+Use instead:
+    import torch
+
+    start = torch.randn(3, requires_grad=True)
+    optimizer = torch.optim.SGD([start], lr=0.1)
+
+Near miss: the value is made a leaf of its own
+    import torch
+
+    start = torch.randn(3, requires_grad=True)
+    image = (start * 0.1).detach().requires_grad_()
+    optimizer = torch.optim.SGD([image], lr=0.1)
+
+Near miss: the program catches the exception
+    import torch
+
+    start = torch.randn(3, requires_grad=True)
+    image = start * 0.1
+    try:
+        optimizer = torch.optim.SGD([image], lr=0.1)
+    except ValueError as error:
+        print(error)
+
+Blind spots:
+    Where the list names no variable, as in `[f() for f in ...]`, the tensor is not named.
+
+Source:
+    torch.optim.Optimizer.add_param_group in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.lookup import bindings_named, lookup
+from backprobe.rules.parameter_lists import optimizer_call, parameters_argument
+from backprobe.rules.raised import level_of
+from backprobe.rules.rule import Rule
+from backprobe.rules.steps import state_at
+from backprobe.rules.syntax import region_in, site_of
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Binding, Raised, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="optimizer-given-non-leaf",
+    code="BP704",
+    since="0.1",
+    severity="error",
+    confidence="proven",
+    fix="manual",
+    needs=("raised", "snapshot"),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per constructor that raised."""
+    for raised in record.raised:
+        if raised.family == "optimizer-of-non-leaf" and raised.site is not None:
+            yield _finding(record, raised, raised.site)
+
+
+def _finding(record: Record, raised: Raised, number: int) -> Finding:
+    site = site_of(record, number)
+    call = optimizer_call(record, site)
+    argument = None if call is None else parameters_argument(call)
+    given = None if argument is None else _given(record, argument, raised.moment or 0, site.function)
+    what = "One of the tensors" if given is None else f"`{given.name}`"
+    made = None if given is None else lookup(record).tensors[given.tensor]
+    came = (
+        "it was computed from another tensor"
+        if made is None
+        else f"it is the result of an operation{_how(made.created_how)}"
+    )
+    leaf = None if given is None else _leaf(record, given)
+    instead = "the tensor that it was computed from" if leaf is None else f"`{leaf}`"
+    return told(
+        record,
+        RULE,
+        number,
+        (
+            f"{what} is no leaf: {came}, and an optimizer can only hold leaves.",
+            "A step would change a value that the next forward pass computes anew.",
+            f"Give it {instead}, or make a leaf of it: `.detach().requires_grad_()`.",
+        ),
+        binding=given.name if given is not None else "",
+        moments=[raised.moment or 0],
+        region=None if argument is None else region_in(record, site.source, argument),
+        related=(() if given is None else ((f"`{given.name}` is computed here", given.site),)),
+        evidence={"raised": raised.message, "leaf": leaf},
+        tensors=() if given is None else (given.tensor,),
+        level=level_of(record, raised),
+    )
+
+
+def _how(created: str) -> str:
+    return f" (`{created}`)" if created.endswith(tuple("0123456789")) else ""
+
+
+def _given(record: Record, argument: ast.expr, moment: int, function: str) -> Binding | None:
+    """The name in the argument that held a tensor which is no leaf."""
+    for part in ast.walk(argument):
+        if isinstance(part, ast.Name | ast.Attribute | ast.Subscript):
+            rows = [
+                row
+                for row in bindings_named(record)[ast.unparse(part)]
+                if row.moment <= moment and row.function in (function, "<module>")
+            ]
+            state = state_at(record, rows[-1].tensor, moment) if rows else None
+            if state is not None and not state.is_leaf:
+                return rows[-1]
+    return None
+
+
+def _leaf(record: Record, given: Binding) -> str | None:
+    """The name of the one leaf that requires grad and that the tensor was computed from."""
+    leaves: set[str] = set()
+    for parent in given.parents:
+        state = state_at(record, parent, given.moment)
+        bound = lookup(record).bindings_of[parent]
+        if state is not None and state.is_leaf and state.requires_grad and bound:
+            leaves.add(bound[-1].name)
+    return leaves.pop() if len(leaves) == 1 else None

@@ -1,0 +1,207 @@
+"""BP702 parameters-replaced-after-optimizer: an optimizer still holds parameters that the model has since replaced.
+
+What it finds:
+    An optimizer was built over a model, and then a part of the model was given new parameters: another head, a deep
+    copy, a layer built again. The new ones get the gradients; the optimizer holds the old ones.
+
+Why it matters:
+    The new parameters stay as they were made, while the rest learns around them, or nothing learns at all.
+
+What PyTorch does:
+    An optimizer holds tensors, not names. Assigning a new module makes new tensors, of which it knows nothing; those
+    that it holds get no gradient any more and are skipped. Nothing is said. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # <- here
+    model[1] = nn.Linear(8, 2)
+    for x in torch.randn(3, 8, 4):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
+    model[1] = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 4):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: the new parameters are added to it
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model[1] = nn.Linear(8, 2)
+    optimizer.add_param_group({"params": model[1].parameters()})
+    for x in torch.randn(3, 8, 4):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: the copy is a teacher, and the model itself is trained
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    teacher = copy.deepcopy(model).requires_grad_(False)
+    for x in torch.randn(3, 8, 4):
+        optimizer.zero_grad()
+        (model(x) - teacher(x + 1)).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: what was replaced was trained before, and a new optimizer follows
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
+    for _ in range(2):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x in torch.randn(3, 8, 4):
+            optimizer.zero_grad()
+            model(x).pow(2).mean().backward()
+            optimizer.step()
+        model[1] = nn.Linear(8, 2)
+
+Blind spots:
+    The old and the new parameter are matched by their key in the model, so a part that moves to another name is left to
+    BP701.
+
+Source:
+    torch.optim in PyTorch's documentation ("construct the optimizer afterwards"); observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.grad_lives import grad_lives
+from backprobe.rules.lookup import lookup
+from backprobe.rules.naming import capital
+from backprobe.rules.parameter_lists import region_that_lists
+from backprobe.rules.rule import Rule
+from backprobe.rules.syntax import site_of
+from backprobe.rules.told import told
+from backprobe.rules.trained import in_optimizers, parameters, shared_key
+
+if TYPE_CHECKING:
+    from backprobe.record import Optimizer, OptimizerTensor, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="parameters-replaced-after-optimizer",
+    code="BP702",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="manual",
+    needs=("optimizer", "module", "grad-life"),
+    refines=("parameters-not-in-optimizer",),
+    explains=("step-without-gradient",),
+)
+
+LEAST_STEPS: Final = 2
+"""Steps in which the new parameter got a gradient that nothing used: once is no pattern."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per optimizer that holds what was replaced."""
+    stepped = {event.optimizer for event in record.optimizer_events if event.kind == "step"}
+    new = _left_out_by_key(record)
+    for optimizer in record.optimizers if new else ():
+        if optimizer.optimizer not in stepped or optimizer.site is None:
+            continue
+        pairs = [
+            (row.tensor, successor)
+            for row in optimizer.tensors
+            if (successor := _successor(record, row, new)) is not None
+            and _came_later(record, optimizer, successor)
+            and _is_idle(record, row.tensor, successor)
+        ]
+        if pairs:
+            yield _finding(record, optimizer, optimizer.site, pairs)
+
+
+def _left_out_by_key(record: Record) -> dict[str, int]:
+    """Parameters in no optimizer that got gradients in several steps and were never written, by their key."""
+    found: dict[str, int] = {}
+    for tensor, key in parameters(record).items():
+        life = grad_lives(record).get(tensor)
+        is_free = life is not None and tensor not in in_optimizers(record) and not life.writes
+        if life is not None and is_free and len(life.steps) >= LEAST_STEPS:
+            found[_key(key)] = tensor
+    return found
+
+
+def _successor(record: Record, row: OptimizerTensor, new: dict[str, int]) -> int | None:
+    """The parameter that stands at the key of this one now.
+
+    Where a method of the module assigned it, its key begins at `self`: then the end of the key must agree, and the
+    record must say that the module of the old one holds another tensor by that name.
+    """
+    key = _key(parameters(record).get(row.tensor, ""))
+    ends = [one for one in new if row.stale and key.endswith(f".{one.partition('.')[2]}")]
+    return new.get(key) or (new[ends[0]] if len(ends) == 1 else None)
+
+
+def _key(name: str) -> str:
+    """`model.1.weight` for `model[1].weight`, as a statement that assigns to an element writes it."""
+    return re.sub(r"\[['\"]?(\w+)['\"]?\]", r".\1", name)
+
+
+def _came_later(record: Record, optimizer: Optimizer, successor: int) -> bool:
+    return lookup(record).tensors[successor].moment > optimizer.moment
+
+
+def _is_idle(record: Record, old: int, successor: int) -> bool:
+    """The old one gets no gradient once the new one does."""
+    life = grad_lives(record).get(old)
+    return life is None or life.arrivals[-1].moment < grad_lives(record)[successor].arrivals[0].moment
+
+
+def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tuple[int, int]]) -> Finding:
+    who, index = optimizer.binding or optimizer.cls, lookup(record)
+    keys = [parameters(record)[new] for _old, new in pairs]
+    arrivals = grad_lives(record)[pairs[0][1]].arrivals
+    prefix, one = shared_key(keys), len(keys) == 1
+    what = f"`{keys[0]}`" if one else f"the parameters of `{prefix}`" if prefix else f"{len(keys)} parameters"
+    made = index.tensors[pairs[0][1]].site
+    return told(
+        record,
+        RULE,
+        number,
+        (
+            f"`{who}` is built here and keeps the old tensors: {what} {'is' if one else 'are'} replaced afterwards.",
+            f"{capital(what)} {'gets' if one else 'get'} gradients in every step, and nothing uses them.",
+            "Build the optimizer after the model has its last form, or add the new ones with `add_param_group`.",
+        ),
+        binding=prefix or keys[0],
+        moments=[row.moment for row in arrivals],
+        region=region_that_lists(record, site_of(record, number)),
+        related=(
+            ("the new parameters are made here", made),
+            ("gradients reach the new ones from here", arrivals[0].site),
+        ),
+        evidence={
+            "parameters": keys[:16],
+            "optimizer": who,
+            "held": [old for old, _new in pairs[:16]],
+            "used": [new for _old, new in pairs[:16]],
+        },
+        tensors=[tensor for pair in pairs for tensor in pair],
+        optimizers=(optimizer.optimizer,),
+    )

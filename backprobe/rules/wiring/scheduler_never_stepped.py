@@ -1,0 +1,142 @@
+"""BP711 scheduler-never-stepped: a learning-rate schedule is built, and the run ends without one step of it.
+
+What it finds:
+    A scheduler is built for an optimizer, the optimizer steps to the end of a run that succeeded, no scheduler of
+    that optimizer ever steps, and the program nowhere calls its `step` or hands it on.
+
+Why it matters:
+    The learning rate stays at its first value: of a warm-up, at its lowest.
+
+What PyTorch does:
+    A scheduler changes the rate in its own `step()`; the optimizer knows nothing of it. Nothing is said. Seen in
+    torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)  # <- here
+    for x in torch.randn(4, 8, 3):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    for x in torch.randn(4, 8, 3):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+        scheduler.step()
+
+Near miss: it steps in a branch that a short run does not reach
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1)
+    for step, x in enumerate(torch.randn(4, 8, 3)):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+        if step % 100 == 99:
+            scheduler.step()
+
+Near miss: it is part of another one that steps
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    warmup = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, total_iters=2)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    schedule = torch.optim.lr_scheduler.SequentialLR(optimizer, [warmup, cosine], milestones=[2])
+    for x in torch.randn(4, 8, 3):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+        schedule.step()
+
+Blind spots:
+    A scheduler that is built in another function than its optimizer is not judged, and no run that was cut short.
+
+Source:
+    "How to adjust learning rate" in the documentation of torch.optim; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.naming import optimizer_name
+from backprobe.rules.rule import Rule
+from backprobe.rules.schedules import Schedule, is_stepped_in_source, schedules
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Optimizer, OptimizerEvent, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="scheduler-never-stepped",
+    code="BP711",
+    since="0.1",
+    severity="warning",
+    confidence="likely",
+    fix="manual",
+    needs=("optimizer",),
+)
+
+LEAST: Final = 2
+"""Steps of the optimizer: once is no pattern."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per schedule."""
+    if record.end is None or record.end.exit_code != 0:
+        return
+    moved = {event.optimizer for event in record.optimizer_events if event.kind == "scheduler_step"}
+    for optimizer in record.optimizers:
+        steps = [
+            event
+            for event in record.optimizer_events
+            if event.kind == "step" and event.optimizer == optimizer.optimizer
+        ]
+        if len(steps) < LEAST or optimizer.optimizer in moved:
+            continue
+        for schedule in schedules(record, optimizer):
+            if not is_stepped_in_source(record, schedule.name):
+                yield _finding(record, optimizer, schedule, steps)
+
+
+def _finding(record: Record, optimizer: Optimizer, schedule: Schedule, steps: list[OptimizerEvent]) -> Finding:
+    who = optimizer_name(record, optimizer.optimizer)
+    return told(
+        record,
+        RULE,
+        schedule.site,
+        (
+            f"`{schedule.name}` never steps: `{who}` made {len(steps)} steps with the rate that it began with.",
+            "A schedule changes nothing by itself.",
+            f"Call `{schedule.name}.step()` after `{who}.step()`, or once per epoch.",
+        ),
+        binding=schedule.name,
+        moments=[event.moment for event in steps],
+        related=((f"`{who}` steps here", steps[-1].site),),
+        evidence={
+            "scheduler": schedule.cls,
+            "optimizer_steps": len(steps),
+            "scheduler_steps": 0,
+            "assumed": "a schedule that is built is meant to be used",
+        },
+        optimizers=(optimizer.optimizer,),
+    )

@@ -1,0 +1,205 @@
+"""BP601 graph-break-detach."""
+
+PROGRAMS = {
+    "a trainer class with a detached hidden state": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(10, 8)
+        self.rnn = nn.GRU(8, 8, batch_first=True)
+        self.out = nn.Linear(8, 10)
+
+    def forward(self, tokens):
+        states, _ = self.rnn(self.embed(tokens))
+        return self.out(states.detach())  # <- BP601
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+
+    def step(self, tokens):
+        logits = self.model(tokens[:, :-1])
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+trainer = Trainer(Model())
+for _ in range(3):
+    trainer.step(torch.randint(0, 10, (4, 6)))
+""",
+    "in a function of its own, over two statements": """
+import torch
+from torch import nn
+
+encoder, head = nn.Linear(4, 4), nn.Linear(4, 1)
+opt = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+
+def features(x):
+    h = encoder(x)
+    h = h.detach()  # <- BP601
+    return h.relu()
+
+def main():
+    for _ in range(3):
+        x = torch.randn(5, 4)
+        loss = head(features(x)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+main()
+""",
+    "nothing is left to walk": """
+import torch
+w = torch.ones(3, requires_grad=True)
+loss = (w * 2).detach().sum()  # <- BP601
+loss.backward()
+""",
+    "the exception is caught": """
+import torch
+w = torch.ones(3, requires_grad=True)
+loss = (w * 2).detach().sum()
+try:
+    loss.backward()
+except RuntimeError:
+    pass
+""",
+    "returned beside what is logged": """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk, self.head = nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def forward(self, x):
+        h = self.trunk(x)
+        return {"out": self.head(h), "features": h.detach()}
+
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    result = net(torch.randn(5, 4))
+    loss = result["out"].pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(result["features"].mean())
+""",
+    "a dictionary hands the cut value to the loss": """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk, self.head = nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def forward(self, x):
+        h = self.trunk(x)
+        return {"seen": h.mean(), "features": h.detach()}  # <- BP601
+
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    result = net(torch.randn(5, 4))
+    loss = net.head(result["features"]).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "the generator of a GAN, in a class": """
+import torch
+from torch import nn
+
+class Gan:
+    def __init__(self):
+        self.g, self.d = nn.Linear(2, 3), nn.Linear(3, 1)
+        self.opt_g = torch.optim.Adam(self.g.parameters())
+        self.opt_d = torch.optim.Adam(self.d.parameters())
+
+    def train_d(self, real):
+        fake = self.g(torch.randn(6, 2)).detach()
+        loss = self.d(fake).mean() - self.d(real).mean()
+        self.opt_d.zero_grad()
+        loss.backward()
+        self.opt_d.step()
+
+    def train_g(self):
+        fake = self.g(torch.randn(6, 2)).detach()  # <- BP601
+        loss = -self.d(fake).mean()
+        self.opt_g.zero_grad()
+        loss.backward()
+        self.opt_g.step()
+
+gan = Gan()
+for _ in range(3):
+    gan.train_d(torch.randn(6, 3))
+    gan.train_g()
+""",
+    "data over several lines of a chain": """
+import torch
+from torch import nn
+
+encoder, head = nn.Linear(4, 4), nn.Linear(4, 1)
+opt = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+for _ in range(3):
+    h = (
+        encoder(torch.randn(5, 4))
+        .relu()
+        .data  # <- BP601
+    )
+    loss = head(h).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "what an optimizer never steps on is not trained": """
+import torch
+from torch import nn
+
+encoder, head = nn.Linear(4, 4), nn.Linear(4, 1)
+spare = torch.optim.SGD(encoder.parameters(), lr=0.1)
+opt = torch.optim.SGD(head.parameters(), lr=0.1)
+for _ in range(3):
+    loss = head(encoder(torch.randn(5, 4)).detach()).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "a detached value that only a metric reads": """
+import torch
+from torch import nn
+
+encoder, unused, head = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+opt = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+for _ in range(3):
+    h = encoder(torch.randn(5, 4))
+    loss = head(h).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(unused(h.detach()).mean())
+""",
+    "a flagged root hides the cut, which is told as that": """
+import torch
+from torch import nn
+
+model = nn.Linear(3, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    out = model(torch.randn(4, 3)).detach()  # <- BP106
+    loss = out.pow(2).mean()
+    loss.requires_grad = True
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+}

@@ -1,0 +1,62 @@
+"""BP304 graph-retained-accumulator."""
+
+PROGRAMS = {
+    "an attribute of a trainer": """
+import torch
+from torch import nn
+
+class Fit:
+    def __init__(self):
+        self.model = nn.Linear(3, 1)
+        self.opt = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.total = 0.0
+
+    def epoch(self, data):
+        for x in data:
+            loss = self.model(x).pow(2).mean()
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+            self.total += loss / len(data)  # <- BP304
+        return self.total
+
+print(float(Fit().epoch(torch.ones(5, 4, 3))))
+""",
+    "an average of weights": """
+import torch
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+average = net.weight.detach().clone()
+for x in torch.ones(4, 5, 3):
+    opt.zero_grad()
+    net(x).pow(2).mean().backward()
+    opt.step()
+    average = 0.9 * average + 0.1 * net.weight  # <- BP304
+print(average)
+""",
+    "two turns are no pattern": """
+import torch
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+running = 0.0
+for x in torch.ones(2, 5, 3):
+    loss = net(x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    running += loss
+print(running)
+""",
+    "a penalty summed over the parameters of one step": """
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.ones(4, 5, 3):
+    penalty = 0.0
+    for p in net.parameters():
+        penalty = penalty + p.pow(2).sum()
+    opt.zero_grad()
+    (net(x).pow(2).mean() + 0.1 * penalty).backward()
+    opt.step()
+""",
+}

@@ -1,0 +1,234 @@
+"""BP325 missing-create-graph."""
+
+PROGRAMS = {
+    "a step on fast weights": """
+import torch
+w = torch.ones(3, requires_grad=True)
+fast = w.clone()
+(g,) = torch.autograd.grad((fast * 2).pow(2).mean(), fast)
+fast = fast - 0.1 * g
+outer = (fast * 3).pow(2).mean()
+outer.backward()
+""",
+    "steps on several fast weights": """
+import torch
+w = [torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)]
+fast = [one.clone() for one in w]
+for _ in range(2):
+    loss = sum((one * 2).pow(2).mean() for one in fast)
+    grads = torch.autograd.grad(loss, fast)
+    fast = [one - 0.1 * g for one, g in zip(fast, grads)]
+outer = sum((one * 3).pow(2).mean() for one in fast)
+outer.backward()
+""",
+    "a penalty that a function returns as one expression": """
+import torch
+
+def penalty(model, x):
+    out = model(x).sum()
+    (g,) = torch.autograd.grad(out, x, retain_graph=True)  # <- BP325
+    return ((g.norm(dim=1) - 1) ** 2).mean()
+
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3, requires_grad=True)
+gp = penalty(model, x)
+loss = model(x).pow(2).mean() + 10 * gp
+loss.backward()
+""",
+    "a loss that a function returns as one expression": """
+import torch
+
+def critic(model, x):
+    out = model(x).sum()
+    (g,) = torch.autograd.grad(out, x, retain_graph=True)  # <- BP325
+    return out + ((g.norm(dim=1) - 1) ** 2).mean()
+
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3, requires_grad=True)
+loss = critic(model, x)
+loss.backward()
+""",
+    "one expression": """
+import torch
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3, requires_grad=True)
+out = model(x).pow(2).sum()
+penalty = torch.autograd.grad(out, x, retain_graph=True)[0].pow(2).sum()  # <- BP325
+loss = out + penalty
+(loss / 2).backward()
+""",
+    "by a helper, create_graph False written out": """
+import torch
+from torch.autograd import grad
+
+def slope(value, at):
+    return grad(value, at, create_graph=False, retain_graph=True)[0]  # <- BP325
+
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3, requires_grad=True)
+out = model(x).pow(2).sum()
+g = slope(out, x)
+loss = out + (g.norm(dim=1) - 1).pow(2).mean()
+loss.backward()
+""",
+    "the gradient has another name inside a helper": """
+import torch
+
+def slope(value, at):
+    (inner,) = torch.autograd.grad(value, at, retain_graph=True)  # <- BP325
+    return inner
+
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3, requires_grad=True)
+out = model(x).pow(2).sum()
+g = slope(out, x)
+loss = out + g.norm()
+loss.backward()
+""",
+    "an untrained factor lies before the root": """
+import torch
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3, requires_grad=True)
+scale = torch.ones(1, requires_grad=True)
+out = model(x).pow(2).sum()
+(g,) = torch.autograd.grad(out, x, retain_graph=True)  # <- BP325
+loss = out + g.norm()
+(loss * scale).sum().backward()
+""",
+    "the value is never differentiated": """
+import torch
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3, requires_grad=True)
+out = model(x).pow(2).sum()
+(g,) = torch.autograd.grad(out, x, retain_graph=True)
+shown = out + g.norm()
+out.backward()
+""",
+    "made under no_grad it is a weight": """
+import torch
+x = torch.ones(3, requires_grad=True)
+losses = x**2
+(g,) = torch.autograd.grad(losses.sum(), x, retain_graph=True)
+with torch.no_grad():
+    weights = g.abs() / g.abs().sum()
+loss = (weights * losses).sum()
+loss.backward()
+""",
+    "functional weights: the attack goes through a matrix product": """
+import torch
+weight = torch.ones(3, 1, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.1)
+x = torch.ones(2, 3)
+for _ in range(2):
+    x = x.detach().requires_grad_()
+    (g,) = torch.autograd.grad((x @ weight).sum(), x)
+    attacked = x + 0.1 * g.sign()
+    loss = (attacked @ weight).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "a second call that raised is not explained by a later gradient": """
+import torch
+x = torch.ones(3, requires_grad=True)
+y = torch.ones(3)
+try:
+    y.sum().backward()
+except RuntimeError:
+    pass
+(g,) = torch.autograd.grad((x**2).sum(), x)
+print(g)
+""",
+    "a gradient penalty that is right": """
+import torch
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3, requires_grad=True)
+out = model(x).pow(2).sum()
+(g,) = torch.autograd.grad(out, x, create_graph=True)
+(out + g.norm()).backward()
+""",
+    "several gradients at once": """
+import torch
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3, requires_grad=True)
+z = torch.ones(2, 3, requires_grad=True)
+out = (model(x) * model(z)).sum()
+grads = torch.autograd.grad(out, (x, z), retain_graph=True)  # <- BP325
+penalty = sum(g.pow(2).sum() for g in grads)
+loss = out + penalty
+loss.backward()
+""",
+    "the penalty's function is called inside the expression of the loss": """
+import torch
+
+def penalty(model, x):
+    (g,) = torch.autograd.grad(model(x).sum(), x)  # <- BP325
+    return (g.norm(dim=1) - 1).pow(2).mean()
+
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+x = torch.ones(2, 3, requires_grad=True)
+loss = model(x).mean() + 10 * penalty(model, x)
+loss.backward()
+""",
+    "a helper's gradient is used inside the expression of the loss": """
+import torch
+
+def slope(value, at):
+    return torch.autograd.grad(value, at, retain_graph=True)[0]  # <- BP325
+
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+x = torch.ones(2, 3, requires_grad=True)
+out = model(x).sum()
+loss = out + slope(out, x).norm()
+loss.backward()
+""",
+    "the penalty is right, inside the expression of the loss": """
+import torch
+
+def penalty(model, x):
+    (g,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+    return (g.norm(dim=1) - 1).pow(2).mean()
+
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+x = torch.ones(2, 3, requires_grad=True)
+loss = model(x).mean() + 10 * penalty(model, x)
+loss.backward()
+""",
+    "a function in the expression gives a weight that is detached": """
+import torch
+
+def weight(model, x):
+    (g,) = torch.autograd.grad(model(x).sum(), x)
+    return g.norm(dim=1).mean().detach()
+
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+x = torch.ones(2, 3, requires_grad=True)
+loss = weight(model, x) * model(x).mean()
+loss.backward()
+""",
+    "a function in the expression gives a weight made under no_grad": """
+import torch
+
+def weight(model, x):
+    (g,) = torch.autograd.grad(model(x).sum(), x)
+    with torch.no_grad():
+        return g.norm(dim=1).mean()
+
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+x = torch.ones(2, 3, requires_grad=True)
+loss = weight(model, x) * model(x).mean()
+loss.backward()
+""",
+    "an attack inside the expression goes through the model": """
+import torch
+
+def noise(model, x):
+    (g,) = torch.autograd.grad(model(x).sum(), x)
+    return 0.1 * g.sign()
+
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+x = torch.ones(2, 3, requires_grad=True)
+loss = model(x + noise(model, x)).mean()
+loss.backward()
+""",
+}

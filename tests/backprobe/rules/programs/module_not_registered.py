@@ -1,0 +1,56 @@
+"""BP703 module-not-registered."""
+
+NET = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        {held}
+
+    def forward(self, x):
+        return {used}
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1){mark}
+for x in torch.randn({turns}, 8, 3):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+def net(held: str, used: str, *, turns: int = 3, mark: str = "") -> str:
+    """A network that holds its second layer in some way."""
+    return NET.format(held=held, used=used, turns=turns, mark=mark)
+
+
+PROGRAMS = {
+    "appended": net(
+        "self.rest = []\n        self.rest.append(nn.Linear(4, 1))  # <- BP703", "self.rest[0](self.first(x))"
+    ),
+    "a dict, filled by key": net(
+        'self.rest = {}\n        self.rest["a"] = nn.Linear(4, 1)  # <- BP703', 'self.rest["a"](self.first(x))'
+    ),
+    "a list of its own name": net(
+        "layers = [nn.Linear(4, 1)]  # <- BP703\n        self.rest = layers", "self.rest[0](self.first(x))"
+    ),
+    "a tuple of a generator": net(
+        "self.rest = tuple(nn.Linear(4, 4) for _ in range(2))  # <- BP703", "self.rest[1](self.rest[0](self.first(x)))"
+    ),
+    "one turn is no pattern": net("self.rest = [nn.Linear(4, 1)]", "self.rest[0](self.first(x))", turns=1),
+    "hidden in another way": net(
+        'object.__setattr__(self, "rest", nn.Linear(4, 1))', "self.rest(self.first(x))", mark="  # <- BP701"
+    ),
+    "written by hand": net("self.rest = [nn.Linear(4, 1)]", "self.rest[0](self.first(x))")
+    + """    with torch.no_grad():
+        for p in net.rest[0].parameters():
+            p -= 0.1 * p.grad
+            p.grad = None
+""",
+    "nothing steps": net("self.rest = [nn.Linear(4, 1)]", "self.rest[0](self.first(x))").replace(
+        "    optimizer.step()\n", "    print(net.first.weight.grad.norm())\n"
+    ),
+}

@@ -1,0 +1,80 @@
+"""BP501 nonfinite-forward."""
+
+PROGRAMS = {
+    "a ratio in a function, noticed at the loss": """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 4)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def normalise(values, count):
+    total = values.sum(1)
+    share = total / count  # <- BP501
+    return share - share.mean()
+
+for _ in range(3):
+    loss = normalise(net(torch.randn(3, 4)), torch.tensor([2.0, 0.0, 1.0])).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "the bad step is left out": """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 4)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(4):
+    scale = 0.0 if step == 1 else 1.0
+    loss = (net(torch.randn(3, 4)) / scale).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    if torch.isfinite(loss):
+        opt.step()
+""",
+    "a best value starts at infinity": """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 4)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+best = torch.tensor(float("inf"))
+for _ in range(3):
+    loss = net(torch.randn(3, 4)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    best = torch.minimum(best, loss.detach())
+print(best)
+""",
+    "a metric is NaN and stays out of the loss": """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 4)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    out = net(torch.randn(3, 4))
+    ratio = out.detach().sum() / 0 - out.detach().sum() / 0
+    loss = out.pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(ratio)
+""",
+    "a mask is added, not filled in": """
+import torch
+from torch import nn
+
+q, k = nn.Linear(4, 4), nn.Linear(4, 4)
+opt = torch.optim.SGD([*q.parameters(), *k.parameters()], lr=0.1)
+mask = torch.full((3, 3), float("-inf")).triu(1)
+for x in torch.randn(3, 3, 4):
+    scores = q(x) @ k(x).t() + mask
+    loss = (scores.softmax(1) @ x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+}

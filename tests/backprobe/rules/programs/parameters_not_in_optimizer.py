@@ -1,0 +1,184 @@
+"""BP701 parameters-not-in-optimizer."""
+
+LOOP = """
+for _ in range(3):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    encoder.zero_grad()
+    (decoder(encoder(x)) - x).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+NETS = "import torch\nfrom torch import nn\nencoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)\n"
+
+PROGRAMS = {
+    "written in place through .data": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+for _ in range(3):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    encoder.zero_grad()
+    (decoder(encoder(x)) - x).pow(2).mean().backward()
+    optimizer.step()
+    for p in encoder.parameters():
+        p.data.sub_(p.grad, alpha=0.1)
+""",
+    "the first of two lacks a part of its own module": NETS
+    + """
+net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+first = torch.optim.SGD(net[0].parameters(), lr=0.1)  # <- BP701
+second = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+for _ in range(3):
+    x = torch.randn(8, 4)
+    first.zero_grad()
+    second.zero_grad()
+    (decoder(encoder(net(x))) - x).pow(2).mean().backward()
+    first.step()
+    second.step()
+""",
+    "a run that stopped after three steps": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)  # <- BP701
+"""
+    + LOOP
+    + "raise SystemExit(1)\n",
+    "two that are left out": NETS
+    + """
+third = nn.Linear(4, 4)
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)  # <- BP701
+for _ in range(3):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    (decoder(encoder(third(x))) - x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "the module is not visible where the optimizer is built": NETS
+    + """
+def build(params):
+    return torch.optim.SGD(params, lr=0.1)
+
+optimizer = build(decoder.parameters())  # <- BP701
+"""
+    + LOOP,
+    "the rest is filtered out by a comprehension": NETS
+    + """
+named = [*encoder.named_parameters(), *decoder.named_parameters()]
+chosen = [p for _, p in named if p.shape != (2, 4)]  # <- BP701
+optimizer = torch.optim.SGD(chosen, lr=0.1)
+"""
+    + LOOP,
+    "a list named before": NETS
+    + """
+chosen = list(decoder.parameters())  # <- BP701
+optimizer = torch.optim.SGD(chosen, lr=0.1)
+"""
+    + LOOP,
+    "given by its name, in groups": NETS
+    + """
+optimizer = torch.optim.SGD(
+    params=[{"params": decoder.parameters()}],  # <- BP701
+    lr=0.1,
+)
+"""
+    + LOOP,
+    "written through .data": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+for _ in range(3):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    encoder.zero_grad()
+    (decoder(encoder(x)) - x).pow(2).mean().backward()
+    optimizer.step()
+    for p in encoder.parameters():
+        p.data -= 0.1 * p.grad
+""",
+    "gradients are logged, not used": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)  # <- BP701
+for _ in range(3):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    encoder.zero_grad()
+    (decoder(encoder(x)) - x).pow(2).mean().backward()
+    optimizer.step()
+    print([p.grad.norm().item() for p in encoder.parameters()])
+""",
+    "one step is no pattern": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+x = torch.randn(8, 4)
+(decoder(encoder(x)) - x).pow(2).mean().backward()
+optimizer.step()
+""",
+    "two steps of a run cut short prove nothing": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+for step in range(3):
+    x = torch.randn(8, 4)
+    if step == 2:
+        raise SystemExit(1)
+    optimizer.zero_grad()
+    (decoder(encoder(x)) - x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "frozen after a while": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+"""
+    + LOOP
+    + "encoder.requires_grad_(False)\n"
+    + LOOP,
+    "an optimizer that never steps lacks nothing": NETS
+    + """
+optimizer = torch.optim.SGD(encoder.parameters(), lr=0.1)
+unused = torch.optim.SGD(decoder.parameters(), lr=0.1)
+for _ in range(3):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    decoder.zero_grad()
+    (decoder(encoder(x)) - x).pow(2).mean().backward()  # <- BP706
+    optimizer.step()
+""",
+    "the module of several that has no optimizer": NETS
+    + """
+third = nn.Linear(4, 4)
+first = torch.optim.SGD(decoder.parameters(), lr=0.1)
+second = torch.optim.SGD(third.parameters(), lr=0.1)  # <- BP701
+for _ in range(3):
+    x = torch.randn(8, 4)
+    first.zero_grad()
+    (decoder(x[:, :2]) - x).pow(2).mean().backward()
+    first.step()
+    second.zero_grad()
+    (third(encoder(x).repeat(1, 2)) - x).pow(2).mean().backward()
+    second.step()
+""",
+    "a part of one module, chosen by its parent": """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.optimizer = torch.optim.SGD(net.head.parameters(), lr=0.1)  # <- BP701
+
+    def fit(self):
+        for _ in range(3):
+            x = torch.randn(8, 4)
+            self.optimizer.zero_grad()
+            (self.net(x) - x).pow(2).mean().backward()
+            self.optimizer.step()
+
+Trainer(Net()).fit()
+""",
+}

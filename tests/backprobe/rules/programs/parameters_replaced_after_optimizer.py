@@ -1,0 +1,123 @@
+"""BP702 parameters-replaced-after-optimizer."""
+
+NET = "import copy\nimport torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))\n"
+
+LOOP = """
+for x in torch.randn(3, 8, 4):
+    model.zero_grad()
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+PROGRAMS = {
+    "a deep copy is trained in its place": NET
+    + "optimizer = torch.optim.Adam(model.parameters(), lr=0.1)  # <- BP702\nmodel = copy.deepcopy(model)\n"
+    + LOOP,
+    "a layer is built anew by a method": """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 8), nn.Linear(8, 3)
+
+    def reset(self, classes):
+        self.head = nn.Linear(8, classes)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)  # <- BP702
+
+    def fit(self):
+        self.net.reset(2)
+        for x in torch.randn(3, 8, 4):
+            self.optimizer.zero_grad()
+            self.net(x).pow(2).mean().backward()
+            self.optimizer.step()
+
+Trainer(Net()).fit()
+""",
+    "a class that calls itself otherwise": """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(me):
+        super().__init__()
+        me.body, me.head = nn.Linear(4, 8), nn.Linear(8, 3)
+
+    def forward(me, x):
+        return me.head(me.body(x))
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)  # <- BP702
+net.head = nn.Linear(8, 2)
+for x in torch.randn(3, 8, 4):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "one step is no pattern": NET
+    + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nmodel[1] = nn.Linear(8, 2)\n"
+    + LOOP.replace("(3, 8, 4)", "(1, 8, 4)"),
+    "the new one is written by hand": NET
+    + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nmodel[1] = nn.Linear(8, 2)\n"
+    + LOOP
+    + "    with torch.no_grad():\n        for p in model[1].parameters():\n            p -= 0.1 * p.grad\n",
+    "the old one gets gradients too": NET
+    + """
+first = model
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # <- BP701
+model = copy.deepcopy(model)
+for x in torch.randn(3, 8, 4):
+    model.zero_grad()
+    optimizer.zero_grad()
+    (model(x) - first(x + 1)).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "the other model came first": NET
+    + """
+first = model
+model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
+optimizer = torch.optim.SGD(first.parameters(), lr=0.1)  # <- BP701
+for x in torch.randn(3, 8, 4):
+    model.zero_grad()
+    first.zero_grad()
+    with torch.no_grad():
+        target = first(x)
+    model(x).pow(2).mean().backward()
+    (first(x) * 0).sum().backward()
+    optimizer.step()
+""",
+    "the optimizer of the old one does not step": NET
+    + """
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+other = nn.Linear(3, 3)
+second = torch.optim.SGD(other.parameters(), lr=0.1)
+model[1] = nn.Linear(8, 3)
+for x in torch.randn(3, 8, 4):
+    optimizer.zero_grad()
+    second.zero_grad()
+    with torch.no_grad():
+        code = model(x)
+    other(code).pow(2).mean().backward()
+    second.step()
+""",
+    "a second optimizer holds the new one": NET
+    + """
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model[1] = nn.Linear(8, 2)
+second = torch.optim.SGD(model[1].parameters(), lr=0.1)
+for x in torch.randn(3, 8, 4):
+    model.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+    second.step()
+""",
+}

@@ -1,0 +1,49 @@
+"""BP223 second-derivative-zero."""
+
+_PINN = """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(1, 20), nn.{kind}(), nn.Linear(20, 1))
+for turn in range(3):
+    x = torch.rand(30, 1, requires_grad=True)
+    u = net(x){more}
+    u_x = torch.autograd.grad(u.sum(), x, create_graph=True)[0]
+    u_xx = torch.autograd.grad(u_x.sum(), x, create_graph=True)[0]{mark}
+    (u_xx + x.detach()).square().mean().backward()
+"""
+
+
+def _pinn(kind: str, more: str = "", *, found: bool = False) -> str:
+    return _PINN.format(kind=kind, more=more, mark="  # <- BP223" if found else "")
+
+
+PROGRAMS = {
+    "the input also enters by a square": _pinn("ReLU", " + x.square()"),
+    "the input enters by a square in one turn": _pinn("ReLU", " + (x.square() if turn else x.square() * 0)"),
+    "tanh": _pinn("Tanh"),
+    "a straight line is meant": """
+import torch
+x = torch.rand(30, 1, requires_grad=True)
+weight = torch.ones(1, requires_grad=True)
+u = (x * weight) + 0 * x.square()
+u_x = torch.autograd.grad(u.sum(), x, create_graph=True)[0]
+u_xx = torch.autograd.grad(u_x.sum(), x, create_graph=True)[0]
+print(u_xx)
+""",
+    "relu, and the input goes round it with a factor of zero": _pinn("ReLU", " + 0 * x.square()", found=True),
+    "a first derivative that is zero": """
+import torch
+x = torch.rand(5, requires_grad=True)
+(slope,) = torch.autograd.grad((x - 2).relu().sum(), x)
+print(slope)
+""",
+    "the second derivative by a weight": """
+import torch
+weight = torch.nn.Parameter(torch.ones(3))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+(slope,) = torch.autograd.grad((weight.relu() * weight.square() * 0).sum(), weight, create_graph=True)
+(bend,) = torch.autograd.grad(slope.sum(), weight, create_graph=True)
+print(bend)
+""",
+}

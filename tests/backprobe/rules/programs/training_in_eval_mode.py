@@ -1,0 +1,89 @@
+"""BP611 training-in-eval-mode."""
+
+_HEAD = """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+"""
+
+PROGRAMS = {
+    "eval() once, before all training": _HEAD
+    + """
+net.eval()
+for _ in range(3):
+    optimizer.zero_grad()
+    out = net(torch.randn(8, 6))  # <- BP611
+    out.pow(2).mean().backward()
+    optimizer.step()
+""",
+    "one step is no pattern": _HEAD
+    + """
+net.eval()
+net(torch.randn(8, 6)).pow(2).mean().backward()
+optimizer.step()
+""",
+    "no module in it acts by its mode": """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net.eval()
+for _ in range(3):
+    optimizer.zero_grad()
+    net(torch.randn(8, 6)).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "a small adapter is trained inside a model in eval mode": """
+import torch
+from torch import nn
+
+base = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.3), nn.Linear(8, 8), nn.Linear(8, 2)).requires_grad_(False)
+base.eval()
+base[3].bias.requires_grad_(True)
+optimizer = torch.optim.SGD([base[3].bias], lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    base(torch.randn(8, 6)).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "gradients of the input, without a step": """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.Linear(8, 2))
+net.eval()
+for _ in range(3):
+    x = torch.randn(8, 6, requires_grad=True)
+    net(x).pow(2).mean().backward()
+    print(x.grad.norm())
+""",
+    "a trainer's method validates": """
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.3), nn.Linear(8, 2))
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    @torch.no_grad()
+    def validate(self):
+        self.net.eval()
+        return self.net(torch.randn(8, 6)).mean().item()
+
+    def fit(self):
+        self.net.train()
+        for epoch in range(3):
+            for _ in range(2):
+                self.optimizer.zero_grad()
+                loss = self.net(torch.randn(8, 6)).pow(2).mean()  # <- BP611
+                loss.backward()
+                self.optimizer.step()
+            print(epoch, self.validate())
+
+Trainer().fit()
+""",
+}

@@ -1,0 +1,128 @@
+"""A rule's own tests as values: its manual and programs, and what each must be judged to. The rule may be a mutant.
+
+They are the sentences of `test_manuals.py` and `test_programs.py`. The other rules' findings are the same under every
+mutant, for no rule sees another's: they are computed once per program.
+"""
+
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from backprobe.record import Record
+from backprobe.rules import RULES, Finding, judge, manual
+from backprobe.rules.edits import edited
+from backprobe.rules.facts import missing_fact
+from backprobe.rules.manual import MARK
+from backprobe.rules.table import shared_tables
+from backprobe.show.finding_text import finding_lines
+from backprobe.show.ink import Ink
+from tests.corpus.records import Records
+
+RULE_TESTS = Path(__file__).parents[1] / "backprobe" / "rules"
+sys.path.insert(0, str(RULE_TESTS))
+_MARKS = re.compile(r"# <- (BP\d+)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One program of a rule.
+
+    Attributes:
+        about: Which one, for people. marks: Where a finding at warning or above must stand, and nowhere else.
+        gold: What people read of its one finding, as text; None: not looked at.
+    """
+
+    about: str
+    program: str
+    marks: tuple[tuple[str, int], ...]
+    gold: str | None = None
+
+
+def trials(module: types.ModuleType) -> list[Trial]:
+    """The own tests of a rule, the cheapest to fail first."""
+    from programs import PROGRAMS
+
+    rule = module.RULE
+    found = []
+    for section in manual(rule.code).sections:
+        if section.title == "Example":
+            gold = RULE_TESTS / "gold" / f"{rule.code}.txt"
+            lines = [n for n, line in enumerate(section.text.split("\n"), 1) if line.rstrip().endswith(MARK)]
+            marks = tuple((rule.code, line) for line in lines)
+            text = gold.read_text() if gold.exists() else None
+            found.append(Trial(about="Example", program=section.text, marks=marks, gold=text))
+        elif section.is_code:
+            found.append(Trial(about=section.about or section.title, program=section.text, marks=()))
+    own = [(name, text) for name, text in PROGRAMS.items() if name.startswith(f"{rule.name}: ")]
+    return found + [Trial(about=name, program=text, marks=marked(text)) for name, text in own]
+
+
+def marked(program: str) -> tuple[tuple[str, int], ...]:
+    """The codes and lines that a program is marked with."""
+    lines = enumerate(program.split("\n"), 1)
+    return tuple(sorted((code, n) for n, line in lines for code in _MARKS.findall(line.rstrip())))
+
+
+class Court:
+    """Judges one program under one rule after another that claims to be the same rule.
+
+    Args:
+        trial: The program. rule: The rule as it stands; every other is left as it is.
+    """
+
+    def __init__(self, records: Records, trial: Trial, rule: types.ModuleType) -> None:
+        self._records, self._trial = records, trial
+        self._record = records.of(trial.program)
+        self._mended: dict[str, bool] = {}
+        self._others = [_remembered(self._record, one) for one in RULES if one is not rule]
+
+    @contextmanager
+    def in_session(self) -> Iterator[None]:
+        """Inside, what rules ask of the record together is answered once."""
+        with shared_tables(self._record):
+            yield
+
+    def fault(self, rule: types.ModuleType) -> str | None:
+        """What is wrong with this rule's verdict; None: it passes."""
+        findings = judge(self._record, rules=[rule, *self._others]).findings
+        broken = [one.message for one in findings if one.rule.code == "BP902"]
+        loud = [one for one in findings if one.level != "note"]
+        said = sorted((one.rule.code, one.location.region.start_line) for one in loud)
+        if broken:
+            return broken[0]
+        if said != sorted(self._trial.marks):
+            return f"said {said}, not {sorted(self._trial.marks)}"
+        return self._read(findings) or self._not_mended(loud)
+
+    def _read(self, findings: tuple[Finding, ...]) -> str | None:
+        if self._trial.gold is None:
+            return None
+        texts = ["\n".join(finding_lines(self._record, one, Ink())) + "\n" for one in findings]
+        return None if texts == [self._trial.gold] else "it reads otherwise than the gold file"
+
+    def _not_mended(self, loud: list[Finding]) -> str | None:
+        for fix in (fix for one in loud for fix in one.fixes if fix.edits):
+            mended = edited(self._trial.program, fix.edits)
+            if mended not in self._mended:
+                self._mended[mended] = self._silent(mended)
+            if not self._mended[mended]:
+                return f"the fix `{fix.title}` does not mend it"
+        return None
+
+    def _silent(self, program: str) -> bool:
+        try:
+            compile(program, "train.py", "exec")
+        except SyntaxError:
+            return False
+        return all(one.level == "note" for one in judge(self._records.of(program)).findings)
+
+
+def _remembered(record: Record, module: types.ModuleType) -> types.SimpleNamespace:
+    """A rule that says again what it said before."""
+    said = () if missing_fact(record, module.RULE.needs) else tuple(module.check(record))
+    check: Callable[[Record], tuple[Finding, ...]] = lambda _record: said  # noqa: E731 - the protocol wants an attribute
+    return types.SimpleNamespace(RULE=module.RULE, check=check, __name__=module.__name__, __doc__=module.__doc__)

@@ -1,0 +1,73 @@
+"""The mutator: what it changes, that it puts it back, and that a condition which no test needs is told as a survivor."""
+
+import ast
+
+import pytest
+
+from backprobe.rules.wiring import step_without_gradient
+from tests.corpus.records import Records
+from tests.mutation.mutants import mutants, switched_on
+from tests.mutation.own_tests import trials
+from tests.mutation.survivors import survival
+
+SOURCE = """
+MOST: Final = 20
+if TYPE_CHECKING:
+    import x
+RULE = Rule(thresholds={"ratio": 0.5})
+def check(record):
+    if a and not b:
+        pass
+    while not b:
+        pass
+    c = 1 if d else [e for e in f if g if h]
+    return 3 <= k and n == 4
+"""
+CHANGED = {
+    (2, "`20` is 200"), (2, "`20` is 2"), (5, "`0.5` is 5.0"), (5, "`0.5` is 0.05"),
+    (7, "the opposite of `a and (not b)`"), (7, "without `a`"), (7, "without `not b`"), (9, "the opposite of `not b`"),
+    (11, "the opposite of `d`"), (11, "the opposite of `g`"), (11, "the opposite of `h`"),
+    (12, "`3` is 30"), (12, "`3` is 0"), (12, "without `3 <= k`"), (12, "without `n == 4`"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    with Records(tmp_path_factory.mktemp("records")) as opened:
+        yield opened
+
+
+def test_every_condition_operand_and_threshold_is_changed_once_and_put_back() -> None:
+    tree = ast.parse(SOURCE)
+    before = ast.unparse(tree)
+    found = mutants(tree)
+    assert {(one.line, one.change) for one in found} == CHANGED
+    assert len(found) == len(CHANGED)
+    seen = set()
+    for mutant in found:
+        with switched_on(mutant):
+            seen.add(ast.unparse(ast.fix_missing_locations(tree)))
+        assert ast.unparse(tree) == before
+    assert len(seen) == len(found)
+    assert before not in seen
+
+
+def test_a_mutant_survives_exactly_while_no_test_needs_its_condition(records) -> None:
+    tests = trials(step_without_gradient)
+    (example,) = [one for one in tests if one.about == "Example"]
+    kept = survival(records, step_without_gradient, tests)
+    fewer = survival(records, step_without_gradient, [example])
+    none = survival(records, step_without_gradient, [])
+    told = [{(one.line, one.change) for one in of.survivors} for of in (kept, fewer, none)]
+    assert kept.faults == ()
+    assert told[0] < told[1] < told[2]
+    assert len(told[2]) == kept.mutants
+    assert any("without `len(lacking) == len(steps)`" in change for _line, change in told[1] - told[0])
+
+
+def test_a_rule_that_fails_its_own_tests_is_told_apart(records) -> None:
+    (wrong,) = [one for one in trials(step_without_gradient) if one.about == "Use instead"]
+    moved = type(wrong)(about="moved", program=wrong.program, marks=(("BP707", 1),))
+    told = survival(records, step_without_gradient, [moved])
+    assert told.faults == ("moved: said [], not [('BP707', 1)]",)
+    assert len(told.survivors) == told.mutants

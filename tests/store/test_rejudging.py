@@ -1,0 +1,144 @@
+"""Stored runs judged again, on both databases: what stays, what is new, what is gone and comes back, and who may write."""
+
+import msgspec
+import pytest
+import sqlalchemy as sa
+
+from backprobe.rules import Judgement
+from store import findings, finish, rejudging, tables
+from store.session import Database
+
+
+@pytest.fixture
+def stored(database, submit, claim, a_record, a_judgement, some_whys):
+    """An ended run with three findings."""
+    run = submit()
+    finish.finish(database, claim(), finish.Ending(status="succeeded"), a_record, a_judgement, some_whys)
+    return run
+
+
+@pytest.fixture
+def shown(database, look):
+    """`shown(run)`: its findings by rule; `gone=True`: those that are gone."""
+
+    def rows(run, *, gone=False):
+        with database.read() as reading:
+            return {row.finding.rule.name: row for row in findings.page(reading, look(run), gone=gone).items}
+
+    return rows
+
+
+def older(database: Database, ruleset: str = "rs_new"):
+    with database.read() as reading:
+        return rejudging.older(reading, ruleset)
+
+
+def newer(a_judgement: Judgement, drop: str, ruleset: str = "rs_new", **change) -> Judgement:
+    """The judgement again, without a finding, and one of a new fingerprint and a worse message besides."""
+    kept = [msgspec.structs.replace(one, **change) for one in a_judgement.findings if one.rule.name != drop]
+    more = msgspec.structs.replace(kept[0], fingerprint=f"backprobe/v1:{'e' * 16}", message="seen by newer rules")
+    return Judgement(findings=(more, *kept), rules_judged=5, not_run=(), ruleset=ruleset)
+
+
+def again(database, one, judgement):
+    record = rejudging.record_of(database, one)
+    return rejudging.judged_again(database, one, record, judgement, {})
+
+
+def test_a_finding_keeps_its_id_and_one_that_is_dropped_is_kept_as_gone(
+    database, stored, shown, look, a_judgement
+) -> None:
+    before, at = shown(stored), look(stored)
+    (one,) = older(database)
+    change = again(database, one, newer(a_judgement, "other", message="told better"))
+    assert change == rejudging.Change(same=2, new=1, gone=1, back=0)
+    after = shown(stored)
+    known = next(name for name in before if name not in {"other", "freed-graph"})
+    assert after[known].id == before[known].id
+    assert after[known].finding.message == "told better"
+    assert {row.ruleset for row in after.values()} == {"rs_new"}
+    (gone,) = shown(stored, gone=True).values()
+    assert gone.id == before["other"].id
+    assert gone.gone.ruleset == "rs_new"
+    assert gone.ruleset == "rs_test"
+    assert gone.json()["gone"] == {"at": gone.gone.at, "ruleset": "rs_new"}
+    run = look(stored)
+    assert run.version == at.version + 1
+    assert (run.findings.ruleset, run.findings.rules_judged, run.findings.rules_not_run) == ("rs_new", 5, 0)
+    assert (run.findings.error, run.findings.warning, run.findings.note) == (2, 1, 0)
+    assert older(database) == ()
+
+
+def test_one_that_is_gone_comes_back_under_its_id(database, stored, shown, a_judgement) -> None:
+    before = shown(stored)
+    again(database, older(database)[0], newer(a_judgement, "other"))
+    (one,) = older(database, "rs_third")
+    change = again(database, one, msgspec.convert({**vars_of(a_judgement), "ruleset": "rs_third"}, Judgement))
+    assert (change.back, change.gone, change.new, change.same) == (1, 1, 0, 2)
+    after = shown(stored)
+    assert {name: row.id for name, row in after.items()} == {name: row.id for name, row in before.items()}
+    assert all(row.gone is None for row in after.values())
+
+
+def vars_of(judgement: Judgement) -> dict:
+    return {name: getattr(judgement, name) for name in ("findings", "rules_judged", "not_run", "ruleset")}
+
+
+def test_what_is_gone_is_no_longer_told_of_a_line_or_a_tensor(database, stored, look, a_judgement) -> None:
+    from store import queries
+
+    again(database, older(database)[0], Judgement(findings=(), rules_judged=5, not_run=(), ruleset="rs_new"))
+    with database.read() as reading:
+        run = look(stored)
+        assert all(row.findings == () for row in queries.tensors(reading, run).items)
+        assert all(line.findings == () for line in queries.source(reading, run).lines)
+
+
+def test_of_two_who_judge_one_writes(database, stored, a_judgement) -> None:
+    (one,) = older(database)
+    assert again(database, one, newer(a_judgement, "other")) is not None
+    assert again(database, one, newer(a_judgement, "freed-graph", "rs_third")) is None
+
+
+def test_the_newest_come_first_and_those_asked_for_before_them(
+    database, submit, claim, look, a_record, a_judgement
+) -> None:
+    ids = []
+    for _ in range(3):
+        ids.append(submit().id)
+        finish.finish(database, claim(), finish.Ending(status="succeeded"), a_record, a_judgement)
+    assert [one.public_id for one in older(database)] == ids[::-1]
+    with database.read() as reading:
+        assert [one.public_id for one in rejudging.older(reading, "rs_new", below=older(database)[0].number)] == ids[
+            1::-1
+        ]
+        assert rejudging.older(reading, "rs_test") == ()
+        assert rejudging.due(reading) == ()
+    with database.begin() as writing:
+        assert rejudging.ask(writing, ids[1]).id == ids[1]
+        assert rejudging.ask(writing, "run_of_nobody") is None
+    with database.read() as reading:
+        assert [one.public_id for one in rejudging.due(reading)] == [ids[1]]
+    rejudging.leave(database, older(database)[1])
+    with database.read() as reading:
+        assert rejudging.due(reading) == ()
+
+
+def test_a_run_without_a_record_or_not_ended_is_left_alone(database, submit, claim, a_judgement) -> None:
+    waiting = submit()
+    with database.begin() as writing:
+        assert rejudging.ask(writing, waiting.id).id == waiting.id
+    finish.finish(database, claim(), finish.Ending(status="succeeded"), None, None)
+    assert older(database) == ()
+    with database.read() as reading:
+        assert rejudging.due(reading) == ()
+
+
+def test_why_a_tensor_has_no_gradient_is_told_anew(database, stored, a_judgement, some_whys) -> None:
+    def told():
+        with database.read() as reading:
+            return reading.execute(sa.select(tables.tensor.c.why_none)).scalars().all()
+
+    assert any(told())
+    again(database, older(database)[0], newer(a_judgement, "other"))
+    assert not any(told())

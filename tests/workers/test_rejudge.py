@@ -1,0 +1,93 @@
+"""Stored runs judged again by today's rules: by the command, and by the reaper's turn; torch stays unloaded."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from backprobe.record import SCHEMA_VERSION, Environment, Header, Record, Source
+from backprobe.rules import Judgement, ruleset
+from store import findings, finish, rejudging, runs
+from store.migrate import upgrade
+from store.session import Database
+from store.sweep import delete_records
+from workers.rejudge import Rejudging
+
+WRITTEN = "x = 1  # backprobe: ignore\n"
+"""Today's rules say BP909 of it."""
+
+COMMAND = (
+    "import sys\nfrom backprobe.cli import main\ncode = main(['rejudge'])\n"
+    "sys.exit('torch was loaded' if 'torch' in sys.modules else code)\n"
+)
+
+
+@pytest.fixture
+def database(tmp_path):
+    url = f"sqlite:///{tmp_path / 'backprobe.db'}"
+    upgrade(url)
+    opened = Database(url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def stored(database):
+    """Two ended runs that older rules found nothing in."""
+    header = Header(
+        schema_version=SCHEMA_VERSION, backprobe_version="0", tier="full", entry="run",
+        started_at="2026-01-01T00:00:00Z", environment=Environment(python="3.11", platform="linux"),
+    )  # fmt: skip
+    record = Record(header=header, sources=(Source(source=0, path="train.py", sha256="", text=WRITTEN),))
+    before = Judgement(findings=(), rules_judged=1, not_run=(), ruleset="rs_old")
+    ids = []
+    for _ in range(2):
+        with database.begin() as writing:
+            ids.append(runs.submit(writing, runs.Submission(files={"train.py": WRITTEN}, entry="train.py")).id)
+        finish.finish(database, runs.claim(database, "w1"), finish.Ending(status="succeeded"), record, before)
+    return ids
+
+
+def found(database, run) -> list[str]:
+    with database.read() as reading:
+        return [row.finding.rule.code for row in findings.page(reading, runs.get(reading, run)).items]
+
+
+def test_the_command_judges_all_newest_first_and_a_second_time_nothing(database, stored, tmp_path) -> None:
+    environment = {**os.environ, "BACKPROBE_HOME": str(tmp_path), "BACKPROBE_DATABASE_URL": str(database.url)}
+
+    def told() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", COMMAND]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+    first = told()
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith("2 runs judged again: 2 findings new, 0 back, 0 gone, 0 as before; 0 could not")
+    assert [line.split()[1] for line in first.stderr.splitlines()] == stored[::-1]
+    assert [found(database, run) for run in stored] == [["BP909"]] * 2
+    assert told().stdout.startswith("0 runs judged again")
+
+
+def test_the_reapers_turns_judge_what_is_old_and_what_was_asked_for(database, stored) -> None:
+    rejudger = Rejudging(database)
+    rejudger.turn()
+    assert [found(database, run) for run in stored] == [["BP909"]] * 2
+    with database.begin() as writing:
+        rejudging.ask(writing, stored[0])
+        version = runs.get(writing, stored[0]).version
+    rejudger.turn()
+    with database.read() as reading:
+        run = runs.get(reading, stored[0])
+        assert rejudging.due(reading) == ()
+    assert run.version == version + 1
+    assert run.findings.ruleset == ruleset()
+
+
+def test_a_run_that_cannot_be_judged_stays_as_it_was_and_does_not_stop_the_others(database, stored) -> None:
+    with database.begin() as writing:
+        key = runs.get(writing, stored[1]).key
+        delete_records(writing, key.part, key.run_id)
+    totals = Rejudging(database).all(None, lambda *_: None)
+    assert (totals.runs, totals.failed) == (1, 1)
+    assert [found(database, run) for run in stored] == [["BP909"], []]
