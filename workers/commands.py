@@ -1,4 +1,4 @@
-"""`backprobe worker`, `backprobe reaper`, `backprobe executor`: argparse plug-ins, each with its health check.
+"""`backprobe worker`, `reaper`, `rejudge`, `executor`, with health checks, and `doctor`: argparse plug-ins.
 
 Celery and the database are imported when a command runs, not when `backprobe --help` lists it.
 """
@@ -39,6 +39,13 @@ def reaper(subparsers: Any) -> None:
     parser.set_defaults(run=_reaper)
 
 
+def rejudge(subparsers: Any) -> None:
+    """Add `backprobe rejudge`."""
+    parser = subparsers.add_parser("rejudge", help="judge stored runs again with today's rules, newest first")
+    parser.add_argument("--most", type=_positive, metavar="N", help="stop after so many runs (default: all)")
+    parser.set_defaults(run=_rejudge)
+
+
 def executor(subparsers: Any) -> None:
     """Add `backprobe executor`."""
     parser = subparsers.add_parser("executor", help="run the sandbox for a worker in another container")
@@ -49,6 +56,7 @@ def executor(subparsers: Any) -> None:
 
 
 def _worker(arguments: argparse.Namespace) -> int:
+    from workers.sandbox.offer import CannotConfine
     from workers.sandbox.start import supervisor_for
 
     settings = WorkerSettings.from_environment()
@@ -56,7 +64,11 @@ def _worker(arguments: argparse.Namespace) -> int:
         return _with_database("worker", _worker_is_alive)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))  # until Celery's consumer takes them over
-    with supervisor_for(settings, arguments.queue) as supervisor:  # its torch loads while the rest is imported
+    try:
+        supervisor = supervisor_for(settings, arguments.queue)
+    except CannotConfine as error:
+        return _failed(f"backprobe worker: {error}; `backprobe doctor` says more, BACKPROBE_ISOLATION asks for less")
+    with supervisor:  # its torch loads while the rest is imported
         from store.settings import StoreSettings
         from workers import process
 
@@ -106,6 +118,25 @@ def _reaper(arguments: argparse.Namespace) -> int:
         return _failed(f"backprobe reaper: {error}")
 
 
+def _rejudge(arguments: argparse.Namespace) -> int:
+    def ask(database: Any) -> int:
+        from workers.rejudge import Rejudging
+
+        totals = Rejudging(database).all(arguments.most, _told_of)
+        print(
+            f"{totals.runs} runs judged again: {totals.new} findings new, {totals.back} back, {totals.gone} gone, "
+            f"{totals.same} as before; {totals.failed} could not be judged"
+        )
+        return FAILED if totals.failed else 0
+
+    return _with_database("rejudge", ask)
+
+
+def _told_of(public_id: str, done: int, change: Any) -> None:
+    said = "could not be judged" if change is None else f"{change.new} new, {change.gone} gone"
+    print(f"{done}  {public_id}  {said}", file=sys.stderr, flush=True)
+
+
 def _executor(arguments: argparse.Namespace) -> int:
     import logging
 
@@ -121,6 +152,19 @@ def _executor(arguments: argparse.Namespace) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     service.run(path, settings.visible_devices if arguments.queue == "gpu" else "")
     return 0
+
+
+def doctor(subparsers: Any) -> None:
+    """Add `backprobe doctor`."""
+    parser = subparsers.add_parser("doctor", help="say what isolation this machine can give, and why not more")
+    parser.add_argument("--no-probe", action="store_true", help="only look; attack no sandbox to prove it")
+    parser.set_defaults(run=_doctor)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from workers import doctor as ward
+
+    return ward.examine(WorkerSettings.from_environment(), probe=not arguments.no_probe)
 
 
 def _failed(line: str, code: int = FAILED) -> int:

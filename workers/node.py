@@ -16,9 +16,13 @@ from store import runs, workers
 from store.session import Database
 from workers.lease import Keeper
 from workers.sandbox.job import Job
+from workers.sandbox.levels import up_to
+from workers.sandbox.probe import prove
 from workers.sandbox.supervisor import Supervisor
 
 BEAT_SECONDS: Final = 5.0
+PROBE_SECONDS: Final = 600.0
+"""Between two attacks on our own sandbox; the kernel under it can be reconfigured at any time."""
 WARM_SECONDS: Final = 30.0
 """How long a task waits for a sandbox that boots; then the wake-up is dropped, and the reaper sends another."""
 
@@ -61,6 +65,7 @@ class Node:
         self.draining = threading.Event()
         self._beat_at = 0.0
         self._offers: tuple[str, ...] = ()
+        self._levels: Final[tuple[runs.Level, ...]] = up_to(supervisor.confinement.level)
         self._probe: dict[str, Any] = {}
 
     def start(self) -> None:
@@ -86,7 +91,7 @@ class Node:
             self.id,
             queue=queue,
             lease_seconds=self._lease_seconds,
-            levels=("none",),
+            levels=self._levels,
             devices=self._offers,
         )
 
@@ -109,19 +114,46 @@ class Node:
         timer.start()
 
     def _prove(self) -> None:
-        """Run a program whose answer is known; offer devices only if it is right. Again after a pause if it is not."""
+        """Offer devices while a program gives its known answer and the level holds; look again and again."""
         while not self.draining.is_set():
-            arguments = ("cuda",) if self.queue == "gpu" else ()
-            outcome = self.supervisor.run(Job(files={"canary.py": _CANARY}, entry="canary.py", arguments=arguments))
-            said = outcome.facts.stdout.decode("utf-8", "replace").splitlines()
-            if outcome.status == "succeeded" and said:
-                self._offer(said[0], said[1:])
-                return
-            _log.error("the sandbox does not work: %s, %s", outcome.status, outcome.reason)
-            self.draining.wait(5.0)
+            known = self._known_answer()
+            holds = known is not None and self._holds()
+            if known is not None and holds:
+                self._offer(known[0], known[1:])
+            elif self._offers:
+                self._offers = ()
+                self._beat_at = 0.0
+            self.draining.wait(PROBE_SECONDS if holds and self._offers else 5.0)
+
+    def _known_answer(self) -> list[str] | None:
+        """What the canary said: torch's version and its devices; None: it did not end well."""
+        arguments = ("cuda",) if self.queue == "gpu" else ()
+        outcome = self.supervisor.run(Job(files={"canary.py": _CANARY}, entry="canary.py", arguments=arguments))
+        said = outcome.facts.stdout.decode("utf-8", "replace").splitlines()
+        if outcome.status == "succeeded" and said:
+            return said
+        broken = outcome.facts.broken or ""
+        _log.error("the sandbox does not work: %s, %s %s", outcome.status, outcome.reason, broken)
+        return None
+
+    def _holds(self) -> bool:
+        """Every canary of the level is contained; level `none` claims nothing."""
+        if self.supervisor.confinement.level == "none":
+            return True
+        proof = prove(self.supervisor)
+        for breach in proof.breaches:
+            _log.error("isolation %s does not hold: %s", self.supervisor.confinement.level, breach)
+        self.supervisor.probe_id = proof.probe_id
+        return proof.holds
 
     def _offer(self, torch: str, devices: list[str]) -> None:
-        self._probe = {"torch": torch, "devices": devices, "wall_clock": time.time()}
+        first = not self._offers
+        self._probe = {
+            "torch": torch,
+            "devices": devices,
+            "wall_clock": time.time(),
+            "probe_id": self.supervisor.probe_id,
+        }
         if self.queue == "cpu":
             self._offers = ("cpu",)
         elif devices:
@@ -129,7 +161,8 @@ class Node:
         else:
             _log.error("no CUDA device can be used: this worker takes no run of the gpu queue")
         self._beat_at = 0.0
-        self.wake(self.queue)
+        if first:
+            self.wake(self.queue)
 
     def _beat(self) -> None:
         now = time.monotonic()
@@ -139,7 +172,7 @@ class Node:
         node = workers.WorkerNode(
             id=self.id,
             queues=(self.queue,),
-            levels=("none",) if works else (),
+            levels=self._levels if works else (),
             devices=self._offers,
             versions={"python": platform.python_version(), "torch": self._probe.get("torch", "")},
             slots=self.slots,

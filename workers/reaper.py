@@ -16,6 +16,7 @@ from typing import Final
 from store import runs, workers
 from store.session import Database
 from workers.leader import Leadership
+from workers.rejudge import Rejudging
 
 TURN_SECONDS: Final = 1.0
 IDLE_WAKE_SECONDS: Final = 30.0
@@ -40,6 +41,7 @@ class Reaper:
         self._leadership = Leadership(database, home)
         self._woken_at: dict[str, float] = {}
         self._silent_looked_at = 0.0
+        self._rejudging = Rejudging(database)
 
     def serve(self, stop: threading.Event) -> None:
         """Work until `stop` is set."""
@@ -55,6 +57,7 @@ class Reaper:
         self._fenced("expiring queued runs", self._expire_queued)
         self._fenced("dropping silent workers", self._drop_silent)
         self._fenced("waking workers", self._wake)
+        self._fenced("judging again", self._rejudging.turn)
 
     def _round_if_leader(self) -> None:
         if self._leadership.mine():

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, cast
+
+from workers.sandbox.levels import LEVELS, SANDBOX_UID, Level
+
+Asked = Level | Literal["auto"]
 
 LEASE_SECONDS: Final = 30.0
 DRAIN_SECONDS: Final = 30.0
@@ -22,6 +26,9 @@ class WorkerSettings:
         parent: Pid of the `serve` that started this process; it ends when that is gone. None: nobody did.
         lease_seconds: How long a claim holds without a heartbeat: a killed worker's run waits so long.
         drain_seconds: After SIGTERM, how long runs in hand may go on.
+        isolation: The level at which every run is executed; `auto`: the highest that this machine can give.
+        trust_code: Where `auto` finds none, level `none` will do: only code that is trusted is sent here.
+        sandbox_uid: Whom programs become where the worker is root.
     """
 
     executor: str | None = None
@@ -29,14 +36,23 @@ class WorkerSettings:
     parent: int | None = None
     lease_seconds: float = LEASE_SECONDS
     drain_seconds: float = DRAIN_SECONDS
+    isolation: Asked = "auto"
+    trust_code: bool = False
+    sandbox_uid: int = SANDBOX_UID
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> WorkerSettings:
         """Read BACKPROBE_EXECUTOR, _PARENT_PID, _LEASE_SECONDS, _DRAIN_SECONDS, and CUDA_VISIBLE_DEVICES.
 
+        Besides, of the sandbox: BACKPROBE_ISOLATION, _TRUST_CODE (1), _SANDBOX_UID.
+
         Raises:
-            ValueError: one of them is no number where a number is wanted.
+            ValueError: one of them is no number where a number is wanted, or no level where one is.
         """
+        isolation = environ.get("BACKPROBE_ISOLATION") or "auto"
+        if isolation not in ("auto", *LEVELS):
+            message = f"BACKPROBE_ISOLATION is {isolation!r}; it must be auto, {', '.join(LEVELS)}"
+            raise ValueError(message)
         parent = environ.get("BACKPROBE_PARENT_PID")
         return cls(
             executor=environ.get("BACKPROBE_EXECUTOR") or None,
@@ -44,6 +60,9 @@ class WorkerSettings:
             parent=int(parent) if parent else None,
             lease_seconds=float(environ.get("BACKPROBE_LEASE_SECONDS") or LEASE_SECONDS),
             drain_seconds=float(environ.get("BACKPROBE_DRAIN_SECONDS") or DRAIN_SECONDS),
+            isolation=cast("Asked", isolation),
+            trust_code=environ.get("BACKPROBE_TRUST_CODE") == "1",
+            sandbox_uid=int(environ.get("BACKPROBE_SANDBOX_UID") or SANDBOX_UID),
         )
 
 

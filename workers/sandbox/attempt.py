@@ -11,6 +11,7 @@ import socket
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from workers.sandbox.attest import Seen
 from workers.sandbox.job import Job
 from workers.sandbox.messages import Ended, Fork
 from workers.sandbox.outcome import Facts, Stop
@@ -74,12 +75,17 @@ class Attempt:
         self.pipes: dict[StreamName, Pipe] = {}
         self.sync: socket.socket | None = None
         self.pidfd: int | None = None
+        self.proc: int | None = None
+        """Its folder of /proc, from which it is attested."""
         self.ended: Ended | None = None
         self.started_at = self.gone_at = self.ended_at = self.heard_at = self.patience_until = 0.0
         self.record_sent = 0
         self.record_taken_before = self.record_taken
         self.kill_sent_at = 0.0
         self.locked = False
+        self.order: Fork | None = None
+        self.seen: Seen | None = None
+        """What it was attested to be; None at level `none`, or before."""
 
     def open(self, serial: int, now: float) -> tuple[Fork, list[int], socket.socket]:
         """Make what a child needs: the order, the descriptors that go with it (close them after), our end of sync."""
@@ -95,14 +101,14 @@ class Attempt:
         self.sync, sync = socket.socketpair()
         self.sync.setblocking(False)
         theirs.append(sync.detach())
-        order = Fork(
+        self.order = Fork(
             serial=serial,
             cpu_seconds=limits.cpu_seconds,
             memory_bytes=0 if self.gpu else limits.memory_bytes,
             file_bytes=limits.disk_bytes,
             threads=limits.threads,
         )
-        return order, theirs, self.sync
+        return self.order, theirs, self.sync
 
     def close(self) -> None:
         """Close every descriptor."""
@@ -111,9 +117,10 @@ class Attempt:
         if self.sync is not None:
             self.sync.close()
             self.sync = None
-        if self.pidfd is not None:
-            os.close(self.pidfd)
-            self.pidfd = None
+        for descriptor in (self.pidfd, self.proc):
+            if descriptor is not None:
+                os.close(descriptor)
+        self.pidfd = self.proc = None
 
     def take(self, pipe: Pipe, piece: bytes) -> Stop | None:
         """Count what came on a stream and keep what is to be kept; the limit that this passes comes back."""
@@ -155,4 +162,5 @@ class Attempt:
             stderr_bytes=err.count if err else 0,
             record_bytes=record.count if record else 0,
             tries=self.tries,
+            seen=self.seen,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import socket
@@ -12,12 +13,17 @@ from pathlib import Path
 from typing import Final
 
 from backprobe import stack
+from workers.sandbox import private_root, syscalls
+from workers.sandbox.levels import Confinement, as_arguments
 
 STACK_BYTES: Final = stack.RAISED
 """RLIMIT_STACK at exec: deep graphs under capture are freed on the main thread's stack, which grows as it is used."""
 
 THREAD_BYTES: Final = 8 << 20
 """The stack of every other thread, out of the run's address space: the zygote sets it before any thread starts."""
+
+TRUSTED: Final = Confinement()
+"""Level `none`."""
 
 WANT_ZYGOTE: Final = b"zygote"
 CHECK: Final = b"check"
@@ -62,15 +68,18 @@ class Link:
             self.process.wait()
 
 
-def exec_zygote(visible_devices: str | None = "") -> Link:
+def exec_zygote(visible_devices: str | None = "", confinement: Confinement = TRUSTED) -> Link:
     """Start a zygote on this machine.
 
     Args:
         visible_devices: CUDA_VISIBLE_DEVICES of its children: "" hides every GPU, None leaves all visible.
+
+    Raises:
+        OSError: what the level needs is not here; the text says what.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        process = popen_zygote(theirs, visible_devices)
+        process = popen_zygote(theirs, visible_devices, confinement)
     ours.setblocking(False)
     return Link(control=ours, process=process)
 
@@ -108,17 +117,28 @@ def _connected(path: str) -> socket.socket:
     return connection
 
 
-def popen_zygote(control: socket.socket, visible_devices: str | None) -> subprocess.Popen[bytes]:
-    """Exec a zygote that serves `control`, with an environment built from nothing."""
+def popen_zygote(
+    control: socket.socket, visible_devices: str | None, confinement: Confinement = TRUSTED
+) -> subprocess.Popen[bytes]:
+    """Exec a zygote that serves `control`, with an environment built from nothing.
+
+    Raises:
+        OSError: what the level needs is not here; the text says what.
+    """
+    calls = None if confinement.level == "none" else _in_memory(syscalls.compiled())
+    words = as_arguments(confinement, calls)
+    command = [sys.executable, "-P", "-s", "-m", "workers.sandbox.zygote", str(control.fileno()), *words]
+    if confinement.private_root:
+        command = private_root.wrapped(command)
     before = resource.getrlimit(resource.RLIMIT_STACK)
     hard = before[1]
     soft = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
     resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-s", "-m", "workers.sandbox.zygote", str(control.fileno())],
+            command,
             env=_environment(visible_devices),
-            pass_fds=[control.fileno()],
+            pass_fds=[control.fileno(), *([] if calls is None else [calls])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             cwd="/",
@@ -126,6 +146,14 @@ def popen_zygote(control: socket.socket, visible_devices: str | None) -> subproc
         )
     finally:
         resource.setrlimit(resource.RLIMIT_STACK, before)
+        if calls is not None:
+            os.close(calls)
+
+
+def _in_memory(content: bytes) -> int:
+    descriptor = os.memfd_create("backprobe-calls", os.MFD_CLOEXEC)
+    os.write(descriptor, content)
+    return descriptor
 
 
 def _environment(visible_devices: str | None) -> dict[str, str]:

@@ -59,7 +59,8 @@ def run(program: Program) -> int:
     gc.enable()
     if program.threads > 1:
         sys.modules["torch"].set_num_threads(program.threads)
-    options = capture.Options(tier=program.tier, entry="service", seed=program.seed)
+    caps = capture.Caps(record_bytes=program.record_bytes, rows=program.record_rows)
+    options = capture.Options(tier=program.tier, entry="service", seed=program.seed, caps=caps)
     end = capture.run_files(program.files, program.entry, program.arguments, options, _record_sink())
     join_threads = threading._shutdown  # noqa: SLF001 # pyright: ignore[reportAttributeAccessIssue] - as python ends
     for last in (join_threads, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # noqa: SLF001 - likewise

@@ -41,6 +41,8 @@ class Job:
             tier=self.tier,
             seed=self.seed,
             threads=self.limits.threads,
+            record_bytes=self.limits.record_bytes * 7 // 8,
+            record_rows=self.limits.record_rows * 7 // 8,
         )
         return sealed(msgspec.msgpack.encode(program))
 

@@ -1,8 +1,8 @@
-"""What a child does to itself before any user code: the list `STEPS`, in this order; one that raises ends it.
+"""What a child does to itself before any user code: the steps of its level, in this order; one that raises ends it.
 
-Isolation level `none` is what these steps give: nothing of the service is inherited, resources are limited, the
-process group can be ended. They hold no one who attacks. Landlock, seccomp, NO_NEW_PRIVS and the namespaces of the
-higher levels join this list where the comments in it say.
+At `none` nothing of the service is inherited, resources are limited, and the process group can be ended; that holds no
+one who attacks. `process` adds NO_NEW_PRIVS, Landlock and seccomp. `namespace` begins with namespaces of its own, in
+which the program is pid 1, and a private /tmp.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from workers.sandbox import orphans
+from workers.sandbox import namespaces, orphans, readable, syscalls
+from workers.sandbox.levels import Level
 from workers.sandbox.messages import Fork
 
 OPEN_FILES: Final = 64
@@ -26,6 +27,12 @@ theirs from the 8 MiB that the zygote was exec'ed with."""
 
 _MORE_TASKS: Final = 512
 """RLIMIT_NPROC counts the tasks of a uid, not of a run: this is a backstop for the host, not the limit `processes`."""
+
+_MORE_THREADS: Final = 32
+"""In a user namespace of its own a run's tasks are counted alone: those of torch, and so many of the program's."""
+
+_NO_DISK_BYTES: Final = 0
+"""Nothing can be written at level `process`: no folder is private there without a mount namespace."""
 
 SYNC: Final = 4
 """The descriptor on which a child says that it is locked, and waits for `go`."""
@@ -40,6 +47,9 @@ class Surroundings:
         folder: The private folder; it exists and is empty.
         descriptors: stdin, stdout, stderr, record, sync: they become 0 to 4.
         environment: The variables beside those that every child gets.
+        level: How much it is locked down.
+        folders: What it may read, from `process` on.
+        calls: The compiled filter of system calls, from `process` on.
     """
 
     order: Fork
@@ -48,6 +58,9 @@ class Surroundings:
     folder: str
     descriptors: tuple[int, int, int, int, int]
     environment: dict[str, str]
+    level: Level = "none"
+    folders: tuple[str, ...] = ()
+    calls: bytes = b""
 
 
 def five_descriptors(around: Surroundings) -> None:
@@ -81,7 +94,20 @@ def own_folder(around: Surroundings) -> None:
     os.umask(0o077)
 
 
-# level `namespace`: the cgroup, unshare, fresh mounts, the slot's uid
+def own_namespaces(_: Surroundings) -> None:
+    """From here on another process, pid 1 of its namespaces; the first one stands outside as its relay."""
+    namespaces.enter()
+
+
+def own_mounts(around: Surroundings) -> None:
+    """A private /tmp of the size asked for, /proc of the own pid namespace, a loopback device."""
+    namespaces.fresh_mounts(around.order.file_bytes)
+    namespaces.loopback_up()
+
+
+def no_capabilities(_: Surroundings) -> None:
+    """Those that came with the user namespace go."""
+    namespaces.no_capabilities()
 
 
 def limits(around: Surroundings) -> None:
@@ -92,11 +118,13 @@ def limits(around: Surroundings) -> None:
     """
     order = around.order
     resource.setrlimit(resource.RLIMIT_CPU, (order.cpu_seconds, order.cpu_seconds + 1))
-    _limit(resource.RLIMIT_FSIZE, order.file_bytes)
+    _limit(resource.RLIMIT_FSIZE, _NO_DISK_BYTES if around.level == "process" else order.file_bytes)
     _limit(resource.RLIMIT_NOFILE, OPEN_FILES)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_MEMLOCK, 0)
-    _limit(resource.RLIMIT_NPROC, _tasks() + _MORE_TASKS)
+    _limit(resource.RLIMIT_MSGQUEUE, 0)
+    alone = around.level == "namespace"
+    _limit(resource.RLIMIT_NPROC, order.threads + _MORE_THREADS if alone else _tasks() + _MORE_TASKS)
     if order.memory_bytes:
         _limit(resource.RLIMIT_AS, around.vm_bytes + order.memory_bytes)
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
@@ -104,7 +132,9 @@ def limits(around: Surroundings) -> None:
     resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
 
 
-# level `process`: NO_NEW_PRIVS, then Landlock
+def few_files(around: Surroundings) -> None:
+    """NO_NEW_PRIVS and Landlock: what Python and torch need is readable, the private /tmp is writable, no TCP."""
+    readable.landlock(around.folders, ("/tmp", "/dev/shm") if around.level == "namespace" else ())  # noqa: S108 private
 
 
 def bare_environment(around: Surroundings) -> None:
@@ -120,15 +150,29 @@ def bare_environment(around: Surroundings) -> None:
     )
 
 
-# level `process`: seccomp, last, because the steps above need calls that it refuses
+def few_calls(around: Surroundings) -> None:
+    """The filter of system calls; last, because the steps above need calls that it refuses."""
+    syscalls.load(syscalls.pinned(around.calls, os.getpid()))
 
-STEPS: Final[tuple[Callable[[Surroundings], None], ...]] = (
-    own_session,
-    python_signals,
-    own_folder,
-    limits,
-    bare_environment,
-)
+
+Step = Callable[[Surroundings], None]
+
+STEPS: Final[dict[Level, tuple[Step, ...]]] = {
+    "none": (own_session, python_signals, own_folder, limits, bare_environment),
+    "process": (own_session, python_signals, own_folder, limits, bare_environment, few_files, few_calls),
+    "namespace": (
+        own_namespaces,
+        own_session,
+        python_signals,
+        own_mounts,
+        no_capabilities,
+        own_folder,
+        limits,
+        bare_environment,
+        few_files,
+        few_calls,
+    ),
+}
 
 
 def lock(around: Surroundings) -> None:
@@ -138,7 +182,7 @@ def lock(around: Surroundings) -> None:
         OSError: a step failed: no user code may run.
     """
     orphans.die_with(around.zygote)
-    for step in STEPS:
+    for step in STEPS[around.level]:
         step(around)
 
 

@@ -51,7 +51,7 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True, tag="ready"):
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
-    """A child was forked. Descriptor: its pidfd, the handle that names it for good."""
+    """A child was forked. Descriptors: its pidfd and its folder of /proc, the handles that name it for good."""
 
     serial: int
 

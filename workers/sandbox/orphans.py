@@ -53,6 +53,11 @@ def make_undumpable() -> None:
     prctl(PR_SET_DUMPABLE, 0)
 
 
+def make_dumpable() -> None:
+    """Undo what a change of uid does: `/proc/PID` of this process is its own uid's again."""
+    prctl(PR_SET_DUMPABLE, 1)
+
+
 def end_orphans(known: Collection[int], since: int) -> bool:
     """Kill every child of this process that is not `known`; True once none is left.
 

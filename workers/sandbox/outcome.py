@@ -25,6 +25,7 @@ from typing import Any, Final, Literal
 from backprobe.record import BadRecord, End, Raised, Record
 from store.limits import Limits
 from store.run import RunError
+from workers.sandbox.attest import Seen
 
 Status = Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
 Stop = Literal["wall", "output", "record_bytes", "record_rows", "refused", "canceled", "sandbox"]
@@ -47,6 +48,7 @@ class Facts:
         stop: Why it was killed by us; None: it was not.
         broken: What of ours broke, in words.
         stdout, stderr: Their last 64 KiB.
+        seen: What the child was attested to be before it went; None at level `none`.
     """
 
     exit_code: int | None = None
@@ -62,6 +64,7 @@ class Facts:
     stderr_bytes: int = 0
     record_bytes: int = 0
     tries: int = 1
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

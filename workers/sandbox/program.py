@@ -15,6 +15,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         files: Path to text; entry: one of them; arguments: `sys.argv[1:]`.
         threads: Threads that torch may use.
+        record_bytes, record_rows: What capture keeps itself within; what ends the run is a little above.
     """
 
     files: dict[str, str]
@@ -23,3 +24,5 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier = "full"
     seed: int | None = None
     threads: int = 1
+    record_bytes: int = 28 << 20
+    record_rows: int = 1_750_000

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from typing import Final
 
 from workers.sandbox.attempt import PIECE_BYTES, UNDECODED_BYTES, Attempt, Pipe
+from workers.sandbox.attest import Differs, attest
+from workers.sandbox.levels import Confinement
 from workers.sandbox.outcome import Stop
 
 LOCKED: Final = b"locked"
@@ -29,6 +31,7 @@ class Streams:
     Args:
         stop: Called when a run must be ended, and why.
         silent: Called when one stream of a run has ended.
+        confinement: What a child must be found in before it goes.
     """
 
     def __init__(
@@ -36,8 +39,10 @@ class Streams:
         selector: selectors.BaseSelector,
         stop: Callable[[Attempt, Stop], None],
         silent: Callable[[Attempt], None],
+        confinement: Confinement,
     ) -> None:
         self._selector, self._stop, self._silent = selector, stop, silent
+        self._confinement = confinement
 
     def open(self, attempt: Attempt, sync: socket.socket) -> None:
         """Begin to listen."""
@@ -86,22 +91,34 @@ class Streams:
             self._selector.unregister(pipe.descriptor)
 
     def _locked(self, attempt: Attempt) -> None:
-        """The child has locked itself down. The place of attestation: look at it from outside, then let it go."""
+        """The child has locked itself down: look at it from outside, then let it go."""
         sync = attempt.sync
-        if sync is None:
-            return
+        if sync is None or attempt.proc is None:
+            return  # the zygote's report of the fork is still under way: the next turn looks again
         try:
             said = sync.recv(2048)
         except OSError:
             said = b""
         self._selector.unregister(sync)
-        if said == LOCKED:
+        wrong = self._wrong(attempt, said)
+        if wrong is None:
             attempt.locked, attempt.gone_at = True, time.monotonic()
             with contextlib.suppress(OSError):
                 sync.send(GO)
         else:
-            words = said.decode("utf-8", "replace") or "it ended without a word"
-            attempt.broken = attempt.broken or f"the child could not lock itself down: {words}"
+            attempt.broken = attempt.broken or wrong
             self._stop(attempt, "sandbox")
         sync.close()
         attempt.sync = None
+
+    def _wrong(self, attempt: Attempt, said: bytes) -> str | None:
+        """Why a child must not go; None: it is locked down as its level prescribes."""
+        if said != LOCKED:
+            words = said.decode("utf-8", "replace") or "it ended without a word"
+            return f"the child could not lock itself down: {words}"
+        if self._confinement.level != "none" and attempt.proc is not None and attempt.order is not None:
+            try:
+                attempt.seen = attest(attempt.proc, attempt.order, self._confinement)
+            except Differs as error:
+                return f"the child is not locked down as level {self._confinement.level} prescribes: {error}"
+        return None

@@ -12,13 +12,16 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, Final, Self
 
 from backprobe.record import BadRecord, FrameReader, Record
 from workers.sandbox import orphans
 from workers.sandbox.attempt import Again, Attempt
-from workers.sandbox.boot import Link
+from workers.sandbox.attest import Seen
+from workers.sandbox.boot import TRUSTED, Link
 from workers.sandbox.job import Job
+from workers.sandbox.levels import Confinement
 from workers.sandbox.outcome import Facts, Outcome, Stop, verdict
 from workers.sandbox.watch import Watch
 
@@ -32,15 +35,26 @@ class Supervisor:
 
     Args:
         boot: Starts a zygote: `boot.exec_zygote` here, `boot.connect_executor` beside a container.
+        confinement: What `boot` gives them; a child that is not found in it does not run.
         isolation: Facts about where children run, stored with each run beside its limits.
         gpu: Children may use CUDA: no limit on their address space.
     """
 
-    def __init__(self, boot: Callable[[], Link], *, isolation: dict[str, Any] | None = None, gpu: bool = False) -> None:
+    def __init__(
+        self,
+        boot: Callable[[], Link],
+        *,
+        confinement: Confinement = TRUSTED,
+        isolation: dict[str, Any] | None = None,
+        gpu: bool = False,
+    ) -> None:
         orphans.make_undumpable()
         self._gpu = gpu
         self._isolation = isolation or {}
-        self._watch = Watch(boot)
+        self.confinement: Final = confinement
+        self.probe_id: str | None = None
+        """Of the last proof that the level holds; stored with each run. None: none was made."""
+        self._watch = Watch(boot, confinement)
         self._thread = threading.Thread(target=self._watch.serve, name="supervisor", daemon=True)
         self._thread.start()
 
@@ -110,22 +124,25 @@ class Supervisor:
             limit_hit=found.limit_hit,
             record=record,
             record_rows=ears.reader.rows,
-            isolation=self._isolation_of(job),
+            isolation=self._isolation_of(job, facts.seen),
         )
 
-    def _isolation_of(self, job: Job) -> dict[str, Any]:
+    def _isolation_of(self, job: Job, seen: Seen | None) -> dict[str, Any]:
         limits = job.limits
         return {
-            "level": "none",
-            "attested": False,
+            "level": self.confinement.level,
+            "attested": seen is not None,
+            "probe_id": self.probe_id,
             **self._isolation,
             "rlimits": {
                 "cpu_seconds": limits.cpu_seconds,
                 "memory_bytes": None if self._gpu else limits.memory_bytes,
-                "file_bytes": limits.disk_bytes,
+                "file_bytes": 0 if self.confinement.level == "process" else limits.disk_bytes,
             },
             "own_session": True,
             "environment": "empty",
+            "private_root": self.confinement.private_root,
+            **({} if seen is None else asdict(seen)),
         }
 
 

@@ -19,6 +19,7 @@ from typing import Final
 from workers.sandbox import messages
 from workers.sandbox.attempt import UNDECODED_BYTES, Again, Attempt
 from workers.sandbox.boot import Link
+from workers.sandbox.levels import Confinement
 from workers.sandbox.messages import Ended, Kill, Ready, Refused, Started
 from workers.sandbox.outcome import Stop
 from workers.sandbox.pool import Pool, Warm
@@ -43,11 +44,14 @@ _PROCESS_GROUP: Final = 4
 class Watch:
     """Serves all runs of one supervisor; `serve` is the body of its thread."""
 
-    def __init__(self, boot: Callable[[], Link]) -> None:
+    def __init__(self, boot: Callable[[], Link], confinement: Confinement) -> None:
         self.pool = Pool(boot, self._listen, self._unlisten)
         self._selector = selectors.DefaultSelector()
         self._streams = Streams(
-            self._selector, self._stop, lambda attempt: self._end_if_over(attempt, time.monotonic())
+            self._selector,
+            self._stop,
+            lambda attempt: self._end_if_over(attempt, time.monotonic()),
+            confinement,
         )
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._selector.register(self._wake, selectors.EVENT_READ, self._woken)
@@ -208,8 +212,10 @@ class Watch:
             return
         if isinstance(report, Ready):
             self.pool.is_warm(zygote, report)
-        elif isinstance(report, Started) and descriptors and report.serial in zygote.attempts:
-            zygote.attempts[report.serial].pidfd = descriptors.pop()
+        elif isinstance(report, Started) and len(descriptors) == 2 and report.serial in zygote.attempts:
+            started = zygote.attempts[report.serial]
+            started.pidfd, started.proc = descriptors
+            descriptors = []
         elif isinstance(report, Ended) and report.serial in zygote.attempts:
             attempt = zygote.attempts[report.serial]
             attempt.ended, attempt.ended_at = report, time.monotonic()

@@ -23,8 +23,9 @@ from typing import Final, NoReturn
 
 from backprobe import stack
 from backprobe.capture.warm import first, rest
-from workers.sandbox import child, messages, orphans
+from workers.sandbox import child, messages, namespaces, orphans, readable
 from workers.sandbox.boot import THREAD_BYTES
+from workers.sandbox.levels import Level, from_arguments
 from workers.sandbox.lockdown import Surroundings
 from workers.sandbox.messages import Ended, Fork, Kill, Ready, Refused, Started
 from workers.sandbox.scratch import Scratch, sweep_dead_roots
@@ -51,10 +52,20 @@ class _Child:
 
 
 class Zygote:
-    """Forks, reaps and reports, on one control socket."""
+    """Forks, reaps and reports, on one control socket.
 
-    def __init__(self, control: socket.socket, environment: dict[str, str]) -> None:
+    Args:
+        level: How much its children lock themselves down; calls: the compiled filter of system calls.
+    """
+
+    def __init__(
+        self, control: socket.socket, environment: dict[str, str], level: Level = "none", calls: bytes = b""
+    ) -> None:
         self._control, self._environment = control, environment
+        self._level: Level = level
+        self._calls = calls
+        readable.landlock_abi()
+        self._folders = () if level == "none" else (*readable.system_folders(), *readable.python_folders())
         self._scratch = Scratch()
         self._children: dict[int, _Child] = {}
         self._reaped: list[tuple[int, float, Ended]] = []
@@ -123,7 +134,7 @@ class Zygote:
                 messages.close_all(descriptors)
         elif isinstance(order, Kill):
             for one in self._children.values():
-                if one.serial == order.serial and not one.sweeper:
+                if one.serial == order.serial and not one.sweeper and not self._kill_inner(one.pid):
                     _kill_group(one.pid)
         return True
 
@@ -137,16 +148,29 @@ class Zygote:
             order=order,
             zygote=self._pid,
             vm_bytes=_memory()[0],
-            folder=self._scratch.make(order.serial),
+            folder=self._folder_of(order),
             descriptors=(stdin, stdout, stderr, record, sync),
             environment=self._environment,
+            level=self._level,
+            folders=self._folders,
+            calls=self._calls,
         )
         pid = os.fork()
         if pid == 0:
             self._control.detach()  # closed by number with all others: its object must not close that number later
             child.live(around, program)
         self._watch(_Child(order.serial, pid, os.pidfd_open(pid)))
-        messages.send(self._control, Started(serial=order.serial), [self._children[pid].pidfd])
+        seen = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            messages.send(self._control, Started(serial=order.serial), [self._children[pid].pidfd, seen])
+        finally:
+            os.close(seen)
+
+    def _folder_of(self, order: Fork) -> str:
+        """Where the child works: a folder of its own, its own /tmp, or (nothing is writable) the root."""
+        if self._level == "none":
+            return self._scratch.make(order.serial)
+        return "/tmp" if self._level == "namespace" else "/"  # noqa: S108 a mount of the child's own
 
     def _watch(self, one: _Child) -> None:
         self._children[one.pid] = one
@@ -160,7 +184,7 @@ class Zygote:
         del self._children[one.pid]
         if one.sweeper:
             return
-        if not self._scratch.remove_empty(one.serial):
+        if self._level == "none" and not self._scratch.remove_empty(one.serial):
             self._start_sweeper(one.serial)
         report = Ended(
             serial=one.serial,
@@ -181,6 +205,16 @@ class Zygote:
             if gone or reaped_at < too_old:
                 self._reaped.remove((pid, reaped_at, report))
                 messages.send(self._control, report)
+
+    def _kill_inner(self, relay: int) -> bool:
+        """Kill pid 1 of a run's namespace, and so all of it; its relay then ends as it did. False: there is none."""
+        if self._level != "namespace":
+            return False
+        inner = Path(f"/proc/{relay}/task/{relay}/children").read_text("ascii").split()
+        for pid in inner:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        return bool(inner)
 
     def _start_sweeper(self, serial: int) -> None:
         """Remove a folder in a process of its own: it may hold millions of files."""
@@ -218,17 +252,31 @@ def _keep_finalizers() -> None:
         finalizer.atexit = False
 
 
+def _become(uid: int) -> None:
+    """Stop being root, for good; what this process then reads and writes is that user's."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    orphans.make_dumpable()  # else its own children could not write their uid_map, and nobody could attest them
+
+
 def main() -> NoReturn:
     """Warm up, then serve."""
     stack.settle(THREAD_BYTES)
-    control = socket.socket(fileno=int(sys.argv[1]))
+    words = from_arguments(sys.argv[1:])
+    if words.uid is not None:
+        if words.level == "namespace":
+            namespaces.uncovered_proc()
+        _become(words.uid)
+    control = socket.socket(fileno=words.control)
     environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
+    calls = b"" if words.calls is None else os.pread(words.calls, 1 << 16, 0)
     orphans.adopt_orphans()
     sweep_dead_roots()
     first()
     _keep_finalizers()
     gc.disable()
-    zygote = Zygote(control, environment)
+    zygote = Zygote(control, environment, words.level, calls)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an executor that stops; children take their default again
     try:
         with contextlib.suppress(ConnectionError):

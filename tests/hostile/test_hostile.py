@@ -1,0 +1,126 @@
+"""Hostile programs at every level that this machine can give: nothing of the host, of a sibling or of us is reached.
+
+The programs lie in the shared material, or in the folder that BACKPROBE_HOSTILE names. `make hostile` runs this file.
+"""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workers.sandbox import private_root, readable
+from workers.sandbox.boot import Link, exec_zygote
+from workers.sandbox.job import Job
+from workers.sandbox.levels import Confinement, Level
+from workers.sandbox.offer import confinement, lacking
+from workers.sandbox.outcome import Outcome
+from workers.sandbox.supervisor import Supervisor
+
+sys.path.insert(0, str(Path(__file__).parent))
+from field import LIMITS, SECRET, SECRET_NAME, UID, Field
+
+MUST_BREACH = {
+    "files_other_runs", "files_read_host", "floods_disk_fill", "native_ptrace_others", "network_tcp_connect",
+    "network_unix_sockets", "processes_fork_bomb", "secrets_environment", "secrets_own_memory", "signals_kill_others",
+}  # fmt: skip
+"""What gets through where nothing but limits hold: a detector that stays silent there sees nothing anywhere."""
+
+ALSO_OK = {"record_forged_valid": ("failed record",)}
+"""A whole stream is refused: its header, sent before any user code, is there already. What follows a header can be forged."""
+
+GOOD = "import torch\ntorch.manual_seed(0)\nw = torch.randn(4, 3, requires_grad=True)\n(w * w).sum().backward()\nprint(float(w.grad.norm()))\n"
+
+
+def programs() -> list[Path]:
+    folder = os.environ.get("BACKPROBE_HOSTILE") or Path(
+        os.environ.get("BACKPROBE_SHARED") or Path(__file__).parents[3] / "shared", "hostile"
+    )
+    return sorted(Path(folder).glob("*.py"))
+
+
+def run(supervisor: Supervisor, source: str) -> Outcome:
+    return supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=LIMITS))
+
+
+@pytest.fixture(scope="module", params=["process", "namespace"])
+def arena(request, shared) -> Iterator[tuple[Supervisor, Field, bytes]]:
+    level: Level = request.param
+    lacks = lacking(level, UID)
+    if lacks and "bubblewrap" in os.environ.get("BACKPROBE_REQUIRE", ""):
+        pytest.fail(f"level {level} is not to be had: {lacks}")
+    if lacks:
+        pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
+    chosen = confinement(level, UID)
+    yield from opened(Supervisor(lambda: exec_zygote("", chosen), confinement=chosen))
+
+
+def opened(supervisor: Supervisor) -> Iterator[tuple[Supervisor, Field, bytes]]:
+    with supervisor:
+        assert supervisor.wait_warm(60), supervisor.failure
+        frames: list[bytes] = []
+        good = supervisor.run(Job(files={"main.py": GOOD}, entry="main.py", limits=LIMITS), frames.append)
+        assert good.status == "succeeded", (good.error, good.facts.stderr)
+        field = Field(supervisor, b"".join(frames))
+        try:
+            yield supervisor, field, good.facts.stdout
+        finally:
+            field.close()
+
+
+@pytest.mark.parametrize("path", programs(), ids=lambda path: path.stem)
+def test_a_hostile_program_is_contained_and_ends_as_it_should(arena, path) -> None:
+    supervisor, field, answer = arena
+    text = path.read_text(encoding="utf-8")
+    field.before()
+    outcome = run(supervisor, field.filled(text))
+    assert field.breaches(outcome) == []
+    after = run(supervisor, GOOD)
+    assert (after.status, after.facts.stdout) == ("succeeded", answer), after.facts.stderr
+    (line,) = re.findall(r"^# OUTCOME: (.*)$", text, re.MULTILINE)
+    wanted = [tuple(one.split()) for one in line.split("|")]
+    ended = (outcome.status, outcome.reason)
+    wanted += [tuple(one.split()) for one in ALSO_OK.get(path.stem, ())]
+    assert any(ended[: len(one)] == one for one in wanted), (ended, outcome.error, outcome.facts.stderr[-500:])
+
+
+def bare_zygote() -> Link:
+    """Limits only, under a uid of its own, with the whole host in sight and a secret in its environment."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    words = [sys.executable, "-P", "-s", "-m", "workers.sandbox.zygote", str(theirs.fileno()), "--uid", str(UID)]
+    shown = ["--dev-bind", "/", "/", *private_root._folders(readable.python_folders())]
+    environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", SECRET_NAME: SECRET}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    with theirs:
+        process = subprocess.Popen(
+            ["bwrap", "--die-with-parent", *shown_over_homes(), *shown[3:], "--", *words],
+            env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, cwd="/",
+        )  # fmt: skip
+    ours.setblocking(False)
+    return Link(control=ours, process=process)
+
+
+def shown_over_homes() -> list[str]:
+    """The host as it is, with an empty folder over each home that would hide the interpreter from another uid."""
+    hidden = {Path("/", *Path(one).parts[1:2]) for one in readable.python_folders() if not one.startswith("/usr")}
+    covered = [word for one in sorted(hidden) for word in ("--perms", "0755", "--tmpfs", str(one))]
+    return ["--dev-bind", "/", "/", *covered]
+
+
+@pytest.fixture(scope="module")
+def control(require, shared) -> Iterator[tuple[Supervisor, Field, bytes]]:
+    require("bubblewrap")
+    if os.geteuid() != 0:
+        pytest.skip("the control needs root: it becomes a uid of its own")
+    yield from opened(Supervisor(bare_zygote, confinement=Confinement(uid=UID)))
+
+
+@pytest.mark.parametrize("path", [one for one in programs() if one.stem in MUST_BREACH], ids=lambda path: path.stem)
+def test_where_only_limits_hold_it_gets_through_and_is_seen(control, path) -> None:
+    supervisor, field, _answer = control
+    field.before()
+    assert field.breaches(run(supervisor, field.filled(path.read_text(encoding="utf-8"))))

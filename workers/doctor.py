@@ -1,0 +1,69 @@
+"""`backprobe doctor`: what isolation this machine can give, why not more, and what would change it.
+
+A level that lacks nothing is then attacked: a sandbox is booted at it, and small attacks of every family are made.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from workers.sandbox.boot import exec_zygote
+from workers.sandbox.levels import Confinement, Level
+from workers.sandbox.offer import CannotConfine, confinement, table
+from workers.sandbox.probe import Proof, prove
+from workers.sandbox.supervisor import Supervisor
+from workers.settings import WorkerSettings
+
+BOOT_SECONDS = 60.0
+NOTHING_HOLDS = 3
+
+
+def examine(settings: WorkerSettings, *, probe: bool) -> int:
+    """Print what holds; the exit code is 0 if some level beyond `none` does."""
+    holds = False
+    for level, lacks in table(settings.sandbox_uid):
+        if level == "none":
+            _line(level, "always: limits and a process group of its own; for code that is trusted")
+        elif lacks:
+            _line(level, "not here")
+            for one in lacks:
+                print(f"             {one}")
+        else:
+            holds |= _prove(level, settings, probe=probe)
+    _choice(settings)
+    return 0 if holds else NOTHING_HOLDS
+
+
+def _prove(level: Level, settings: WorkerSettings, *, probe: bool) -> bool:
+    if not probe:
+        _line(level, "lacks nothing; not proved")
+        return True
+    if sys.stdout.isatty():
+        print(f"  {level:<10} being attacked ...", end="\r", flush=True)
+    proof = _attacked(confinement(level, settings.sandbox_uid))
+    if proof.holds:
+        _line(level, f"holds: every canary was contained ({proof.seconds:.1f} s)")
+    else:
+        _line(level, "does not hold")
+        for breach in proof.breaches:
+            print(f"             {breach}")
+    return proof.holds
+
+
+def _attacked(confined: Confinement) -> Proof:
+    with Supervisor(lambda: exec_zygote("", confined), confinement=confined) as supervisor:
+        supervisor.wait_warm(BOOT_SECONDS)
+        return prove(supervisor)
+
+
+def _choice(settings: WorkerSettings) -> None:
+    try:
+        chosen = confinement(settings.isolation, settings.sandbox_uid, trust_code=settings.trust_code).level
+    except CannotConfine as error:
+        print(f"A worker would not start: {error}")
+    else:
+        print(f"A worker with these settings (BACKPROBE_ISOLATION={settings.isolation}) runs everything at {chosen}.")
+
+
+def _line(level: str, words: str) -> None:
+    print(f"  {level:<10} {words}")

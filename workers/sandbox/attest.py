@@ -1,0 +1,157 @@
+"""What the trusted side reads about a locked child before letting it go; the child is never asked.
+
+1. Everything is read through a descriptor of its folder in /proc: it never means another process with the same pid.
+2. A field that differs from what the level prescribes, or that cannot be read, means that the child must not go.
+3. Landlock shows in none of these files: what it holds is proved by the probe, and stored as probed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from workers.sandbox.levels import Confinement
+from workers.sandbox.lockdown import OPEN_FILES
+from workers.sandbox.messages import Fork
+
+NAMESPACES: Final = ("pid", "net", "mnt", "ipc", "uts", "cgroup", "user")
+
+_PRESCRIBED: Final[Mapping[str, str]] = {
+    "CapEff": "0000000000000000",
+    "CapPrm": "0000000000000000",
+    "NoNewPrivs": "1",
+    "Seccomp": "2",
+    "Threads": "1",
+}
+_FILE: Final = 1 << 16
+
+
+class Differs(Exception):
+    """The child is not locked down as its level prescribes; the text names the field and both values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What was read of one child, as it is stored with the run."""
+
+    uid: int
+    capabilities: str
+    no_new_privs: bool
+    seccomp: int
+    namespaces: tuple[str, ...]
+    descriptors: int
+    private_tmp: bool
+
+
+def attest(child: int, order: Fork, confinement: Confinement) -> Seen:
+    """Read the child, and compare.
+
+    Args:
+        child: A descriptor of the folder in /proc of the process that was forked.
+        order: What it was to be limited to.
+
+    Raises:
+        Differs: it must be ended.
+    """
+    try:
+        return _seen(child, order, confinement)
+    except (OSError, ValueError, IndexError, KeyError) as error:
+        raise Differs(f"it cannot be looked at: {type(error).__name__}: {error}") from error
+
+
+def _seen(child: int, order: Fork, confinement: Confinement) -> Seen:
+    apart = confinement.level == "namespace"
+    folder = _program_of(child) if apart else os.dup(child)
+    try:
+        status = dict(line.split(":\t", 1) for line in _text(folder, "status").splitlines() if ":\t" in line)
+        _same({name: status[name] for name in _PRESCRIBED}, _PRESCRIBED)
+        uids = set(status["Uid"].split() + status["Gid"].split())
+        if "0" in uids or len(uids) != 1 or (confinement.uid is not None and uids != {str(confinement.uid)}):
+            raise Differs(f"its uid and gid are {status['Uid'].split()} and {status['Gid'].split()}")
+        listed = sorted(_listed(folder, "fd"), key=int)
+        if listed != ["0", "1", "2", "3", "4"]:
+            raise Differs(f"it holds the descriptors {listed}")
+        _limits(folder, order, apart=apart)
+        return Seen(
+            uid=int(uids.pop()),
+            capabilities=status["CapEff"],
+            no_new_privs=True,
+            seccomp=2,
+            namespaces=_own_namespaces(folder, status, apart=apart),
+            descriptors=len(listed),
+            private_tmp=apart and _private_tmp(folder, order),
+        )
+    finally:
+        os.close(folder)
+
+
+def _program_of(relay: int) -> int:
+    """The folder of pid 1 of the run's namespace, beside its relay's."""
+    (task,) = _listed(relay, "task")
+    (inner,) = _text(relay, f"task/{task}/children").split()
+    return os.open(f"../{int(inner)}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=relay)
+
+
+def _own_namespaces(folder: int, status: Mapping[str, str], *, apart: bool) -> tuple[str, ...]:
+    ours = Path("/proc/self/ns")
+    own = tuple(
+        name for name in NAMESPACES if os.readlink(f"ns/{name}", dir_fd=folder) != str((ours / name).readlink())
+    )
+    innermost = status["NSpid"].split()[-1]
+    if apart and (set(own) != set(NAMESPACES) or innermost != "1"):
+        raise Differs(f"its own namespaces are {', '.join(own) or 'none'}, its pid there is {innermost}")
+    return own
+
+
+def _private_tmp(folder: int, order: Fork) -> bool:
+    mounts = [line.partition(" - ") for line in _text(folder, "mountinfo").splitlines()]
+    places = {place[0].split()[4]: (place[2].split()[0], place[2]) for place in mounts}
+    size = f"size={max(order.file_bytes, 4096) + 4095 >> 12 << 2}k"
+    for place in ("/tmp", "/dev/shm"):  # noqa: S108 looked at, not written
+        kind, words = places.get(place, ("nothing", ""))
+        if kind != "tmpfs" or (order.file_bytes and size not in words.replace(",", " ").split()):
+            raise Differs(f"{place} is {kind} ({words[:80]}), not a tmpfs of {size}")
+    return True
+
+
+def _limits(folder: int, order: Fork, *, apart: bool) -> None:
+    soft = {line[:26].strip(): line[26:].split()[0] for line in _text(folder, "limits").splitlines()[1:]}
+    _same(
+        {name: soft[name] for name in ("Max cpu time", "Max open files", "Max core file size", "Max file size")},
+        {
+            "Max cpu time": str(order.cpu_seconds),
+            "Max open files": str(OPEN_FILES),
+            "Max core file size": "0",
+            "Max file size": str(order.file_bytes if apart else 0),
+        },
+    )
+    if order.memory_bytes and soft["Max address space"] == "unlimited":
+        raise Differs("its address space is unlimited")
+
+
+def _same(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    for name, value in wanted.items():
+        if found[name].strip() != value:
+            raise Differs(f"its {name} is {found[name].strip()}, not {value}")
+
+
+def _listed(folder: int, name: str) -> list[str]:
+    opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        return os.listdir(opened)  # noqa: PTH208 of a descriptor
+    finally:
+        os.close(opened)
+
+
+def _text(folder: int, name: str) -> str:
+    opened = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        pieces: list[bytes] = []
+        while piece := os.read(opened, _FILE):
+            pieces.append(piece)
+        return b"".join(pieces).decode("utf-8", "replace")
+    finally:
+        os.close(opened)

@@ -1,0 +1,106 @@
+"""What isolation this machine can give, and why not more: looked up before anything is started.
+
+A level that is not lacking anything here is still only a candidate: the probe decides.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+from workers.sandbox import private_root, readable, syscalls
+from workers.sandbox.levels import LEVELS, SANDBOX_UID, Confinement, Level
+
+Asked = Level | Literal["auto"]
+"""`auto`: the highest level that lacks nothing."""
+
+_HOW_LANDLOCK: Final = "Linux 6.2 or later has it, if the kernel's list of security modules names it: lsm=landlock,..."
+
+
+class CannotConfine(OSError):
+    """The level that the settings ask for cannot be given here; the text says what is missing."""
+
+
+def confinement(asked: Asked, uid: int = SANDBOX_UID, *, trust_code: bool = False) -> Confinement:
+    """How the warm process of a worker is to be confined.
+
+    Args:
+        asked: A level; `auto`: the highest that lacks nothing.
+        uid: Whom children of a root's worker become.
+        trust_code: `auto` may end at `none`.
+
+    Raises:
+        CannotConfine: it cannot be given.
+    """
+    if asked == "none":
+        return Confinement()
+    for level in ("namespace", "process") if asked == "auto" else (asked,):
+        if not lacking(level, uid):
+            return _made(level, uid)
+    if asked == "auto" and trust_code:
+        return Confinement()
+    least: Level = "process" if asked == "auto" else asked
+    raise CannotConfine(f"isolation {least} cannot be given here: {'; '.join(lacking(least, uid))}")
+
+
+def lacking(level: Level, uid: int = SANDBOX_UID) -> tuple[str, ...]:
+    """What this machine lacks for a level, each with what would change it; empty: nothing."""
+    if level == "none":
+        return ()
+    found = list(_lacks_calls_and_files())
+    needs_root = level == "namespace" or _hidden(uid)
+    refusal = private_root.refusal() if needs_root and sys.platform == "linux" else None
+    if refusal is not None and level == "namespace":
+        found.append(f"no private root: {refusal} (apt-get install bubblewrap; user namespaces must be allowed)")
+    elif refusal is not None:
+        found.append(
+            f"uid {uid} cannot read {_hidden(uid)}, and no private root shows it: {refusal}"
+            " (install Python where everybody can read it, or bubblewrap)"
+        )
+    return tuple(found)
+
+
+def table(uid: int = SANDBOX_UID) -> Iterator[tuple[Level, tuple[str, ...]]]:
+    """Each level and what it lacks here."""
+    for level in LEVELS:
+        yield level, lacking(level, uid)
+
+
+def _made(level: Level, uid: int) -> Confinement:
+    root = os.geteuid() == 0
+    return Confinement(
+        level=level,
+        uid=uid if root else None,
+        private_root=level == "namespace" or bool(_hidden(uid)),
+    )
+
+
+def _lacks_calls_and_files() -> Iterator[str]:
+    if sys.platform != "linux":
+        yield f"{sys.platform} has neither Landlock nor seccomp (run the worker in a virtual machine with Linux)"
+        return
+    abi = readable.landlock_abi()
+    if abi < readable.LEAST_ABI:
+        yield f"Landlock is version {abi} here, {readable.LEAST_ABI} is the least ({_HOW_LANDLOCK})"
+    try:
+        syscalls.compiled()
+    except OSError as error:
+        yield f"{error.strerror} (apt-get install libseccomp2)"
+
+
+def _hidden(uid: int) -> str | None:
+    """The first folder of the interpreter that another uid cannot read; None: all can, or no other uid is needed."""
+    if os.geteuid() != 0:
+        return None
+    for folder in readable.python_folders():
+        path = Path(folder).resolve()
+        for part in (path, *path.parents):
+            wanted = stat.S_IROTH | stat.S_IXOTH if part == path else stat.S_IXOTH
+            seen = part.stat()
+            if seen.st_mode & wanted != wanted and seen.st_uid != uid:
+                return str(part)
+    return None

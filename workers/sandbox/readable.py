@@ -1,0 +1,80 @@
+"""What a child may read: the interpreter, the packages, the system's libraries. Landlock holds it to that.
+
+1. A path is listed because Python or torch opens it, never because it was convenient: no home, no /etc, no checkout
+   beyond the packages that run in a child.
+2. The same list is what a private root is made of.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+LEAST_ABI: Final = 3
+"""Landlock of Linux 6.2: it covers truncation. The scopes for signals and abstract sockets came with ABI 6."""
+
+_SYSTEM: Final = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/usr/share/zoneinfo")
+_FILES: Final = ("/etc/ld.so.cache", "/etc/localtime")
+_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+_PACKAGES: Final = ("backprobe", "store", "workers")
+"""Of a checkout that is not installed: the packages that a child imports from."""
+
+
+def python_folders() -> tuple[str, ...]:
+    """Where this interpreter and its packages lie, links resolved and not; without what is not there."""
+    home = Path(__file__).resolve().parents[2]
+    found = {sys.prefix, sys.base_prefix, *(str(home / name) for name in _PACKAGES)}
+    for entry in sys.path:
+        path = Path(entry)
+        if path.is_dir() and path.resolve() != home and path.name in ("site-packages", "dist-packages"):
+            found.add(entry)
+    every = {str(Path(one).resolve()) for one in found} | found
+    return tuple(sorted(one for one in every if Path(one).exists() and one not in ("/", "/usr")))
+
+
+def system_folders() -> tuple[str, ...]:
+    """Of the system, what is there."""
+    return tuple(one for one in _SYSTEM if Path(one).exists())
+
+
+def landlock_abi() -> int:
+    """Landlock's version in this kernel; 0: none. The zygote asks too, so that no child has to import the binding."""
+    try:
+        from landlockpy import abi_version  # here, not above: absent on other systems
+    except ImportError:
+        return 0
+    return abi_version()
+
+
+def landlock(folders: tuple[str, ...], writable: tuple[str, ...]) -> None:
+    """Restrict this thread, and all that it starts, to reading these folders and writing those; there is no way back.
+
+    Raises:
+        OSError: the kernel is too old for it, or refused.
+    """
+    from landlockpy import AccessFS, Ruleset, Scope, abi_version, fs_for_abi, net_for_abi
+
+    abi = abi_version()
+    if abi < LEAST_ABI:
+        raise OSError(f"Landlock is version {abi} here, and {LEAST_ABI} is the least that holds")
+    read = AccessFS.READ_FILE | AccessFS.READ_DIR
+    write = AccessFS.WRITE_FILE | AccessFS.MAKE_REG | AccessFS.MAKE_DIR | AccessFS.MAKE_FIFO | AccessFS.TRUNCATE
+    write |= AccessFS.REMOVE_FILE | AccessFS.REMOVE_DIR | AccessFS.REFER
+    with Ruleset(
+        handled_fs=fs_for_abi(min(abi, 5)),
+        handled_net=net_for_abi(min(abi, 5)),
+        scoped=Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL if abi >= 6 else Scope(0),
+        best_effort=False,
+    ) as rules:
+        for folder in (*folders, f"/proc/{os.getpid()}"):
+            rules.allow_path(folder, read)
+        for file in _FILES:
+            if Path(file).exists():
+                rules.allow_path(file, AccessFS.READ_FILE)
+        for device in _DEVICES:
+            rules.allow_path(device, AccessFS.READ_FILE | AccessFS.WRITE_FILE)
+        for folder in writable:
+            rules.allow_path(folder, read | write)
+        rules.restrict()

@@ -1,0 +1,115 @@
+"""The system calls that a child may make: an allow-list, compiled by libseccomp, loaded in the child by one prctl.
+
+1. Compiled on the trusted side, once per process; the zygote gets the finished program and can only hand it on.
+2. What is not listed fails with EPERM; `clone3` with ENOSYS, because its flags lie in memory where no filter sees them:
+   the C library then falls back to `clone`.
+3. There is no socket, no exec, no fork (`clone` makes threads only), no ptrace, io_uring, keyctl, bpf or memfd; signals
+   go to the child itself only. So nothing here rests on Landlock's newer scopes.
+
+The list was made for x86-64; another machine needs its own, and its own run of the hostile suite.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import os
+import platform
+import struct
+import tempfile
+from typing import Final
+
+_READ_AND_WRITE = """read write readv writev pread64 pwrite64 preadv pwritev lseek close close_range dup dup2 dup3 fcntl
+pipe pipe2 poll ppoll select pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2"""
+_FILES = """open openat stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat getdents64
+getcwd chdir flock fsync fdatasync ftruncate fallocate rename renameat renameat2 unlink unlinkat mkdir mkdirat rmdir
+utimensat umask statfs fstatfs"""
+_MEMORY = "mmap munmap mprotect mremap madvise brk mincore msync get_mempolicy"
+_SIGNALS = """rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack
+restart_syscall pause alarm setitimer getitimer timer_create timer_settime timer_delete"""
+_THREADS = """futex futex_waitv set_robust_list get_robust_list rseq membarrier set_tid_address sched_yield
+sched_getaffinity sched_getparam sched_getscheduler getcpu arch_prctl gettid"""
+_CLOCKS = "nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time times"
+_ITSELF = """getpid getppid getuid geteuid getgid getegid getpgrp getpgid getsid getgroups getresuid getresgid getrlimit
+getrusage sysinfo uname getrandom wait4 waitid exit exit_group"""
+ALLOWED: Final = f"{_READ_AND_WRITE} {_FILES} {_MEMORY} {_SIGNALS} {_THREADS} {_CLOCKS} {_ITSELF}".split()
+
+_IOCTLS: Final = (0x5401, 0x541B, 0x5451, 0x5413, 0x5421)
+"""TCGETS, FIONREAD, FIOCLEX, TIOCGWINSZ, FIONBIO: what Python and C ask any descriptor."""
+
+_PRCTLS: Final = (15, 16, 3, 4, 22, 23, 39, 0x53564D41)
+"""Names, dumpable, reads of seccomp, capabilities and no_new_privs, names of memory; never PR_SET_PDEATHSIG."""
+
+_CLONE_THREAD: Final = 0x10000
+_NAMESPACES: Final = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
+
+_OWN_PID: Final = 0x5A17C0DE
+"""Stands in the program where the child's pid belongs: `pinned` puts it there."""
+
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
+
+
+class _Program(ctypes.Structure):
+    """struct sock_fprog."""
+
+    _fields_ = (("len", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+
+@functools.cache
+def compiled() -> bytes:
+    """The filter as BPF, without a pid yet.
+
+    Raises:
+        OSError: this is no x86-64 Linux, or libseccomp is not installed; the text says which.
+    """
+    if platform.machine() != "x86_64":
+        raise OSError(errno.ENOSYS, f"the filter of system calls was made for x86_64, not for {platform.machine()}")
+    try:
+        import pyseccomp  # here, not above: it loads libseccomp, which may be absent
+    except (ImportError, OSError, RuntimeError) as error:
+        raise OSError(errno.ENOENT, f"libseccomp cannot be loaded: {error}") from None
+    listed = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
+    _allow(listed, pyseccomp)
+    with tempfile.TemporaryFile() as file:
+        listed.export_bpf(file)
+        file.seek(0)
+        return file.read()
+
+
+def pinned(program: bytes, pid: int) -> bytes:
+    """The filter for the child of this pid, as the child itself sees the pid."""
+    out = bytearray(program)
+    for at in range(0, len(program), 8):  # struct sock_filter: u16 code, u8 jt, u8 jf, u32 k
+        if struct.unpack_from("<I", program, at + 4)[0] == _OWN_PID:
+            struct.pack_into("<I", out, at + 4, pid)
+    return bytes(out)
+
+
+def load(program: bytes) -> None:
+    """Put this thread, and all that it starts, under the filter; there is no way back.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    wanted = _Program(len(program) // 8, program)
+    if libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(wanted), 0, 0) < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"seccomp: {os.strerror(error)}")
+
+
+def _allow(listed, sc) -> None:  # noqa: ANN001 pyseccomp has no types
+    for call in ALLOWED:
+        listed.add_rule(sc.ALLOW, call)
+    listed.add_rule(sc.ALLOW, "sched_setaffinity", sc.Arg(0, sc.EQ, 0))  # itself only
+    listed.add_rule(sc.ALLOW, "socketpair", sc.Arg(0, sc.EQ, 1))  # AF_UNIX: asyncio's way to wake itself
+    listed.add_rule(sc.ALLOW, "prlimit64", sc.Arg(0, sc.EQ, 0), sc.Arg(2, sc.EQ, 0))  # reads its own limits
+    for request in _IOCTLS:
+        listed.add_rule(sc.ALLOW, "ioctl", sc.Arg(1, sc.EQ, request))
+    for option in _PRCTLS:
+        listed.add_rule(sc.ALLOW, "prctl", sc.Arg(0, sc.EQ, option))
+    for call in ("kill", "tgkill"):
+        listed.add_rule(sc.ALLOW, call, sc.Arg(0, sc.EQ, _OWN_PID))
+    listed.add_rule(sc.ALLOW, "clone", sc.Arg(0, sc.MASKED_EQ, _NAMESPACES | _CLONE_THREAD, _CLONE_THREAD))
+    listed.add_rule(sc.ERRNO(errno.ENOSYS), "clone3")
