@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check core bench accuracy fuzz oracle docs venv venv-dev clean
+.PHONY: help run test check core bench accuracy mutate fuzz oracle hostile suite examples identical docs venv venv-dev clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,6 +9,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --only-b
 # The extras of a start, and of the tests. A stamp newer than both files means: nothing to install.
 RUN_STAMP := $(VENV)/installed-all
 DEV_STAMP := $(VENV)/installed-dev
+SUITE_STAMP := $(VENV)/installed-suite
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,8 +43,23 @@ core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the in
 accuracy: $(DEV_STAMP) ## score the rules on faulty and correct programs, beside plain torch
 	$(BIN)/python -m tests.corpus.accuracy $(ARGS)
 
+mutate: $(DEV_STAMP) ## break each rule in every place and see its own tests fail; RULES="BP101 missing-zero-grad" for some
+	$(BIN)/python -m tests.mutation $(RULES)
+
 oracle: $(DEV_STAMP) ## 10,000 generated programs, recorded, beside what torch says of them; goes on where it stopped
 	$(BIN)/python -m tests.oracle.campaign $(ARGS)
+
+suite: $(SUITE_STAMP) ## PyTorch's own autograd tests, plain and captured; SUITE=folder `test` of a checkout of Ascend/pytorch
+	$(BIN)/python -m tests.transparency.suite $(SUITE) $(ARGS)
+
+examples: $(DEV_STAMP) ## public training scripts, plain and captured; EXAMPLES=checkout of pytorch/examples
+	$(BIN)/python -m tests.transparency.examples $(EXAMPLES) $(ARGS)
+
+identical: $(SUITE_STAMP) ## 20 steps of each model, plain and captured: the same bits; long runs; a fault in each function
+	BACKPROBE_IDENTICAL=all BACKPROBE_FAULTS=all $(BIN)/python -m pytest tests/transparency $(ARGS)
+
+hostile: $(DEV_STAMP) ## hostile programs at every level that this machine gives; BACKPROBE_HOSTILE names another folder of them
+	$(BIN)/python -m pytest tests/hostile $(ARGS)
 
 docs: $(DEV_STAMP) ## write the generated part of the documents
 	$(BIN)/python -m docs.generate
@@ -63,4 +79,8 @@ $(RUN_STAMP): pyproject.toml constraints.txt
 $(DEV_STAMP): $(RUN_STAMP)
 	@echo "Installing the tools for tests and checks into $(VENV)."
 	@$(PIP_INSTALL) -e '.[all,dev]' || { sh .ci/venv --why; exit 1; }
+	@touch $@
+
+$(SUITE_STAMP): $(DEV_STAMP)
+	@$(PIP_INSTALL) -e '.[all,dev,suite]' || { sh .ci/venv --why; exit 1; }
 	@touch $@

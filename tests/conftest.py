@@ -53,6 +53,7 @@ PRESENT: dict[str, Callable[[], bool]] = {
     "bubblewrap": lambda: shutil.which("bwrap") is not None,
     "core": lambda: any((ROOT / "backprobe" / "capture").glob(f"_core{EXTENSION_SUFFIXES[0]}")),
     "shared": lambda: shared_folder().is_dir(),
+    "examples": lambda: examples_folder().is_dir(),
 }
 """What a test may require, and how its presence is seen."""
 
@@ -60,6 +61,11 @@ PRESENT: dict[str, Callable[[], bool]] = {
 def shared_folder() -> Path:
     """The corpus and design material beside the checkout, or where BACKPROBE_SHARED says."""
     return Path(os.environ.get("BACKPROBE_SHARED") or ROOT.parent / "shared")
+
+
+def examples_folder() -> Path:
+    """A checkout of github.com/pytorch/examples, where BACKPROBE_EXAMPLES says; nothing of it is kept here."""
+    return Path(os.environ.get("BACKPROBE_EXAMPLES") or ROOT / "absent")
 
 
 def require_now(name: str) -> None:

@@ -1,7 +1,7 @@
 """Runs a script as `python script argv` would, under capture with a given tier and caps, and notes how it ended.
 
 usage: python capture_with.py NOTE TIER CAPS SCRIPT [ARGUMENT ...]
-CAPS is `usual` or `none`; with `none` every execution of every statement and call is looked at in full.
+CAPS is `usual` or `none`; with `none` every execution of every statement and call, and every step, is taken in full.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Amount:
 def main(note: str, tier: Any, caps: str, script: str, arguments: list[str]) -> int:
     """Run, write the note, give the program's exit code."""
     amount = Amount()
-    options = Options(tier=tier, caps=EVERYTHING if caps == "none" else Caps())
+    options = Options(tier=tier, caps=EVERYTHING, every=1) if caps == "none" else Options(tier=tier)
     end = run_path(Path(script), arguments, options, amount)
     found = {
         "own_errors": end.own_errors, "own_error": end.own_error, "ending": end.ending, "bytes": amount.bytes,

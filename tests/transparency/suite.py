@@ -1,6 +1,6 @@
 """PyTorch's own autograd tests, run plain and under capture, and compared test by test.
 
-usage: python -m tests.transparency.suite SOURCE_FOLDER [--tiers state,grad,full] [--cores c,python] [--shards 6]
+usage: python -m tests.transparency.suite SOURCE_FOLDER [--tiers state,grad,full] [--cores c,python] [--shards 2]
            [--only FILE] [--caps usual|none] [--work FOLDER]
 With --work the prepared folder and the plain results stay there, and the next call with the same shards uses them.
 
@@ -14,11 +14,11 @@ the engine swallowed an error of its own.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,8 +28,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 HERE = Path(__file__).parent
-SHARD_SECONDS = 1200
+TEST_SECONDS = 240
+"""CPU time that a test may take, its children's included; plain none takes 20 but the one that compiles C++."""
+IDLE_SECONDS = 1200
+"""Longest wait for a test's outcome by the clock: a test that hangs takes no CPU time."""
 RULES = (
     (r"^( *)import torch_npu.*$", r"\1pass"),
     (r"torch_npu\.npu\.get_device_name\(0\)", '"cpu"'),
@@ -61,44 +66,112 @@ class Ran:
 
     Attributes:
         tests: Outcome and text of each test. warnings: Each warning's test, category, file, line and text, counted.
-        notes: Per shard, what the engine said at the end; empty for plain. broken: Shards that wrote no result.
+        notes: Per process, what the engine said at the end; empty for plain. cut: Tests that took too long or ended
+            their process, with which of the two. broken: Shards that ended otherwise.
     """
 
     tests: dict[str, list[str]] = field(default_factory=dict)
     warnings: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     notes: list[dict[str, Any]] = field(default_factory=list)
+    cut: dict[str, str] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
     seconds: float = 0
 
 
 def start(folder: Path, files: list[str], shard: str, tier: str | None, core: str, caps: str) -> Ran:
-    """Run one shard; `tier` None is plain."""
-    ran, result, note = Ran(), folder / "result.json", folder / "note.json"
-    for path in (result, note):
-        path.unlink(missing_ok=True)
-    command = [str(folder / "suite_runner.py"), str(result), *shard.split("/"), *files]
+    """Run one shard; `tier` None is plain. A test that takes too long, or ends its process, costs only itself."""
+    ran, events, note = Ran(), folder / "events.jsonl", folder / "note.json"
+    events.unlink(missing_ok=True)
+    command = [str(folder / "suite_runner.py"), str(events), *shard.split("/"), *files]
     if tier is not None:
         command = [str(HERE / "capture_with.py"), str(note), tier, caps, *command]
     began = time.monotonic()
     environment = {**os.environ, "BACKPROBE_CORE": core, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-    try:
-        done = subprocess.run(
-            [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True,
-            errors="replace", timeout=SHARD_SECONDS, check=False,
-        )  # fmt: skip
-        code, said = done.returncode, done.stdout[-1500:] + done.stderr[-1500:]
-    except subprocess.TimeoutExpired as late:
-        code, said = "timeout", str(late.stdout)[-3000:]
+    environment.setdefault("TORCH_EXTENSIONS_DIR", str(folder / "extensions"))  # one test compiles C++: once is enough
+    while not ran.broken:
+        note.unlink(missing_ok=True)
+        ended = watched([sys.executable, *command], folder, environment, events)
+        seen = told(events)
+        if tier is not None and (note.exists() or not ended.late):
+            said = {"own_errors": 1, "own_error": f"ended with {ended.code}: {ended.said}"}
+            ran.notes.append(json.loads(note.read_text()) if note.exists() else said)
+        if any(words[0] == "ends" for words in seen):
+            break
+        at = unfinished(seen)
+        if at is None:
+            ran.broken.append(f"shard {shard} ended with {ended.code} between two tests: {ended.said}")
+        else:
+            why = f"took over {TEST_SECONDS} s" if ended.late else f"ended the process with {ended.code}"
+            ran.cut[at] = why
+            print(f"    {at} {why}", flush=True)
     ran.seconds = time.monotonic() - began
-    if not result.exists():
-        ran.broken.append(f"shard {shard} ended with {code} and no result: {said}")
-        return ran
-    found = json.loads(result.read_text())
-    ran.tests = found["tests"]
-    ran.warnings = Counter(tuple(row) for row in found["warnings"])
-    if tier is not None:
-        ran.notes.append(json.loads(note.read_text()) if note.exists() else {"own_errors": 1, "own_error": said})
+    for kind, *words in told(events):
+        if kind == "test":
+            ran.tests[words[0]] = words[1:]
+        elif kind == "warning":
+            ran.warnings[tuple(words)] += 1
+    ran.tests |= {name: ["cut", why] for name, why in ran.cut.items()}
     return ran
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended: its code, whether we ended it since a test took too long, the last words it printed."""
+
+    code: int
+    late: bool
+    said: str
+
+
+def watched(command: list[str], folder: Path, environment: dict[str, str], events: Path) -> Ended:
+    """Run a command, and end it once nothing was added to its events for the time that a test may take."""
+    late = False
+    with tempfile.TemporaryFile("w+", errors="replace") as out:
+        process = psutil.Popen(command, cwd=folder, env=environment, stdout=out, stderr=out)
+        moved, spent, size = time.monotonic(), 0.0, -1
+        while process.poll() is None:
+            time.sleep(0.5)
+            now, used = events.stat().st_size if events.exists() else 0, cpu_seconds(process)
+            if now != size:
+                moved, spent, size = time.monotonic(), used, now
+            elif used - spent > TEST_SECONDS or time.monotonic() - moved > IDLE_SECONDS:
+                late = True
+                end(process)
+        out.seek(0)
+        return Ended(process.returncode, late, out.read()[-3000:])
+
+
+def cpu_seconds(process: psutil.Popen) -> float:
+    """CPU time of a process and of its children that ended; those that run count from their start."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        family = [process, *process.children(recursive=True)]
+        return sum(sum(one.cpu_times()[:4]) for one in family)
+    return 0
+
+
+def end(process: psutil.Popen) -> None:
+    """End a process and what it started."""
+    family = [process, *process.children(recursive=True)]
+    for one in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    process.wait()
+
+
+def told(events: Path) -> list[list[Any]]:
+    """What the runner wrote, without a last line that was cut."""
+    found = []
+    for line in events.read_text().splitlines() if events.exists() else []:
+        with contextlib.suppress(json.JSONDecodeError):
+            found.append(json.loads(line))
+    return found
+
+
+def unfinished(seen: list[list[Any]]) -> str | None:
+    """The test that began last and has no outcome; None if there is none."""
+    begun = [words[1] for words in seen if words[0] == "begins"]
+    done = {words[1] for words in seen if words[0] == "test"}
+    return begun[-1] if begun and begun[-1] not in done else None
 
 
 def joined(parts: list[Ran]) -> Ran:
@@ -108,6 +181,7 @@ def joined(parts: list[Ran]) -> Ran:
         whole.tests |= part.tests
         whole.warnings += part.warnings
         whole.notes += part.notes
+        whole.cut |= part.cut
         whole.broken += part.broken
         whole.seconds += part.seconds
     return whole
@@ -138,7 +212,7 @@ def once(path: Path, make: Callable[[], Ran]) -> Ran:
         ran = make()
         path.write_text(json.dumps([ran.tests, list(ran.warnings.items()), ran.broken, ran.seconds]))
     tests, warned, broken, seconds = json.loads(path.read_text())
-    return Ran(tests, Counter({tuple(row): times for row, times in warned}), [], broken, seconds)
+    return Ran(tests, Counter({tuple(row): times for row, times in warned}), broken=broken, seconds=seconds)
 
 
 def counts(ran: Ran) -> str:
@@ -179,7 +253,7 @@ def main() -> None:
     parser.add_argument("source", type=Path)
     parser.add_argument("--tiers", default="state,grad,full")
     parser.add_argument("--cores", default="c,python")
-    parser.add_argument("--shards", type=int, default=6)
+    parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--shard", type=int, action="append", help="only this shard")
     parser.add_argument("--caps", choices=("usual", "none"), default="none")
     parser.add_argument("--work", type=Path)

@@ -3,6 +3,7 @@ import warnings
 
 import numpy
 import torch
+from torch.utils._pytree import tree_map
 from torch import nn
 
 warnings.simplefilter("ignore")
@@ -101,3 +102,27 @@ print(masked.grad)
 zt = torch._efficientzerotensor(3)
 zt2 = zt + 1
 print(zt2.tolist())
+
+# tensors that begin behind the first element of a storage that has no memory: their address is the offset
+print(zt[1:], zt[2], torch._efficientzerotensor(300, 300)[200:].sum())
+
+
+class Wrapped(torch.Tensor):
+    @staticmethod
+    def __new__(cls, inner):
+        form = {"strides": inner.stride(), "storage_offset": inner.storage_offset(), "dtype": inner.dtype}
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, **form, requires_grad=inner.requires_grad)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        out = func(*tree_map(lambda x: x.inner if isinstance(x, Wrapped) else x, args), **(kwargs or {}))
+        return tree_map(lambda x: Wrapped(x) if isinstance(x, torch.Tensor) else x, out)
+
+
+hollow = Wrapped(torch.ones(6, requires_grad=True))
+behind = hollow[2:]
+(given,) = torch.autograd.grad(behind.sum(), hollow)
+print(behind.inner, given.inner)
