@@ -1,11 +1,12 @@
 """What a training step costs under capture, and under other tools, as a ratio to the same step plain.
 
-usage: python -m bench.overhead [--models mlp,lstmcell] [--tiers full] [--pairs 3] [--rounds 3] [--seconds 0.4]
+usage: python -m bench.overhead [--models mlp,lstmcell] [--tiers full] [--sets 3] [--rounds 3] [--seconds 0.4]
        BACKPROBE_CORE=python python -m bench.overhead --models lstmcell --tiers full      (the twin)
 
-Fresh processes, one plain and one under the mode, take turns; only one runs at a time. A figure is the least CPU time
+Fresh processes, one plain and one under each mode, take turns; only one runs at a time. A figure is the least CPU time
 of a step (the process's clock, all its threads; a mean over 60 ms, so that the sending of the record is in it) over
-the least of plain. Every step is captured in full and its record leaves the process. Only a whole run is written down.
+the least of plain. Every step is captured in full and its record leaves the process. Of "sampled" it is the median over
+whole periods of a hundred steps, one of them in full, in turns of ten with plain. Only a whole run is written down.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import os
 import runpy
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ MODELS = ("mlp", "resnet18", "gpt2", "charrnn", "pinn", "lstmcell")
 SMALL = ("tiny", "mlp10", "numbers")
 TIERS = ("state", "grad", "full", "sampled")
 ENDLESS = 2**62
+EVERY = 100
+"""Of so many steps "sampled" takes one in full."""
 
 
 def options(tier: str) -> Any:
@@ -42,7 +46,7 @@ def options(tier: str) -> Any:
     )
     fields = Options.__dataclass_fields__
     if tier == "sampled":
-        return Options(tier="full", caps=caps, every=100)
+        return Options(tier="full", caps=caps, every=EVERY)
     return Options(tier=tier, caps=caps, **({"every": 1} if "every" in fields else {}))
 
 
@@ -90,34 +94,54 @@ class Worker:
             raise RuntimeError(f"a measured process ended with {self.process.returncode}; see above")
 
 
-def cell(model: str, mode: str, asked: argparse.Namespace) -> dict[str, float]:
-    """One figure: fresh pairs of processes, in turn."""
-    spent: dict[str, list[float]] = {"plain": [], mode: []}
-    ratios: list[float] = []
-    needed: dict[str, list[float]] = {"plain": [], mode: []}
-    counted: dict[str, float] = {}
-    for _ in range(asked.pairs):
-        pair = {name: Worker(model, name) for name in spent}
-        for name, worker in pair.items():
-            found = worker.ask("memory")
-            needed[name].append(found["peak"] - found["base"])
-        counted = pair[mode].ask("counts")
+def cells(model: str, modes: Sequence[str], asked: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """The figures of a model: fresh processes, one plain and one for each mode, that take turns."""
+    found: dict[str, dict[str, list[float]]] = {name: {} for name in ("plain", *modes)}
+    counted: dict[str, dict[str, float]] = {}
+    for _ in range(asked.sets):
+        workers = {name: Worker(model, name) for name in found}
+        for name, worker in workers.items():
+            memory = worker.ask("memory")
+            found[name].setdefault("memory", []).append(memory["peak"] - memory["base"])
+            counted[name] = {} if name == "plain" else worker.ask("counts")
         for _ in range(asked.rounds):
-            turn = {name: worker.ask("run", asked.seconds) for name, worker in pair.items()}
-            ratios.append(min(turn[mode]) / min(turn["plain"]))
+            turn = {name: worker.ask("run", asked.seconds) for name, worker in workers.items() if name != "sampled"}
             for name, values in turn.items():
-                spent[name] += values
-        for worker in pair.values():
+                found[name].setdefault("spent", []).extend(values)
+                found[name].setdefault("ratios", []).append(min(values) / min(turn["plain"]))
+        for _ in range(asked.periods if "sampled" in workers else 0):
+            mine, plain = period(workers["sampled"], workers["plain"])
+            found["sampled"].setdefault("spent", []).append(mine)
+            found["sampled"].setdefault("ratios", []).append(mine / plain)
+        for worker in workers.values():
             worker.close()
-    least = min(needed["plain"])
+    return {name: figures(name, found) | counted[name] for name in modes}
+
+
+def period(sampled: Worker, plain: Worker) -> tuple[float, float]:
+    """CPU seconds of a step, over one whole period of sampling: one step in full and all that are not.
+
+    Both take turns after every tenth of it, so that a machine that slows down slows both.
+    """
+    totals = [0.0, 0.0]
+    for _ in range(10):
+        for index, worker in enumerate((sampled, plain)):
+            totals[index] += worker.ask("steps", EVERY // 10)
+    return totals[0] / EVERY, totals[1] / EVERY
+
+
+def figures(mode: str, found: dict[str, dict[str, list[float]]]) -> dict[str, float]:
+    """What is shown of a mode; of samples, whose blocks are longer than those of plain, the median over periods."""
+    mine, plain = found[mode], found["plain"]
+    spent, least = min(plain["spent"]), min(plain["memory"])
+    median = middle(mine["ratios"])
+    ratio = median if mode == "sampled" else min(mine["spent"]) / spent
     return {
-        "ratio": min(spent[mode]) / min(spent["plain"]),
-        "median": middle(ratios),
-        "plain_ms": min(spent["plain"]) * 1e3,
-        "added_ms": (min(spent[mode]) - min(spent["plain"])) * 1e3,
-        "memory": min(needed[mode]) / least if least > 1 else float("nan"),
-        "added_mib": min(needed[mode]) - least,
-        **counted,
+        "ratio": ratio,
+        "median": median,
+        "plain_ms": spent * 1e3,
+        "added_ms": (ratio - 1) * spent * 1e3,
+        "memory": min(mine["memory"]) / least if least > 1 else float("nan"),
     }
 
 
@@ -188,14 +212,30 @@ def there(rival: str) -> bool:
     return importlib.util.find_spec(MODULES[rival]) is not None
 
 
+def measured(model: str, modes: list[str], asked: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list[str]]:
+    """The figures of a model, and which modes it did not run under: one that fails leaves the others."""
+    try:
+        return cells(model, modes, asked), []
+    except RuntimeError:
+        found: dict[str, dict[str, float]] = {}
+        absent: list[str] = []
+    for mode in modes:
+        try:
+            found |= cells(model, [mode], asked)
+        except RuntimeError as error:
+            absent.append(f"{model} under {mode}: {error}")
+    return found, absent
+
+
 def main() -> None:
     """Measure and show; write the table after a whole run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default="")
     parser.add_argument("--tiers", default="")
-    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--sets", type=int, default=3, help="fresh processes for each model")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.4)
+    parser.add_argument("--periods", type=int, default=3, help="of sampling, for each set")
     parser.add_argument("--write", action="store_true", help="write the table of a part as well")
     parser.add_argument("--work", nargs=2, metavar=("MODEL", "MODE"))
     asked = parser.parse_args()
@@ -206,14 +246,11 @@ def main() -> None:
     rows = []
     print(" | ".join(HEAD))
     for model in asked.models.split(",") if asked.models else (*MODELS, *SMALL):
-        for mode in kept:
-            try:
-                row = shown(model, mode, cell(model, mode, asked))
-            except RuntimeError as error:
-                absent.append(f"{model} under {mode}: {error}")
-                continue
-            rows.append(row)
-            print(" | ".join(row), flush=True)
+        found, without = measured(model, kept, asked)
+        absent += without
+        for mode, values in found.items():
+            rows.append(shown(model, mode, values))
+            print(" | ".join(rows[-1]), flush=True)
     print(*absent, sep="\n")
     if asked.write or not (asked.models or asked.tiers):
         _written(rows, absent, asked)
@@ -225,9 +262,11 @@ def _written(rows: list[list[str]], absent: list[str], asked: argparse.Namespace
     first = first_capture()
     body = (
         "CPU time of a training step (Adam) under capture or another tool over the same step plain, one torch thread, "
-        f"core `{core.kind}`: the least of {asked.pairs} pairs of fresh processes that took {asked.rounds} turns each, "
-        "and the median over turns. Every step is captured; rows, tensors, gradients (of nodes) and KiB are those that "
-        "leave the process for one step. Memory: what two steps need above what stays between steps, over plain.\n\n"
+        f"core `{core.kind}`: the least of {asked.sets} sets of fresh processes that took {asked.rounds} turns each, "
+        "and the median over turns. Every step is captured, but of `sampled`: that is the median over "
+        f"{asked.sets * asked.periods} whole periods of {EVERY} steps, one of them in full, in turns of "
+        f"{EVERY // 10} steps with plain. Rows, tensors, gradients (of nodes) and KiB are those that leave the process "
+        "for one step. Memory: what two steps need above what stays between steps, over plain.\n\n"
         f"{table(HEAD, rows)}\n\n"
         f"First capture after `import torch`: {min(first):.0f} ms of CPU (least of {len(first)}).\n\n"
         + "".join(f"* Not run: {line}\n" for line in absent)
