@@ -46,28 +46,28 @@ def _new(args: argparse.Namespace) -> int:
 
 def _rules(args: argparse.Namespace) -> int:
     from backprobe.rules.installed import installed
-    from backprobe.rules.manual import every_rule, manual
+    from backprobe.rules.manual import headlines
 
     for one in installed().left_out:
         print(f"backprobe: the plug-in `{one.name}` is left out ({one.error}): {one.why}", file=sys.stderr)
-    manuals = [manual(rule.name) for rule in every_rule()]
+    found = headlines()
     if args.format == "json":
         rows = [
             {
-                "code": one.rule.code,
-                "name": one.rule.name,
-                "level": one.rule.severity,
-                "confidence": one.rule.confidence,
-                "fix": one.rule.fix,
-                "since": one.rule.since,
-                "headline": one.headline,
-                "thresholds": dict(one.rule.thresholds),
+                "code": rule.code,
+                "name": rule.name,
+                "level": rule.severity,
+                "confidence": rule.confidence,
+                "fix": rule.fix,
+                "since": rule.since,
+                "headline": headline,
+                "thresholds": dict(rule.thresholds),
             }
-            for one in manuals
+            for rule, headline in found
         ]
         print(json.dumps(rows, indent=2))
         return CLEAN
-    width = max(len(one.rule.name) for one in manuals)
-    for one in manuals:
-        print(f"{one.rule.code}  {one.rule.name:{width}}  {one.rule.severity:7}  {one.headline}")
+    width = max(len(rule.name) for rule, _ in found)
+    for rule, headline in found:
+        print(f"{rule.code}  {rule.name:{width}}  {rule.severity:7}  {headline}")
     return CLEAN

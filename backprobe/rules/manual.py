@@ -88,6 +88,11 @@ def every_rule() -> list[Rule]:
     return [module.RULE for module in (*every_module(), *ABOUT)]
 
 
+def headlines() -> list[tuple[Rule, str]]:
+    """Each rule of `every_rule` with what it finds, in one line; the manuals' sections are not looked at."""
+    return [(module.RULE, _headline(module.RULE, module.__doc__ or "")) for module in (*every_module(), *ABOUT)]
+
+
 def manual(name_or_code: str) -> Manual:
     """The manual of a rule by its name or code, in any case of letters.
 
@@ -109,10 +114,8 @@ def parse(rule: Rule, docstring: str) -> Manual:
     Raises:
         ValueError: the headline does not begin with code and name, or a title is none of `TITLES`.
     """
-    headline, _, rest = docstring.partition("\n")
-    opening = f"{rule.code} {rule.name}: "
-    if not headline.startswith(opening):
-        raise ValueError(f"the manual of {rule.name} must begin with `{opening}`")
+    headline = _headline(rule, docstring)
+    rest = docstring.partition("\n")[2]
     titles = list(_TITLE.finditer(rest))
     sections: list[Section] = []
     for at, title in enumerate(titles):
@@ -121,4 +124,11 @@ def parse(rule: Rule, docstring: str) -> Manual:
             raise ValueError(f"the manual of {rule.name} has a section `{title[1]}`")
         body = textwrap.dedent(rest[title.end() : end]).strip("\n")
         sections.append(Section(title=title[1], about=title[2] or "", text=body.rstrip() + "\n"))
-    return Manual(rule=rule, headline=headline.removeprefix(opening), sections=tuple(sections))
+    return Manual(rule=rule, headline=headline, sections=tuple(sections))
+
+
+def _headline(rule: Rule, docstring: str) -> str:
+    opening = f"{rule.code} {rule.name}: "
+    if not docstring.startswith(opening):
+        raise ValueError(f"the manual of {rule.name} must begin with `{opening}`")
+    return docstring.partition("\n")[0].removeprefix(opening)

@@ -141,8 +141,10 @@ class Field:
     def _of_uid(self) -> set[psutil.Process]:
         """Live processes of the suite's uid, but for the victim and the warm process itself."""
         ours = psutil.Process().children(recursive=False)
-        ours += [below for one in ours for below in one.children(recursive=False)]
-        ours += [below for one in ours for below in one.children(recursive=False)]
+        for _level in range(2):
+            for one in tuple(ours):
+                with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+                    ours += one.children(recursive=False)
         found = set()
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import selectors
 import socket
 import time
@@ -58,6 +59,11 @@ class Streams:
             attempt.patience_until = time.monotonic() + DRIP_SECONDS
             self._read_on(attempt, pipe)
 
+    def last_word(self, attempt: Attempt) -> None:
+        """It has ended: hear what it said of its lockdown, if nobody has."""
+        if attempt.sync is not None:
+            self._locked(attempt)
+
     def close(self, attempt: Attempt) -> None:
         """Stop listening and close every descriptor."""
         for pipe in attempt.pipes.values():
@@ -84,11 +90,11 @@ class Streams:
             return
         attempt.heard_at = time.monotonic()
         passed = attempt.take(pipe, piece)
-        if passed is not None:
-            self._stop(attempt, passed)
         if pipe.name == "record" and attempt.undecoded > UNDECODED_BYTES:
             pipe.paused = True
             self._selector.unregister(pipe.descriptor)
+        if passed is not None:
+            self._stop(attempt, passed)  # last: it may find the warm process gone, and close everything here
 
     def _locked(self, attempt: Attempt) -> None:
         """The child has locked itself down: look at it from outside, then let it go."""
@@ -100,25 +106,34 @@ class Streams:
         except OSError:
             said = b""
         self._selector.unregister(sync)
-        wrong = self._wrong(attempt, said)
-        if wrong is None:
-            attempt.locked, attempt.gone_at = True, time.monotonic()
-            with contextlib.suppress(OSError):
-                sync.send(GO)
-        else:
+        attempt.sync = None
+        with sync:
+            wrong = self._wrong(attempt, said) if said else None
+            if said and wrong is None:
+                attempt.locked, attempt.gone_at = True, time.monotonic()
+                with contextlib.suppress(OSError):
+                    sync.send(GO)
+        # one that ended, without a word or before it was looked at, is its warm process's to report, or is lost with it
+        if wrong is not None and not (said == LOCKED and _is_gone(attempt.pidfd)):
             attempt.broken = attempt.broken or wrong
             self._stop(attempt, "sandbox")
-        sync.close()
-        attempt.sync = None
 
     def _wrong(self, attempt: Attempt, said: bytes) -> str | None:
         """Why a child must not go; None: it is locked down as its level prescribes."""
         if said != LOCKED:
-            words = said.decode("utf-8", "replace") or "it ended without a word"
-            return f"the child could not lock itself down: {words}"
+            return f"the child could not lock itself down: {said.decode('utf-8', 'replace')}"
         if self._confinement.level != "none" and attempt.proc is not None and attempt.order is not None:
             try:
                 attempt.seen = attest(attempt.proc, attempt.order, self._confinement)
             except Differs as error:
                 return f"the child is not locked down as level {self._confinement.level} prescribes: {error}"
         return None
+
+
+def _is_gone(pidfd: int | None) -> bool:
+    """The process has ended; its warm process reports that, or is gone too."""
+    if pidfd is None:
+        return False
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(0))

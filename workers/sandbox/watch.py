@@ -161,7 +161,9 @@ class Watch:
             self._lost(flying[1])
 
     def _look_at_clocks(self, now: float) -> None:
-        for attempt, zygote in list(self._flying.values()):
+        for serial, (attempt, zygote) in list(self._flying.items()):
+            if serial not in self._flying:
+                continue  # given up with another's warm process, in this very round
             if attempt.ended is not None:
                 self._end_if_over(attempt, now)
             elif attempt.stop is not None:
@@ -218,7 +220,10 @@ class Watch:
             descriptors = []
         elif isinstance(report, Ended) and report.serial in zygote.attempts:
             attempt = zygote.attempts[report.serial]
+            self._streams.last_word(attempt)
             attempt.ended, attempt.ended_at = report, time.monotonic()
+            if not attempt.locked and attempt.stop is None:
+                attempt.broken = attempt.broken or "the child ended before it was locked down"
             attempt.patience_until = attempt.ended_at + DRIP_SECONDS
             zygote.wear(report.rss_bytes)
             self._end_if_over(attempt, attempt.ended_at)

@@ -1,17 +1,25 @@
 """What is left after many runs, kind ones and others: no descriptor, no process, no folder."""
 
+import contextlib
+import random
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
+import pytest
 
 from store.limits import Limits
+from workers.sandbox.boot import TRUSTED, exec_zygote
 from workers.sandbox.job import Job
+from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.scratch import PREFIX
+from workers.sandbox.supervisor import Supervisor
 
 RUNS = 200
+KILLS = 10
 UNKIND = (
     "import os\nos._exit(1)",
     "import ctypes\nctypes.string_at(0)",
@@ -95,6 +103,30 @@ def test_a_killed_zygotes_run_is_started_once_more(supervisor, good, zygotes, un
     assert [source.path for source in ends[0].record.sources] == ["main.py"]
     good()
     until(lambda: not Path(f"/proc/{zygote.pid}").exists(), "the old one is gone")
+
+
+@pytest.mark.parametrize("level", ["none", "namespace"])
+def test_a_zygote_killed_at_any_moment_costs_no_run(level, zygotes, until):
+    chosen = TRUSTED
+    if level == "namespace":
+        if lacks := lacking(level, 64321):
+            pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
+        chosen = confinement(level, 64321)
+    job = Job(files={"main.py": "import torch\nprint(torch.ones(2).sum().item())"}, entry="main.py")
+    moments = random.Random(7)
+    known = zygotes(below=True)
+    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as ours, ThreadPoolExecutor(3) as threads:
+        for _kill in range(KILLS):
+            assert ours.wait_warm(60), ours.failure
+            assert ours.run(job).status == "succeeded"  # on a warm process that is not the one just killed
+            ends = [threads.submit(ours.run, job) for _run in range(3)]
+            time.sleep(moments.uniform(0, 0.12))  # a moment of the lockdown, of the program, of its end
+            for one in set(zygotes(below=True)) - set(known):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    one.kill()
+            outcomes = [end.result(60) for end in ends]
+            assert {(one.status, one.facts.stdout) for one in outcomes} == {("succeeded", b"2.0\n")}, outcomes
+            assert max(one.facts.tries for one in outcomes) <= 2
 
 
 def test_what_a_killed_zygotes_run_had_forked_is_killed_too(supervisor, zygotes, until):
