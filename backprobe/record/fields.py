@@ -38,5 +38,8 @@ Proof = Literal["seen", "range", "source", "unknown"]
 """How a fact is known: read from torch, from autograd sequence numbers, from the syntax tree, or not at all."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
-    """Base of all rows: on the wire an array in the order of its fields."""
+class Row(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """Base of all rows: on the wire an array in the order of its fields.
+
+    Frozen rows of numbers and text cannot be part of a circle: the garbage collector need not walk a million of them.
+    """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Final, Literal
 
@@ -212,7 +213,7 @@ class RecordBuilder:
         self.header = header
         self.end: End | None = None
         self.rows = 0
-        self._tables: dict[str, dict[tuple[object, ...], Row]] = {table: {} for table in TABLES}
+        self._tables: dict[str, dict[object, Row]] = {table: {} for table in TABLES}
 
     def add(self, table: str, rows: Iterable[Row]) -> None:
         """Take rows of one table.
@@ -220,10 +221,10 @@ class RecordBuilder:
         Raises:
             KeyError: there is no such table.
         """
-        kept, key = self._tables[table], KEYS[table]
+        kept, key = self._tables[table], operator.attrgetter(*KEYS[table])  # of one field: the number itself, no tuple
         for row in rows:
             self.rows += 1
-            kept[tuple(getattr(row, field) for field in key)] = row
+            kept[key(row)] = row
 
     def record(self) -> Record:
         """The record of what came so far."""

@@ -12,10 +12,13 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 
+from backprobe.record import TABLES, Record
 from store.limits import Limits
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
@@ -39,6 +42,15 @@ LATE_SECONDS = 1.5
 GROWTH_BYTES = 64 << 20
 PLACES = ("/tmp", "/var/tmp", "/dev/shm")
 HOST_FILE = re.compile(rb"root:[^:\s]{0,200}:\d+:")
+
+
+def _rows(record: Record | None) -> Iterator[bytes]:
+    """Each row of a record as text; one at a time, for the whole is tens of megabytes."""
+    if record is not None:
+        yield repr((record.header, record.end)).encode("utf-8", "backslashreplace")
+        for table in TABLES:
+            for row in getattr(record, table):
+                yield repr(row).encode("utf-8", "backslashreplace")
 
 
 class Field:
@@ -97,6 +109,7 @@ class Field:
     def breaches(self, outcome: Outcome) -> list[str]:
         """What the run achieved that it must not, as seen from outside."""
         took = time.monotonic() - self._started
+        grown = psutil.Process().memory_info().rss - self._known[2]  # now: the looking itself takes memory
         found = [*self._in_what_came_out(outcome), *self._left_behind()]
         if self._reached:
             found.append(f"reached a listener: {sorted(set(self._reached))}")
@@ -111,8 +124,8 @@ class Field:
             self._restore()
         if took > LIMITS.wall_seconds + LATE_SECONDS + self._slack():
             found.append(f"came back after {took:.1f} s")
-        if psutil.Process().memory_info().rss - self._known[2] > GROWTH_BYTES:
-            found.append("the supervisor grew")
+        if grown > GROWTH_BYTES:
+            found.append(f"the supervisor grew by {grown >> 20} MiB")
         return found
 
     @staticmethod
@@ -121,10 +134,11 @@ class Field:
         return max(0.0, os.getloadavg()[0] / (os.cpu_count() or 1) - 1.0)
 
     def _in_what_came_out(self, outcome: Outcome) -> list[str]:
-        told = outcome.facts.stdout + outcome.facts.stderr + repr(outcome.record).encode()
+        told = outcome.facts.stdout + outcome.facts.stderr
         # the program's own text holds the names of what it goes for: the record has its source
-        found = ["printed a canary"] if b"CANARY" in outcome.facts.stdout + outcome.facts.stderr else []
-        return found + (["printed a file of the host"] if HOST_FILE.search(told) else [])
+        found = ["printed a canary"] if b"CANARY" in told else []
+        shown = HOST_FILE.search(told) or any(HOST_FILE.search(text) for text in _rows(outcome.record))
+        return found + (["printed a file of the host"] if shown else [])
 
     def _left_behind(self) -> list[str]:
         deadline = time.monotonic() + 5.0
@@ -173,7 +187,7 @@ class Field:
         uid = UID if os.geteuid() == 0 else None
         return subprocess.Popen(["/bin/sleep", "900"], env={}, cwd="/", user=uid, group=uid, extra_groups=groups)
 
-    def _listen(self, name: str, family: int, kind: int, address: object) -> int:
+    def _listen(self, name: str, family: int, kind: int, address: Any) -> int:
         one = socket.socket(family, kind)
         one.bind(address)
         if name == "path":
