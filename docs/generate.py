@@ -32,6 +32,7 @@ NOTICE = "<!-- Written by `make docs`; do not edit. -->"
 def rules() -> str:
     """Every rule with its manual, which is the docstring of its file."""
     from backprobe.rules.manual import every_rule, manual
+    from backprobe.show.manual_text import markdown
 
     head = "| code | name | level | confidence | since |\n|---|---|---|---|---|"
     lines = [
@@ -42,10 +43,7 @@ def rules() -> str:
     for rule in every_rule():
         told = manual(rule.code)
         parts.append(f"\n## {rule.code}\n\n**{rule.name}**: {told.headline}")
-        for section in told.sections:
-            title = f"{section.title}: {section.about}" if section.about else section.title
-            body = f"```python\n{section.text}```" if section.is_code else section.text.rstrip()
-            parts.append(f"\n### {title}\n\n{body}")
+        parts.append(f"\n{markdown(told)}")
     return "\n".join(parts) + "\n"
 
 

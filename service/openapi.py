@@ -37,11 +37,17 @@ _PATH_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "description": "A table of the record; docs/reference/record.md tells its fields.",
         "enum": list(LISTABLE),
     },
+    "name": {"type": "string", "description": "Name or code of a rule.", "pattern": "^[A-Za-z0-9-]{1,64}$"},
+    "finding": {"type": "string", "description": "Id of a finding.", "pattern": "^f_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
     "code": {"type": "string", "description": "Code of a problem.", "pattern": "^[a-z-]+$"},
 }
 _HEADERS: Final[dict[str, dict[str, Any]]] = {
     "Prefer": {
         "description": "`wait=N`: answer when the run has ended, or after N seconds, at most 30.",
+        "schema": {"type": "string"},
+    },
+    "Accept": {
+        "description": "Media type of the answer; `format` says it too, and wins.",
         "schema": {"type": "string"},
     },
     "If-None-Match": {

@@ -147,6 +147,12 @@ _KINDS: Final = (
         hint="Ask for less; the detail says how much there is.",
     ),
     Kind(
+        code="quota-exceeded",
+        status=429,
+        title="That is more than is allowed to you at once",
+        hint="Nothing was stored. Wait for runs of yours to end; the detail says how many there are and may be.",
+    ),
+    Kind(
         code="internal-error",
         status=500,
         title="Something broke on our side",
@@ -175,6 +181,7 @@ BY_STATUS: Final[dict[int, str]] = {
     413: "too-large",
     414: "too-large",
     415: "unsupported-media-type",
+    429: "quota-exceeded",
     431: "too-large",
     500: "internal-error",
     503: "unavailable",

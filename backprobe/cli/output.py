@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules import Judgement
 
-FORMATS: Final = ("text", "concise", "json", "svg")
-MACHINE: Final = frozenset({"json", "svg"})
+FORMATS: Final = ("text", "concise", "json", "svg", "sarif", "junit", "github")
+MACHINE: Final = frozenset({"json", "svg", "sarif", "junit"})
 """Formats that another program reads: they are never mixed with what a script prints."""
 
 
@@ -83,11 +83,26 @@ def rendered(
         from backprobe.show import graph, svg
 
         return svg.render(graph.graph_of(record))
+    if args.format in {"sarif", "junit", "github"}:
+        return _for_others(record, judgement, args, script)
     from backprobe.show import concise, text
 
     if args.format == "concise":
         return concise.render(record, judgement)
     return text.render(record, judgement, color=color, width=width)
+
+
+def _for_others(record: Record, judgement: Judgement, args: argparse.Namespace, script: str) -> str:
+    """The findings as another program's format has them."""
+    from backprobe.show import github, junit, sarif
+    from backprobe.show.reported import reported
+
+    told = reported(record, judgement, script=script)
+    if args.format == "sarif":
+        return sarif.render([told], name=script)
+    if args.format == "junit":
+        return junit.render([told], fail_on=args.fail_on).rstrip("\n")
+    return github.render([told])
 
 
 def wants_color(choice: str, stream: TextIO) -> bool:

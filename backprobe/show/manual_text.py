@@ -1,4 +1,4 @@
-"""A rule's manual as text."""
+"""A rule's manual as text, and as Markdown."""
 
 from __future__ import annotations
 
@@ -18,3 +18,13 @@ def render(manual: Manual) -> str:
         about = f": {section.about}" if section.about else ""
         lines += [f"{section.title}{about}", textwrap.indent(section.text.rstrip("\n"), "    "), ""]
     return "\n".join(lines).rstrip("\n")
+
+
+def markdown(manual: Manual) -> str:
+    """The sections of the manual as Markdown, each under a heading of the third level; programs in fences."""
+    parts: list[str] = []
+    for section in manual.sections:
+        title = f"{section.title}: {section.about}" if section.about else section.title
+        body = f"```python\n{section.text}```" if section.is_code else section.text.rstrip()
+        parts.append(f"### {title}\n\n{body}")
+    return "\n\n".join(parts)

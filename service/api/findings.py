@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from apiflask import APIBlueprint
 from pydantic import Field
 
 from service.api.asked import Confidence, FindingLevel, Flag, Page, Split, Whole
 from service.api.body import query
-from service.api.reply import after_of, cache_headers, not_modified, page_reply
+from service.api.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
+from service.api.finding_formats import RENDERED, rendered
+from service.api.record import NoQuery
+from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
 from service.api.run_json import run_of
-from service.api.told import FindingList
+from service.api.told import FindingList, FindingTold
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
 from store import findings
+from store.ids import is_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from flask import Response
+
+    from store.findings import FindingRow
+    from store.run import RunRow
+    from store.session import Database
 
 blueprint = APIBlueprint("findings", __name__, tag="Findings")
 
@@ -42,40 +52,81 @@ class FindingsQuery(Page):
     )
     line: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = None
     suppressed: Flag | None = Field(default=None, description="Only those that are, or are not.")
+    format: Literal["json", "ndjson", "csv", "parquet", "sarif", "junit", "github"] | None = Field(
+        default=None, description="What to answer with; `Accept` says it too. All but json answer with the whole list."
+    )
     gone: Flag = Field(default=False, description="Those that newer rules no longer make; else those that they do.")
+
+    def asked(self) -> dict[str, Any]:
+        """The filters, as the store takes them."""
+        return {
+            "level": self.level or (),
+            "rule": self.rule or (),
+            "confidence": self.confidence or (),
+            "line": self.line,
+            "suppressed": self.suppressed,
+            "gone": self.gone,
+        }
 
 
 @blueprint.get("/v1/runs/<run>/findings")
 @query(FindingsQuery)
 @answers(
     {
-        200: Answer(text="A page of findings.", model=FindingList, headers=("Link", "ETag")),
+        200: Answer(
+            text="A page of findings, or all of them in another format.",
+            model=FindingList,
+            media={MEDIA[name]: {"schema": {"type": "string"}} for name in (*EXPORTS, *RENDERED)},
+            headers=("Link", "ETag", "Content-Disposition"),
+        ),
         304: Answer(text="Not changed since."),
     },
-    problems=("not-judged-yet",),
-    headers=("If-None-Match",),
+    problems=("not-judged-yet", "not-acceptable", "too-much-asked"),
+    headers=("If-None-Match", "Accept"),
 )
 def list_findings(run: str, query: FindingsQuery) -> Response:
     """The findings of a run, worst first, then in order of the source."""
+    form = wanted_format(query.format, (*EXPORTS, *RENDERED))
     with context().database.read() as transaction:
         row = run_of(transaction, run)
         listing = f"{row.id} findings"
         after = after_of(listing, query)
         if not row.ended and row.findings.ruleset is None:
             raise Problem("not-judged-yet", f"Run {row.id} is {row.status}.", headers={"Retry-After": "1"})
-        if same := not_modified(row):
-            return same
-        page = findings.page(
-            transaction,
-            row,
-            level=query.level or (),
-            rule=query.rule or (),
-            confidence=query.confidence or (),
-            line=query.line,
-            suppressed=query.suppressed,
-            gone=query.gone,
-            after=after[0] if after else None,
-            limit=query.limit,
-        )
-    following = None if page.next is None else [page.next]
-    return page_reply(listing, query, [found.json() for found in page.items], following, cache_headers(row))
+        headers = varied(cache_headers(row), form)
+        if form == "json":
+            if same := not_modified(row):
+                return same
+            last = after[0] if after else None
+            page = findings.page(transaction, row, **query.asked(), after=last, limit=query.limit)
+            following = None if page.next is None else [page.next]
+            return page_reply(listing, query, [found.json() for found in page.items], following, headers)
+    batches = _batches(context().database, row, query, after[0] if after else None)
+    if form in RENDERED:
+        return rendered(row, [found.finding for rows in batches for found in rows], form, headers)
+    plain = ([found.json() for found in rows] for rows in batches)
+    return export(f"{row.id}-findings", form, FindingTold, plain, headers)
+
+
+def _batches(
+    database: Database, run: RunRow, query: FindingsQuery, after: int | None
+) -> Iterator[Sequence[FindingRow]]:
+    while True:
+        with database.read() as transaction:
+            page = findings.page(transaction, run, **query.asked(), after=after, limit=BATCH)
+        yield page.items
+        if page.next is None:
+            return
+        after = page.next
+
+
+@blueprint.get("/v1/findings/<finding>")
+@query(NoQuery)
+@answers({200: Answer(text="The finding.", model=FindingTold)})
+def get_finding(finding: str, query: NoQuery) -> Response:  # noqa: ARG001 - `query` was checked, and says nothing
+    """One finding by its id."""
+    with context().database.read() as transaction:
+        found = findings.get(transaction, finding) if is_id("f", finding) else None
+    if found is None:
+        raise Problem("not-found", f"There is no finding {finding[:40]}.")
+    return json_reply(found.json())

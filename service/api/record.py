@@ -10,17 +10,22 @@ from pydantic import Field
 
 from service.api.asked import Flag, Page, Split, Strict, Whole
 from service.api.body import query
+from service.api.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
 from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
 from service.api.run_json import recorded, run_of
-from service.api.told import BackwardCallList, SnapshotList, TensorFull, TensorList
+from service.api.told import BackwardCallList, SnapshotList, SnapshotRow, TensorFull, TensorList, TensorRow
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
 from store import queries
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from store.run import RunRow
     from store.session import Transaction
+
+    PageOf = Callable[[Transaction, RunRow, Sequence[Any] | None, int], tuple[Sequence[Any], Sequence[Any] | None]]
 
 blueprint = APIBlueprint("record", __name__, tag="What the run saw")
 
@@ -32,7 +37,15 @@ Kind = Literal["after-statement", "before-backward", "after-backward", "optimize
 Kinds = Annotated[list[Kind], Split, Field(min_length=1, max_length=5)]
 
 
-class TensorsQuery(Page):
+class ExportQuery(Page):
+    """A page of a list, or all of it in another format."""
+
+    format: Literal["json", "ndjson", "csv", "parquet"] | None = Field(
+        default=None, description="What to answer with; `Accept` says it too. All but json answer with the whole list."
+    )
+
+
+class TensorsQuery(ExportQuery):
     """Which tensors, by their last state."""
 
     is_leaf: Flag | None = None
@@ -52,7 +65,7 @@ class TensorsQuery(Page):
     path: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
-class SnapshotsQuery(Page):
+class SnapshotsQuery(ExportQuery):
     """Which snapshots."""
 
     kind: Kinds | None = Field(default=None, description=f"Kinds of moments. {_ANY_OF}")
@@ -69,6 +82,44 @@ class NoQuery(Strict):
     """No parameters."""
 
 
+_MEDIA: dict[str, dict[str, Any]] = {MEDIA[name]: {"schema": {"type": "string"}} for name in EXPORTS}
+_SENT = ("Link", "ETag", "Content-Disposition")
+
+
+def _listed(run: str, what: str, query: ExportQuery, row_type: type[Any], page_of: PageOf) -> Response:
+    """A page of a list below a run, or all of it in another format.
+
+    Args:
+        run: Public id.
+        what: Of the run: the list's name.
+        query: Format, limit and cursor.
+        row_type: The class that describes a row.
+        page_of: Rows behind a key, and the key of the last one; None at the end.
+    """
+    form, database = wanted_format(query.format, EXPORTS), context().database
+    with database.read() as transaction:
+        row = recorded(run_of(transaction, run))
+        listing = f"{row.id} {what}"
+        after = after_of(listing, query)
+        headers = varied(cache_headers(row), form)
+        if form == "json":
+            if same := not_modified(row):
+                return same
+            items, last = page_of(transaction, row, after, query.limit)
+            return page_reply(listing, query, queries.as_json(items), last, headers)
+
+    def batches() -> Iterator[Sequence[Any]]:
+        key = after
+        while True:
+            with database.read() as transaction:
+                items, key = page_of(transaction, row, key, BATCH)
+            yield queries.as_json(items)
+            if key is None:
+                return
+
+    return export(f"{row.id}-{what.replace(' ', '-')}", form, row_type, batches(), headers)
+
+
 def _wanted(query: Page, *names: str) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(query, name)) is not None}
 
@@ -76,21 +127,26 @@ def _wanted(query: Page, *names: str) -> dict[str, Any]:
 @blueprint.get("/v1/runs/<run>/tensors")
 @query(TensorsQuery)
 @answers(
-    {200: Answer(text="A page of tensors.", model=TensorList, headers=("Link", "ETag")), 304: _SAME},
-    problems=("record-expired",),
-    headers=("If-None-Match",),
+    {
+        200: Answer(
+            text="A page of tensors, or all of them in another format.", model=TensorList, media=_MEDIA, headers=_SENT
+        ),
+        304: _SAME,
+    },
+    problems=("record-expired", "not-acceptable"),
+    headers=("If-None-Match", "Accept"),
 )
 def list_tensors(run: str, query: TensorsQuery) -> Response:
     """The tensors of a run with their last state, by number."""
-    with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
-        after = after_of(f"{row.id} tensors", query)
-        if same := not_modified(row):
-            return same
-        asked = _wanted(query, "is_leaf", "requires_grad", "retains_grad", "grad", "why", "name", "line", "path")
-        page = queries.tensors(transaction, row, after=after[0] if after else None, limit=query.limit, **asked)
-    following = None if page.next is None else [page.next]
-    return page_reply(f"{row.id} tensors", query, queries.as_json(page.items), following, cache_headers(row))
+    asked = _wanted(query, "is_leaf", "requires_grad", "retains_grad", "grad", "why", "name", "line", "path")
+
+    def page_of(
+        transaction: Transaction, row: RunRow, after: Sequence[Any] | None, limit: int
+    ) -> tuple[Sequence[TensorRow], Sequence[Any] | None]:
+        page = queries.tensors(transaction, row, after=after[0] if after else None, limit=limit, **asked)
+        return page.items, None if page.next is None else [page.next]
+
+    return _listed(run, "tensors", query, TensorRow, page_of)
 
 
 def _full(transaction: Transaction, run: RunRow, no: int) -> queries.TensorFull:
@@ -120,47 +176,61 @@ def get_tensor(run: str, no: int, query: NoQuery) -> Response:  # noqa: ARG001 -
 @blueprint.get("/v1/runs/<run>/tensors/<int:no>/snapshots")
 @query(TensorSnapshotsQuery)
 @answers(
-    {200: Answer(text="A page of snapshots.", model=SnapshotList, headers=("Link", "ETag")), 304: _SAME},
-    problems=("record-expired",),
-    headers=("If-None-Match",),
+    {
+        200: Answer(
+            text="A page of snapshots, or all of them in another format.",
+            model=SnapshotList,
+            media=_MEDIA,
+            headers=_SENT,
+        ),
+        304: _SAME,
+    },
+    problems=("record-expired", "not-acceptable"),
+    headers=("If-None-Match", "Accept"),
 )
 def list_tensor_snapshots(run: str, no: int, query: TensorSnapshotsQuery) -> Response:
     """The snapshots of one tensor, by moment."""
-    with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
-        listing = f"{row.id} tensor {no} snapshots"
-        after = after_of(listing, query)
-        if same := not_modified(row):
-            return same
-        asked = _wanted(query, "kind", "from_moment", "to_moment")
-        found = queries.tensor_snapshots(
-            transaction, row, no, after=after[0] if after else None, limit=query.limit + 1, **asked
-        )
+    asked = _wanted(query, "kind", "from_moment", "to_moment")
+
+    def page_of(
+        transaction: Transaction, row: RunRow, after: Sequence[Any] | None, limit: int
+    ) -> tuple[Sequence[SnapshotRow], Sequence[Any] | None]:
+        last = after[0] if after else None
+        found = queries.tensor_snapshots(transaction, row, no, after=last, limit=limit + 1, **asked)
         if not found:
             _full(transaction, row, no)
-    shown = found[: query.limit]
-    following = [shown[-1].moment] if len(found) > query.limit else None
-    return page_reply(listing, query, queries.as_json(shown), following, cache_headers(row))
+        return found[:limit], [found[limit - 1].moment] if len(found) > limit else None
+
+    return _listed(run, f"tensor {no} snapshots", query, SnapshotRow, page_of)
 
 
 @blueprint.get("/v1/runs/<run>/snapshots")
 @query(SnapshotsQuery)
 @answers(
-    {200: Answer(text="A page of snapshots.", model=SnapshotList, headers=("Link", "ETag")), 304: _SAME},
-    problems=("record-expired",),
-    headers=("If-None-Match",),
+    {
+        200: Answer(
+            text="A page of snapshots, or all of them in another format.",
+            model=SnapshotList,
+            media=_MEDIA,
+            headers=_SENT,
+        ),
+        304: _SAME,
+    },
+    problems=("record-expired", "not-acceptable"),
+    headers=("If-None-Match", "Accept"),
 )
 def list_snapshots(run: str, query: SnapshotsQuery) -> Response:
     """The snapshots of all tensors, by tensor and moment."""
-    with context().database.read() as transaction:
-        row = recorded(run_of(transaction, run))
-        listing = f"{row.id} snapshots"
-        after = after_of(listing, query)
-        if same := not_modified(row):
-            return same
+    kinds = query.kind or ()
+
+    def page_of(
+        transaction: Transaction, row: RunRow, after: Sequence[Any] | None, limit: int
+    ) -> tuple[Sequence[SnapshotRow], Sequence[Any] | None]:
         key = (after[0], after[1]) if after else None
-        page = queries.snapshots(transaction, row, kind=query.kind or (), after=key, limit=query.limit)
-    return page_reply(listing, query, queries.as_json(page.items), page.next, cache_headers(row))
+        page = queries.snapshots(transaction, row, kind=kinds, after=key, limit=limit)
+        return page.items, page.next
+
+    return _listed(run, "snapshots", query, SnapshotRow, page_of)
 
 
 @blueprint.get("/v1/runs/<run>/backward-calls")

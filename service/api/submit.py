@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 blueprint = APIBlueprint("submit", __name__, tag="Runs")
 
 RETRY_SECONDS = 1
-_SPECIAL = ("syntax-error", "no-entry-point", "unknown-device", "isolation-unavailable", "too-large", "bad-cursor")
+FULL_SECONDS = 10
+"""After which a tenant whose queue is full may try again."""
+
+_SPECIAL = ("syntax-error", "no-entry-point", "unknown-device", "isolation-unavailable", "too-large", "quota-exceeded")
 
 
 def _snippet(asked: RunAsked) -> Snippet:
@@ -133,8 +136,11 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     snippet.check()
     with shared.database.read() as transaction:
         _check_offer(transaction, body, queue)
-    with shared.database.begin() as transaction:
-        run = runs.submit(transaction, _submission(body, snippet, queue))
+    try:
+        with shared.database.begin() as transaction:
+            run = runs.submit(transaction, _submission(body, snippet, queue))
+    except runs.QueueFull as full:
+        raise Problem("quota-exceeded", f"{full}.", headers={"Retry-After": str(FULL_SECONDS)}) from None
     shared.wakeups.publish(queue)
     return _told(run.id, query.include)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from service.rule_families import Family
 from store.queries import BackwardCallRow, SnapshotRow, SourceLine, Streams, TensorFull, TensorRow
 from store.run import FindingCounts, Level, Origin, Outcome, Queue, RecordShort, RunError, Status
 
@@ -144,6 +145,48 @@ class RowList(Listing[dict[str, Any]]):
 @dataclass(frozen=True, kw_only=True)
 class FindingList(Listing[FindingTold]):
     """Findings, worst first, then in order of the source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleTold:
+    """One rule: what it finds in one line, how bad and how sure its findings are.
+
+    Attributes:
+        fix: What its fixes are: safe, unsafe (they change the training, as intended) or manual (advice).
+        thresholds: Numbers of a heuristic, by name.
+    """
+
+    code: str
+    name: str
+    family: Family
+    headline: str
+    level: Literal["error", "warning", "note"]
+    confidence: Literal["proven", "likely", "heuristic"]
+    fix: Literal["safe", "unsafe", "manual"]
+    since: str
+    thresholds: dict[str, float]
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleFull(RuleTold):
+    """One rule with its manual.
+
+    Attributes:
+        needs: Facts of a record without which it does not judge.
+        explains: Rules whose findings are consequences of its own; refines: those that it supersedes.
+        manual: Markdown; examples stand in Python fences.
+    """
+
+    needs: list[str]
+    explains: list[str]
+    refines: list[str]
+    manual: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleList(Listing[RuleTold]):
+    """Rules, by code."""
 
 
 @dataclass(frozen=True, kw_only=True)
