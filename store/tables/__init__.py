@@ -1,10 +1,13 @@
 """Every table of the database; each table and column carries its comment. Migrations are made from these."""
 
 from store.tables.asked import grad_input, histogram, mode, operation, origin, step, watched_call
-from store.tables.findings import finding
+from store.tables.audits import audit, audit_cell, audit_item, audit_verdict, policy
+from store.tables.findings import finding, finding_group
 from store.tables.graph import backward_call, edge, node, node_pass, retention, saved
 from store.tables.key import KEY
+from store.tables.keys import api_key, audit_log, frame, idempotency
 from store.tables.metadata import METADATA
+from store.tables.outward import delivery, delivery_try, outbox, webhook
 from store.tables.program import module, module_call, moment, record, site
 from store.tables.runs import run, run_attempt, run_event, worker_node
 from store.tables.snapshots import snapshot_chunk
@@ -26,12 +29,23 @@ __all__ = [
     "SECONDS",
     "Now",
     "Time",
+    "api_key",
+    "audit",
+    "audit_cell",
+    "audit_item",
+    "audit_log",
+    "audit_verdict",
     "backward_call",
     "binding",
+    "delivery",
+    "delivery_try",
     "edge",
     "finding",
+    "finding_group",
+    "frame",
     "grad_input",
     "histogram",
+    "idempotency",
     "inplace_event",
     "leaf_grad",
     "mode",
@@ -44,6 +58,8 @@ __all__ = [
     "optimizer",
     "optimizer_event",
     "origin",
+    "outbox",
+    "policy",
     "project",
     "record",
     "retention",
@@ -60,5 +76,6 @@ __all__ = [
     "tenant",
     "tensor",
     "watched_call",
+    "webhook",
     "worker_node",
 ]

@@ -1,4 +1,4 @@
-"""Findings: what rules say about a run."""
+"""Findings: what rules say about a run; and their groups, the same finding over all runs of a project."""
 
 from __future__ import annotations
 
@@ -50,3 +50,42 @@ finding: Final = sa.Table(
 )
 sa.Index("finding_of_rule", finding.c.tenant_id, finding.c.rule, finding.c.created_at.desc(), finding.c.run_id)
 sa.Index("finding_of_run", finding.c.run_id, finding.c.attempt, finding.c.level, finding.c.line)
+sa.Index("finding_of_group", finding.c.project_id, finding.c.fingerprint, finding.c.created_at.desc(), finding.c.id)
+
+finding_group: Final = sa.Table(
+    "finding_group",
+    METADATA,
+    identity(),
+    public_id("fg"),
+    refers("tenant_id", "tenant", "Whose it is."),
+    refers("project_id", "project", "Where it belongs."),
+    text("fingerprint", "What its findings have in common, finding.fingerprint."),
+    text("rule", "Name of the rule, kebab case."),
+    text("level", "Of the finding seen last: error, warning or note."),
+    text("state", "What people made of it: open, acknowledged, suppressed or fixed."),
+    text("reason", "Why it has this state; NULL: nobody said.", null=True),
+    text("state_by", "The actor that set the state; NULL: nobody did.", null=True),
+    time("state_at", "When the state was set; NULL: never.", null=True),
+    text("owner", "Whose task it is; NULL: nobody's.", null=True),
+    refers("first_run_id", "run", "The run that showed it first."),
+    refers("last_run_id", "run", "The run that showed it last."),
+    time("first_seen_at", "When it was first stored."),
+    time("last_seen_at", "When it was last stored."),
+    i4("runs", "Runs that showed it."),
+    i4("returned", "How often it was seen again after it was fixed."),
+    text("path", "File of the finding seen last, relative POSIX."),
+    i4("line", "First line of the finding seen last, 1-based."),
+    text("message", "Of the finding seen last."),
+    i4("version", "Rises with every change: the ETag."),
+    one_of("level", ("error", "warning", "note")),
+    one_of("state", ("open", "acknowledged", "suppressed", "fixed")),
+    sa.UniqueConstraint("project_id", "fingerprint"),
+    comment="The same finding over all runs of a project; its findings are those with its fingerprint.",
+)
+sa.Index(
+    "finding_group_newest",
+    finding_group.c.project_id,
+    finding_group.c.state,
+    finding_group.c.last_seen_at.desc(),
+    finding_group.c.id,
+)

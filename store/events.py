@@ -1,0 +1,53 @@
+"""What happened to a run, in order: for streams that resume where they were cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from store.run import RunRow
+from store.session import Transaction
+from store.tables import run, run_event
+
+_PART: Final = sa.select(run.c.part).where(run.c.id == sa.bindparam("its_run")).scalar_subquery()
+_SINCE: Final = (
+    sa.select(run_event)
+    .where(
+        run_event.c.part == _PART,
+        run_event.c.run_id == sa.bindparam("its_run"),
+        run_event.c.seq > sa.bindparam("after"),
+    )
+    .order_by(run_event.c.seq)
+    .limit(sa.bindparam("most"))
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event of a run.
+
+    Attributes:
+        seq: Counts the run's events from 1 without a gap.
+        kind: queued, claimed, cancel-requested, requeued, status, ...
+        attempt: During which; None: none.
+        payload: A few facts, never content of a record.
+    """
+
+    seq: int
+    at: str
+    kind: str
+    attempt: int | None
+    payload: Mapping[str, Any]
+
+
+def since(transaction: Transaction, run: RunRow, after: int = 0, *, limit: int = 100) -> tuple[Event, ...]:
+    """The run's events after number `after`, in order, at most `limit`; none: nothing more has happened.
+
+    Those of one transaction come together, and a number is never seen before a smaller one: the run's row counts them
+    under its lock.
+    """
+    rows = transaction.execute(_SINCE, {"its_run": run.run_id, "after": after, "most": limit})
+    return tuple(Event(seq=row.seq, at=row.at, kind=row.kind, attempt=row.attempt, payload=row.payload) for row in rows)
