@@ -9,12 +9,12 @@ from werkzeug.routing import IntegerConverter
 
 from backprobe import __version__
 from service import errors, guard, openapi
-from service.api import findings, graph, health, record, rows, rules, runs, source, submit
+from service.api import events, findings, graph, health, record, rows, rules, runs, source, submit
 from service.context import EXTENSION, Context
 from service.cursors import Cursors
 from service.dashboard import pages
 from service.queue import Wakeups
-from service.waiting import Waiters
+from service.waiting import Seats, Waiters
 from store.session import Database
 from store.wait import Hub
 
@@ -58,6 +58,7 @@ def create_app(settings: Settings) -> APIFlask:
         settings=settings,
         database=database,
         hub=hub,
+        streams=Seats(max(1, settings.threads // 4)),
         waiters=Waiters(hub, threads=settings.threads),
         wakeups=Wakeups(settings.store),
         cursors=Cursors(settings.secret),
@@ -65,7 +66,7 @@ def create_app(settings: Settings) -> APIFlask:
     errors.register(app)
     guard.register(app, settings)
     openapi.register(app)
-    for part in (submit, runs, record, rows, graph, findings, rules, source, health):
+    for part in (submit, runs, events, record, rows, graph, findings, rules, source, health):
         app.register_blueprint(part.blueprint)
     app.register_blueprint(pages.blueprint)
     return app

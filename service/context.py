@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from service.cursors import Cursors
     from service.queue import Wakeups
     from service.settings import Settings
-    from service.waiting import Waiters
+    from service.waiting import Seats, Waiters
     from store.session import Database
     from store.wait import Hub
 
@@ -28,6 +28,7 @@ class Context:
     wakeups: Wakeups
     cursors: Cursors
     hub: Hub
+    streams: Seats
 
     def close(self) -> None:
         """Stop listening and close the database's connections; waiters return."""

@@ -50,6 +50,10 @@ _HEADERS: Final[dict[str, dict[str, Any]]] = {
         "description": "Media type of the answer; `format` says it too, and wins.",
         "schema": {"type": "string"},
     },
+    "Last-Event-ID": {
+        "description": "`id` of the last event that was received: the stream goes on behind it.",
+        "schema": {"type": "string", "pattern": "^[0-9]{1,9}$"},
+    },
     "If-None-Match": {
         "description": "An ETag from before: the answer is 304 if nothing has changed.",
         "schema": {"type": "string"},

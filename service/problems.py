@@ -159,6 +159,12 @@ _KINDS: Final = (
         hint="Tell the operator the request id: it finds the cause in the server's log.",
     ),
     Kind(
+        code="too-many-streams",
+        status=503,
+        title="No more streams are served now",
+        hint="Ask again after the seconds that Retry-After names, or take the events as a list with `after=`.",
+    ),
+    Kind(
         code="unavailable",
         status=503,
         title="The database does not answer",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from flask import request
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from store.wait import Hub
 
 MOST_SECONDS: Final = 30
@@ -57,3 +59,27 @@ class Waiters:
             with self._counting:
                 self.waiting -= 1
         return True
+
+
+class Seats:
+    """At most so many streams at once: each holds a thread for as long as its client stays."""
+
+    def __init__(self, most: int) -> None:
+        self._counting = threading.Lock()
+        self.most, self.taken = most, 0
+
+    def take(self) -> Callable[[], None] | None:
+        """A seat, as the function that gives it back; calling that twice does no harm. None: all are taken."""
+        with self._counting:
+            if self.taken >= self.most:
+                return None
+            self.taken += 1
+        given_back = threading.Event()
+
+        def give_back() -> None:
+            with self._counting:
+                if not given_back.is_set():
+                    given_back.set()
+                    self.taken -= 1
+
+        return give_back

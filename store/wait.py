@@ -70,6 +70,31 @@ class Hub:
             with self._changed:
                 self._changed.wait_for(lambda: self._news != seen or self._stopping.is_set(), min(left, SELF_SECONDS))  # noqa: B023 - called here only
 
+    def news(self, seen: int | None, seconds: float) -> int:
+        """Wait until some run has changed; what to pass as `seen` the next time.
+
+        Args:
+            seen: What the call before answered; None: the first call, which returns at once.
+            seconds: The longest wait. News that got lost shows after at most a second, by returning.
+        """
+        self.start()
+        with self._changed:
+            if seen is None:
+                return self._news
+            self._waiting += 1
+            self._changed.notify_all()
+            try:
+                longest = min(seconds, SELF_SECONDS)
+                self._changed.wait_for(lambda: self._news != seen or self._stopping.is_set(), longest)
+                return self._news
+            finally:
+                self._waiting -= 1
+
+    @property
+    def stopping(self) -> bool:
+        """It was closed: whoever waits is to go."""
+        return self._stopping.is_set()
+
     def start(self) -> None:
         """Begin to listen; a second call does nothing. `wait` starts it by itself."""
         with self._changed:

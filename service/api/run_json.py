@@ -48,7 +48,7 @@ def run_json(run: RunRow, included: dict[str, Any] | None = None) -> dict[str, A
     for name in _NOT_SHOWN:
         del told[name]
     base = f"/v1/runs/{run.id}"
-    below = ("tensors", "snapshots", "backward_calls", "graph", "findings", "source", "output", "cancel")
+    below = ("tensors", "snapshots", "backward_calls", "graph", "findings", "source", "output", "events", "cancel")
     links = {name: f"{base}/{name.replace('_', '-')}" for name in below}
     return {
         **told,

@@ -57,6 +57,7 @@ class RunLinks:
     findings: str
     source: str
     output: str
+    events: str
     cancel: str
     page: str
 
@@ -249,6 +250,23 @@ class RunTold:
 @dataclass(frozen=True, kw_only=True)
 class RunList(Listing[RunTold]):
     """Runs, newest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventTold:
+    """Something that happened to a run; `seq` counts from 1 without a gap."""
+
+    run: str
+    seq: int
+    kind: str
+    at: str
+    attempt: int | None
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventList(Listing[EventTold]):
+    """Events of a run, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)

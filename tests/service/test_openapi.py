@@ -14,6 +14,7 @@ PROMISED = {
     "GET /v1/runs/{run}",
     "POST /v1/runs/{run}/cancel",
     "POST /v1/runs/{run}/judge",
+    "GET /v1/runs/{run}/events",
     "GET /v1/runs/{run}/tensors",
     "GET /v1/runs/{run}/tensors/{no}",
     "GET /v1/runs/{run}/tensors/{no}/snapshots",
@@ -139,7 +140,7 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
     ):
         run = site.finished(record)
         ask("GET /v1/runs/{run}", f"/v1/runs/{run}?include=findings,tensors")
-        for part in ("tensors", "snapshots", "backward-calls", "graph", "findings", "source", "output"):
+        for part in ("tensors", "snapshots", "backward-calls", "graph", "findings", "source", "output", "events"):
             ask(f"GET /v1/runs/{{run}}/{part}", f"/v1/runs/{run}/{part}")
         ask("POST /v1/runs/{run}/judge", f"/v1/runs/{run}/judge", "POST")
         for table in ("sites", "hooks", "steps", "small_values", "colours"):
