@@ -59,7 +59,7 @@ identical: $(SUITE_STAMP) ## 20 steps of each model, plain and captured: the sam
 	BACKPROBE_IDENTICAL=all BACKPROBE_FAULTS=all $(BIN)/python -m pytest tests/transparency $(ARGS)
 
 hostile: $(DEV_STAMP) ## hostile programs at every level that this machine gives; BACKPROBE_HOSTILE names another folder of them
-	$(BIN)/python -m pytest tests/hostile $(ARGS)
+	BACKPROBE_HOSTILE_ALL=1 $(BIN)/python -m pytest tests/hostile $(ARGS)
 
 docs: $(DEV_STAMP) ## write the generated part of the documents
 	$(BIN)/python -m docs.generate

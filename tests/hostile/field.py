@@ -23,8 +23,8 @@ from store.limits import Limits
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
 
-UID = 64322
-"""Of this suite alone: its processes are counted and killed."""
+UID = 64400 + os.getpid() % 1000
+"""Of this run of the suite alone: its processes are counted and killed, its files removed."""
 
 BUSY = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 """Tasks per core now: a program that shares its core reaches its limit of CPU time later by the clock."""
@@ -63,7 +63,7 @@ class Field:
         self.folder = Path(tempfile.mkdtemp(prefix="hostile-", dir="/var/tmp"))
         self.folder.chmod(0o777)
         (self.folder / "CANARY_LISTED").touch()
-        other = Path(tempfile.mkdtemp(prefix="backprobe-zygote-other-"))
+        other = Path(tempfile.mkdtemp(prefix="backprobe-other-run-"))
         other.chmod(0o777)
         shm = Path(tempfile.mkdtemp(prefix="torch_", dir="/dev/shm"))
         shm.chmod(0o777)
@@ -119,7 +119,7 @@ class Field:
             self._victim.kill()
             self._victim.wait()
             self._victim = self._new_victim()
-        if any(path.read_text() != f"CANARY_{name}" for name, path in self.files.items()):
+        if any(not path.exists() or path.read_text() != f"CANARY_{name}" for name, path in self.files.items()):
             found.append("a file of another tenant changed")
             self._restore()
         if took > LIMITS.wall_seconds + LATE_SECONDS + self._slack():
@@ -149,7 +149,7 @@ class Field:
                 process.kill()
         new = self._new_files() - self._known[1]
         for path in sorted(new, reverse=True):
-            shutil.rmtree(path) if Path(path).is_dir() else Path(path).unlink(missing_ok=True)
+            shutil.rmtree(path, ignore_errors=True) if Path(path).is_dir() else Path(path).unlink(missing_ok=True)
         return [f"left {len(left)} processes"] * bool(left) + [f"left {len(new)} files"] * bool(new)
 
     def _of_uid(self) -> set[psutil.Process]:

@@ -1,6 +1,8 @@
 """Hostile programs at every level that this machine can give: nothing of the host, of a sibling or of us is reached.
 
-The programs lie in the shared material, or in the folder that BACKPROBE_HOSTILE names. `make hostile` runs this file.
+The programs lie in the shared material and in `programs`, or in the folder that BACKPROBE_HOSTILE names. An ordinary
+test run takes all of the shared ones and the first of each family of our own; `make hostile` takes all, and prints what
+came of each (BACKPROBE_HOSTILE_ALL).
 """
 
 import os
@@ -36,11 +38,31 @@ ALSO_OK = {"record_forged_valid": ("failed record",)}
 GOOD = "import torch\ntorch.manual_seed(0)\nw = torch.randn(4, 3, requires_grad=True)\n(w * w).sum().backward()\nprint(float(w.grad.norm()))\n"
 
 
+OWN = Path(__file__).parent / "programs"
+HEADER = re.compile(r"# EXPECT: (.+)\n# OUTCOME: (.+)\n# CONTROL: (breaches|silent: .+)\n")
+RESULTS: dict[tuple[str, str], str] = {}
+"""What came of each program at each level, for the table that `make hostile` prints."""
+
+
 def programs() -> list[Path]:
-    folder = os.environ.get("BACKPROBE_HOSTILE") or Path(
-        os.environ.get("BACKPROBE_SHARED") or Path(__file__).parents[3] / "shared", "hostile"
-    )
-    return sorted(Path(folder).glob("*.py"))
+    if os.environ.get("BACKPROBE_HOSTILE"):
+        return sorted(Path(os.environ["BACKPROBE_HOSTILE"]).glob("*.py"))
+    shared = Path(os.environ.get("BACKPROBE_SHARED") or Path(__file__).parents[3] / "shared", "hostile")
+    own = sorted(OWN.glob("*.py"))
+    if not os.environ.get("BACKPROBE_HOSTILE_ALL"):
+        own = list({path.stem.partition("_")[0]: path for path in reversed(own)}.values())
+    return sorted([*shared.glob("*.py"), *own], key=lambda path: path.stem)
+
+
+def must_breach(path: Path) -> bool:
+    """It gets through where nothing but limits hold; of our own programs, each says so itself."""
+    return path.stem in MUST_BREACH or "\n# CONTROL: breaches\n" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(OWN.glob("*.py")), ids=lambda path: path.stem)
+def test_a_program_of_our_own_says_what_it_is_for_and_why_it_may_be_silent(path) -> None:
+    assert HEADER.match(path.read_text(encoding="utf-8"))
+    assert len(path.stem.partition("_")[2]) > 3
 
 
 def run(supervisor: Supervisor, source: str) -> Outcome:
@@ -78,7 +100,11 @@ def test_a_hostile_program_is_contained_and_ends_as_it_should(arena, path) -> No
     text = path.read_text(encoding="utf-8")
     field.before()
     outcome = run(supervisor, field.filled(text))
-    assert field.breaches(outcome) == []
+    found = field.breaches(outcome)
+    RESULTS[path.stem, supervisor.confinement.level] = (
+        "; ".join(found) or f"contained: {outcome.status} {outcome.reason}"
+    )
+    assert found == []
     after = run(supervisor, GOOD)
     assert (after.status, after.facts.stdout) == ("succeeded", answer), after.facts.stderr
     (line,) = re.findall(r"^# OUTCOME: (.*)$", text, re.MULTILINE)
@@ -121,8 +147,10 @@ def control(require, shared) -> Iterator[tuple[Supervisor, Field, bytes]]:
     yield from opened(Supervisor(bare_zygote, confinement=Confinement(uid=UID)))
 
 
-@pytest.mark.parametrize("path", [one for one in programs() if one.stem in MUST_BREACH], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [one for one in programs() if must_breach(one)], ids=lambda path: path.stem)
 def test_where_only_limits_hold_it_gets_through_and_is_seen(control, path) -> None:
     supervisor, field, _answer = control
     field.before()
-    assert field.breaches(run(supervisor, field.filled(path.read_text(encoding="utf-8"))))
+    found = field.breaches(run(supervisor, field.filled(path.read_text(encoding="utf-8"))))
+    RESULTS[path.stem, "control"] = "; ".join(found) or "silent"
+    assert found

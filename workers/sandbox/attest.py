@@ -25,7 +25,12 @@ _PRESCRIBED: Final[Mapping[str, str]] = {
     "NoNewPrivs": "1",
     "Seccomp": "2",
     "Threads": "1",
+    "Umask": "0077",
+    "SigBlk": "0000000000000000",
+    "SigIgn": "0000000001001000",
+    "SigCgt": "0000000000000002",
 }
+"""Of /proc/PID/status. Signals as `python script.py` starts with them: SIGPIPE and SIGXFSZ ignored, SIGINT handled."""
 _FILE: Final = 1 << 16
 
 
@@ -75,6 +80,7 @@ def _seen(child: int, order: Fork, confinement: Confinement) -> Seen:
         if listed != ["0", "1", "2", "3", "4"]:
             raise Differs(f"it holds the descriptors {listed}")
         _limits(folder, order, apart=apart)
+        _alone(folder, status, apart=apart)
         return Seen(
             uid=int(uids.pop()),
             capabilities=status["CapEff"],
@@ -93,6 +99,16 @@ def _program_of(relay: int) -> int:
     (task,) = _listed(relay, "task")
     (inner,) = _text(relay, f"task/{task}/children").split()
     return os.open(f"../{int(inner)}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=relay)
+
+
+def _alone(folder: int, status: Mapping[str, str], *, apart: bool) -> None:
+    """It leads a session of its own, and stands where nothing of ours lies."""
+    group, session = _text(folder, "stat").rpartition(")")[2].split()[2:4]
+    if {group, session} != {status["Pid"].strip()}:
+        raise Differs(f"its process group is {group}, its session {session}")
+    stands = os.readlink("cwd", dir_fd=folder)
+    if stands != ("/tmp" if apart else "/"):  # noqa: S108 a name that was read
+        raise Differs(f"its working directory is {stands}")
 
 
 def _own_namespaces(folder: int, status: Mapping[str, str], *, apart: bool) -> tuple[str, ...]:

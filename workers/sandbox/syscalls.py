@@ -20,7 +20,7 @@ import struct
 import tempfile
 from typing import Final
 
-_READ_AND_WRITE = """read write readv writev pread64 pwrite64 preadv pwritev lseek close close_range dup dup2 dup3 fcntl
+_READ_AND_WRITE = """read write readv writev pread64 pwrite64 preadv pwritev lseek close close_range dup dup2 dup3
 pipe pipe2 poll ppoll select pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2"""
 _FILES = """open openat stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat getdents64
 getcwd chdir flock fsync fdatasync ftruncate fallocate rename renameat renameat2 unlink unlinkat mkdir mkdirat rmdir
@@ -37,6 +37,11 @@ ALLOWED: Final = f"{_READ_AND_WRITE} {_FILES} {_MEMORY} {_SIGNALS} {_THREADS} {_
 
 _IOCTLS: Final = (0x5401, 0x541B, 0x5451, 0x5413, 0x5421)
 """TCGETS, FIONREAD, FIOCLEX, TIOCGWINSZ, FIONBIO: what Python and C ask any descriptor."""
+
+_FCNTLS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 9, 1030, 1032, 1034, 36, 37, 38)
+"""Copies, flags, locks, and reads of owner, size and seals. Never F_SETOWN, F_SETOWN_EX and F_SETSIG, by which the
+kernel sends any signal to any process of the uid, past the rule for `kill`; never F_SETPIPE_SZ, which takes from what
+all runs of the uid have together; nor leases and notices about files."""
 
 _PRCTLS: Final = (15, 16, 3, 4, 22, 23, 39, 0x53564D41)
 """Names, dumpable, reads of seccomp, capabilities and no_new_privs, names of memory; never PR_SET_PDEATHSIG."""
@@ -107,6 +112,8 @@ def _allow(listed, sc) -> None:  # noqa: ANN001 pyseccomp has no types
     listed.add_rule(sc.ALLOW, "prlimit64", sc.Arg(0, sc.EQ, 0), sc.Arg(2, sc.EQ, 0))  # reads its own limits
     for request in _IOCTLS:
         listed.add_rule(sc.ALLOW, "ioctl", sc.Arg(1, sc.EQ, request))
+    for command in _FCNTLS:
+        listed.add_rule(sc.ALLOW, "fcntl", sc.Arg(1, sc.EQ, command))
     for option in _PRCTLS:
         listed.add_rule(sc.ALLOW, "prctl", sc.Arg(0, sc.EQ, option))
     for call in ("kill", "tgkill"):

@@ -1,0 +1,236 @@
+"""What a child must have done to itself before it goes: each step left out, each field that is read changed or absent."""
+
+import contextlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.limits import Limits
+from workers.sandbox import attest, boot, probe
+from workers.sandbox.boot import exec_zygote
+from workers.sandbox.job import Job
+from workers.sandbox.levels import SANDBOX_UID, Level
+from workers.sandbox.lockdown import STEPS
+from workers.sandbox.offer import confinement, lacking
+from workers.sandbox.outcome import Outcome
+from workers.sandbox.supervisor import Supervisor
+
+CONFINED: tuple[Level, ...] = ("process", "namespace")
+RAN = 'print("user code ran")'
+
+TEST_BUILD = """
+from workers.sandbox import child, lockdown, orphans, readable, zygote
+
+def lock(around):
+    orphans.die_with(around.zygote)
+    steps = lockdown.STEPS[around.level]
+    left_out = around.order.threads - 2
+    for n, step in enumerate(steps):
+        if n != left_out:
+            step(around)
+    if left_out == len(steps):
+        raise OSError("no such thing here")
+
+{change}
+zygote.main()
+"""
+CHOSEN = "child.lock = lock"
+"""A test build: how many threads a run asks for says which step is left out; 1: none, one above the last: it raises."""
+
+UNSEEN = {
+    "bare_environment": "what a process did to its environment is nowhere in /proc",
+    "few_files": "Landlock is nowhere in /proc; a private root has NO_NEW_PRIVS already",
+}
+"""Steps that no one outside can see, and why; of those it is shown what holds without them, or what finds it."""
+
+
+@contextlib.contextmanager
+def supervisor_at(level: Level, change: str = "") -> Iterator[Supervisor]:
+    """At a level; with a change to what the warm process and its children run."""
+    if lacks := lacking(level, SANDBOX_UID):
+        pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
+    chosen, usual = confinement(level), subprocess.Popen
+
+    def popen(command: list[str], **options: Any) -> Any:
+        if change and "workers.sandbox.zygote" in command:
+            at = command.index("workers.sandbox.zygote")
+            command = [*command[: at - 1], "-c", TEST_BUILD.format(change=change), *command[at + 1 :]]
+        return usual(command, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boot.subprocess, "Popen", popen)
+        with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
+            assert one.wait_warm(120), one.failure
+            yield one
+
+
+@pytest.fixture(scope="module", params=CONFINED)
+def incomplete(request: pytest.FixtureRequest) -> Iterator[Supervisor]:
+    with supervisor_at(request.param, CHOSEN) as one:
+        yield one
+
+
+def tried(supervisor: Supervisor, source: str = RAN, threads: int = 1) -> Outcome:
+    limits = Limits(disk_bytes=0, threads=threads)
+    return supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=limits))
+
+
+def without(supervisor: Supervisor, step: str | None, source: str = RAN) -> Outcome:
+    """A run whose child leaves a step out; None: a step of it raises."""
+    steps = [one.__name__ for one in STEPS[supervisor.confinement.level]]
+    return tried(supervisor, source, threads=2 + (len(steps) if step is None else steps.index(step)))
+
+
+def assert_did_not_run(outcome: Outcome) -> None:
+    assert (outcome.status, outcome.reason) == ("lost", "sandbox"), outcome.facts
+    assert outcome.facts.stdout == b""
+    assert outcome.record is None
+    assert outcome.error is not None
+    assert outcome.error.whose == "ours"
+
+
+@pytest.mark.parametrize("step", sorted({step.__name__ for level in CONFINED for step in STEPS[level]} - set(UNSEEN)))
+def test_without_any_one_step_user_code_does_not_run(incomplete, step) -> None:
+    if step not in [one.__name__ for one in STEPS[incomplete.confinement.level]]:
+        pytest.skip("that step is of another level")
+    assert_did_not_run(without(incomplete, step))
+    assert tried(incomplete).status == "succeeded"
+
+
+def test_a_step_that_raises_ends_the_child_and_says_why(incomplete) -> None:
+    outcome = without(incomplete, None)
+    assert_did_not_run(outcome)
+    assert "no such thing here" in (outcome.facts.broken or "")
+
+
+def test_even_with_its_first_environment_a_child_knows_no_secret(incomplete) -> None:
+    outcome = without(incomplete, "bare_environment", "import os\nprint(*sorted(os.environ))")
+    names = set(outcome.facts.stdout.decode().split())
+    assert "PYTHONPATH" in names  # of the warm process: so the step was left out
+    assert not [name for name in names if name.startswith("BACKPROBE") or name in ("HOME", "USER", "DATABASE_URL")], (
+        names
+    )
+
+
+@pytest.mark.parametrize("level", CONFINED)
+def test_files_that_nothing_refuses_are_found_by_the_probe(level) -> None:
+    with supervisor_at(level, "readable.landlock = lambda *_, **__: orphans.prctl(38, 1)") as supervisor:
+        assert [one for one in probe.prove(supervisor, ["files"]).breaches if one.startswith("files")]
+
+
+STATUS = (
+    "CapEff",
+    "CapPrm",
+    "NoNewPrivs",
+    "Seccomp",
+    "Threads",
+    "Uid",
+    "Gid",
+    "NSpid",
+    "SigBlk",
+    "SigIgn",
+    "SigCgt",
+    "Umask",
+)
+LIMITS = ("Max cpu time", "Max open files", "Max core file size", "Max file size", "Max address space")
+
+
+def changed(file: str, name: str, value: str | None) -> tuple[str, re.Pattern[str], str]:
+    """A line of a file in /proc that says something else, or is not there."""
+    if file == "status":
+        return file, re.compile(rf"^{name}:\t.*\n", re.MULTILINE), "" if value is None else f"{name}:\t{value}\n"
+    return file, re.compile(rf"^{name} .*\n", re.MULTILINE), "" if value is None else f"{name:26}{value:21}{value:21}\n"
+
+
+FIELDS = {
+    **{f"{name} absent": changed("status", name, None) for name in STATUS},
+    **{f"{name} absent": changed("limits", name, None) for name in LIMITS},
+    "a capability": changed("status", "CapEff", "0000000000200000"),
+    "a permitted capability": changed("status", "CapPrm", "0000000000000001"),
+    "may gain privileges": changed("status", "NoNewPrivs", "0"),
+    "no filter": changed("status", "Seccomp", "0"),
+    "two threads": changed("status", "Threads", "2"),
+    "root": changed("status", "Uid", "0\t0\t0\t0"),
+    "root when it likes": changed("status", "Uid", f"{SANDBOX_UID}\t{SANDBOX_UID}\t0\t{SANDBOX_UID}"),
+    "root's group": changed("status", "Gid", "0\t0\t0\t0"),
+    "a blocked signal": changed("status", "SigBlk", "0000000000004000"),
+    "an ignored signal": changed("status", "SigIgn", "0000000001005000"),
+    "the warm process's handler": changed("status", "SigCgt", "0000000000004002"),
+    **{f"{name} unlimited": changed("limits", name, "unlimited") for name in LIMITS},
+}
+APART = {
+    "not pid 1": changed("status", "NSpid", "77\t2"),
+    "no tmpfs": ("mountinfo", re.compile(r"^.* /tmp .*\n", re.MULTILINE), ""),
+    "no tmpfs for shared memory": ("mountinfo", re.compile(r"^.* /dev/shm .*\n", re.MULTILINE), ""),
+    "a folder of the host": ("mountinfo", re.compile(r"(?<= /tmp )(.*) - tmpfs"), r"\1 - ext4"),
+}
+
+
+@pytest.fixture(scope="module", params=CONFINED)
+def locked(request: pytest.FixtureRequest) -> Iterator[Supervisor]:
+    with supervisor_at(request.param) as one:
+        yield one
+
+
+@pytest.mark.parametrize("name", [*FIELDS, *APART])
+def test_a_child_of_which_one_field_differs_or_is_absent_does_not_go(locked, name, monkeypatch) -> None:
+    if name in APART and locked.confinement.level != "namespace":
+        assert tried(locked).status == "succeeded"  # that level does not prescribe it
+        return
+    file, pattern, instead = (FIELDS | APART)[name]
+    usual, met = attest._text, []
+
+    def text(folder: int, asked: str) -> str:
+        read = usual(folder, asked)
+        if asked != file:
+            return read
+        met.append(pattern.search(read))
+        return pattern.sub(instead, read)
+
+    monkeypatch.setattr(attest, "_text", text)
+    outcome = tried(locked)
+    if name == "NSpid absent" and locked.confinement.level == "process":
+        assert outcome.status in ("lost", "succeeded")  # read at both levels, prescribed at one
+    else:
+        assert_did_not_run(outcome)
+    assert any(met), "the test changed nothing"
+    monkeypatch.undo()
+    assert tried(locked).status == "succeeded"
+
+
+@pytest.mark.parametrize("extra", ["5", None], ids=["one more", "one less"])
+def test_a_child_with_other_descriptors_does_not_go(locked, extra, monkeypatch) -> None:
+    usual = attest._listed
+
+    def listed(folder: int, name: str) -> list[str]:
+        found = usual(folder, name)
+        return found if name != "fd" else [*found, extra] if extra else found[1:]
+
+    monkeypatch.setattr(attest, "_listed", listed)
+    assert_did_not_run(tried(locked))
+
+
+@pytest.mark.parametrize("name", attest.NAMESPACES)
+def test_a_child_in_a_namespace_of_ours_does_not_go(locked, name, monkeypatch) -> None:
+    if locked.confinement.level != "namespace":
+        pytest.skip("level process has none of its own")
+    usual = os.readlink
+
+    def readlink(path: str, *, dir_fd: int | None = None) -> str:
+        return usual(Path("/proc/self", path)) if path == f"ns/{name}" and dir_fd else usual(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(attest.os, "readlink", readlink)
+    assert_did_not_run(tried(locked))
+
+
+def test_a_child_that_cannot_be_read_does_not_go(locked, monkeypatch) -> None:
+    def text(folder: int, name: str) -> str:
+        raise PermissionError(name)
+
+    monkeypatch.setattr(attest, "_text", text)
+    assert_did_not_run(tried(locked))
