@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.finding import Region
-from backprobe.rules.lookup import bindings_named, lookup
+from backprobe.rules.lookup import bindings_named, lookup, nodes_like
 from backprobe.rules.loss_calls import argument_text, loss_calls, region_of_call, shape_of, tensor_given
 from backprobe.rules.syntax import region_in, site_of, statement
-from backprobe.rules.walks import node_of, op, operands, walked
+from backprobe.rules.walks import node_of, op, op_of, operands, walked
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Record
@@ -89,9 +89,10 @@ def broadcasts(record: Record) -> Iterator[Broadcast]:
 
 def _differences(record: Record) -> Iterator[Broadcast]:
     """Subtractions in the graph with one untracked operand, whose elements are only reduced afterwards."""
-    reduced = _reduced(record)
-    for node in record.nodes:
-        if op(node) not in ("Sub", "Rsub") or node.site is None or node.node not in reduced or not node.outputs:
+    differences = nodes_like(record, lambda kind: op_of(kind) in ("Sub", "Rsub"))
+    reduced = _reduced(record) if differences else frozenset[int]()
+    for node in differences:
+        if node.site is None or node.node not in reduced or not node.outputs:
             continue
         found = _of_names(record, node)
         if found is not None:
@@ -101,7 +102,8 @@ def _differences(record: Record) -> Iterator[Broadcast]:
 def _reduced(record: Record) -> frozenset[int]:
     """The nodes from which pointwise operations alone lead to a mean or sum in a graph that was walked."""
     index, found = lookup(record), set[int]()
-    waiting = [node.node for node in record.nodes if node.node in walked(record) and op(node) in _REDUCES]
+    known = walked(record)
+    waiting = [node.node for node in nodes_like(record, lambda kind: op_of(kind) in _REDUCES) if node.node in known]
     while waiting:
         for one in operands(record, waiting.pop()):
             if one is not None and one not in found:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backprobe.rules.lookup import lookup
-from backprobe.rules.steps import state_at
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
@@ -52,30 +52,44 @@ def _loss(record: Record, call: BackwardCall) -> float | None:
     return math.inf if measured.inf else measured.sum
 
 
+@table
+def _norms(_record: Record) -> dict[int, tuple[list[int], list[float]]]:
+    """The moments at which a tensor's norm was measured and the norms, by tensor, filled as they are asked for."""
+    return {}
+
+
 def weight_norm(record: Record, tensor: int, moment: int) -> float | None:
     """The L2 norm of a tensor's elements as last measured up to a moment; None if it was not."""
-    norm: float | None = None
-    for row in lookup(record).snapshots_of[tensor]:
-        if row.moment > moment:
-            break
-        if row.value is not None and row.value.norm is not None:
-            norm = row.value.norm
-    return norm
+    known = _norms(record)
+    if tensor not in known:
+        rows = [
+            (row.moment, row.value.norm)
+            for row in lookup(record).snapshots_of[tensor]
+            if row.value is not None and row.value.norm is not None
+        ]
+        known[tensor] = [at for at, _norm in rows], [norm for _at, norm in rows]
+    moments, norms = known[tensor]
+    at = bisect_right(moments, moment)
+    return norms[at - 1] if at else None
 
 
-def relative_gradients(record: Record, call: BackwardCall) -> list[tuple[int, float]]:
+@table
+def relative_gradients(record: Record) -> dict[int, list[tuple[int, float]]]:
     """Gradient over weight norm of each weight that a call reached, from the loss to the input: `(tensor, ratio)`.
 
-    Only weights of two dimensions and more: a bias or a norm's factor may rightly be near zero.
+    By call. Only weights of two dimensions and more: a bias or a norm's factor may rightly be near zero.
     """
     index = lookup(record)
-    found: list[tuple[int, int, float]] = []
-    for row in index.passes_of_call[call.call]:
-        leaf = index.nodes[row.node].variable
-        if leaf is None or row.position is None or row.grad_output is None or len(index.tensors[leaf].shape or ()) < 2:
+    found: dict[int, list[tuple[int, int, float]]] = {}
+    for node in record.nodes:
+        leaf = node.variable
+        if leaf is None or len(index.tensors[leaf].shape or ()) < 2:
             continue
-        state = state_at(record, leaf, call.moment_before)
-        weight = weight_norm(record, leaf, call.moment_before)
-        if state is not None and weight and row.grad_output.norm is not None:
-            found.append((row.position, leaf, row.grad_output.norm / weight))
-    return [(leaf, ratio) for _position, leaf, ratio in sorted(found)]
+        for row in index.passes_of_node[node.node]:
+            measured = row.grad_output
+            if row.position is None or measured is None or measured.norm is None:
+                continue
+            weight = weight_norm(record, leaf, index.calls[row.call].moment_before)
+            if weight:
+                found.setdefault(row.call, []).append((row.position, leaf, measured.norm / weight))
+    return {call: [(leaf, ratio) for _position, leaf, ratio in sorted(rows)] for call, rows in found.items()}

@@ -7,7 +7,7 @@ filled -> empty      set-none; zeroed in place
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -95,20 +95,11 @@ def _is_zero(record: Record, row: LeafGrad) -> bool:
 
 def _sort_in(spans: list[Span], updates: tuple[Update, ...], reads: list[GradRead]) -> None:
     starts = [span.filled.moment for span in spans]
-    for update in updates:
-        span = _span_at(spans, starts, update.moment)
-        if span is not None:
-            span.updates.append(update)
+    for update in updates:  # a span holds a moment after it was filled, and not after it was cleared
+        at = bisect_right(starts, update.moment) - 1
+        if at >= 0 and ((cleared := spans[at].cleared) is None or update.moment <= cleared.moment):
+            spans[at].updates.append(update)
     for read in reads:
-        span = _span_at(spans, starts, read.moment)
-        if span is not None:
-            span.reads.append(read)
-
-
-def _span_at(spans: list[Span], starts: list[int], moment: int) -> Span | None:
-    """The span that a moment lies in: after it was filled, and not after it was cleared."""
-    at = bisect_left(starts, moment + 1) - 1
-    if at < 0:
-        return None
-    span = spans[at]
-    return span if span.cleared is None or moment <= span.cleared.moment else None
+        at = bisect_right(starts, read.moment) - 1
+        if at >= 0 and ((cleared := spans[at].cleared) is None or read.moment <= cleared.moment):
+            spans[at].reads.append(read)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.lookup import lookup
+from backprobe.rules.lookup import lookup, nodes_like
 from backprobe.rules.loss_calls import loss_calls, tensor_given
 from backprobe.rules.table import table
-from backprobe.rules.walks import behind_shapes, node_of, op, operands, walked
+from backprobe.rules.walks import behind_shapes, node_of, op, op_of, operands, walked
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -43,10 +43,9 @@ def _calls(record: Record) -> Iterator[Regression]:
 def _differences(record: Record) -> Iterator[Regression]:
     """`(a - b).pow(2)`, `(a - b) ** 2`, `(a - b).abs()`, `(a - b) * (a - b)`."""
     index = lookup(record)
-    for node in record.nodes:
-        if node.node not in walked(record) or node.site is None:
-            continue
-        if op(node) not in _MEASURES and op(node) != "Mul":
+    known = walked(record)
+    for node in nodes_like(record, lambda kind: op_of(kind) in _MEASURES or op_of(kind) == "Mul"):
+        if node.node not in known or node.site is None:
             continue
         inside = [behind_shapes(record, one) for one in operands(record, node.node)]
         squares = op(node) == "Mul" and len(inside) == 2 and inside[0] == inside[1]
@@ -66,8 +65,9 @@ def regressed(record: Record) -> dict[int, int]:
             made = behind_shapes(record, node_of(record, tensor))
             if made is not None:
                 found[made] = call.site
-    for node in record.nodes:
-        if node.node in walked(record) and op(node) in _MEASURES and node.site is not None:
+    known = walked(record)
+    for node in nodes_like(record, lambda kind: op_of(kind) in _MEASURES):
+        if node.node in known and node.site is not None:
             for one in operands(record, node.node):
                 inner = behind_shapes(record, one)
                 if inner is not None and op(index.nodes[inner]) == "Sub":

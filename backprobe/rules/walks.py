@@ -26,11 +26,12 @@ _NUMBERED: Final = re.compile(r"Backward\d*$")
 
 def op(node: Node) -> str:
     """`Softmax` of `SoftmaxBackward0`."""
-    return _op(node.type)
+    return op_of(node.type)
 
 
 @lru_cache(maxsize=4096)
-def _op(kind: str) -> str:
+def op_of(kind: str) -> str:
+    """The same of a node's type."""
     return _NUMBERED.sub("", kind)
 
 

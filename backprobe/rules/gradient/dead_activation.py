@@ -80,9 +80,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.arrivals import came_to, came_to_leaves, is_nonzero, is_zero, sent_along
-from backprobe.rules.lookup import lookup
+from backprobe.rules.lookup import lookup, nodes_like
 from backprobe.rules.naming import together
-from backprobe.rules.reach import leaves_behind, reaches
+from backprobe.rules.reach import leaves_behind
 from backprobe.rules.rule import Rule
 from backprobe.rules.told import told
 from backprobe.rules.trained import trained
@@ -121,11 +121,14 @@ def check(record: Record) -> Iterator[Finding]:
 def _places(record: Record) -> dict[tuple[object, ...], list[Node]]:
     """The activations of each place in the program, call by call: of several in one statement each is a place."""
     found: dict[tuple[object, ...], list[Node]] = {}
-    index = lookup(record)
-    for reach in reaches(record).values():
+    ran: dict[int, dict[int, Node]] = {}
+    for node in nodes_like(record, _FLAT.fullmatch):
+        for row in lookup(record).passes_of_node[node.node]:
+            if row.position is not None:
+                ran.setdefault(row.call, {})[node.node] = node
+    for _call, flat in sorted(ran.items()):
         seen: dict[tuple[object, ...], int] = {}
-        flat = [index.nodes[one] for one in reach.ran if _FLAT.fullmatch(index.nodes[one].type)]
-        for node in sorted(flat, key=lambda one: one.seq or 0):
+        for node in sorted(flat.values(), key=lambda one: one.seq or 0):
             at = seen[node.site, node.type] = seen.get((node.site, node.type), -1) + 1
             found.setdefault((node.site, node.type, at), []).append(node)
     return found

@@ -67,6 +67,7 @@ from backprobe.rules.lookup import lookup
 from backprobe.rules.naming import optimizer_name, together
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import state_at
+from backprobe.rules.table import table
 from backprobe.rules.told import told
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per place where parameters were frozen."""
     groups: dict[int, list[InplaceEvent]] = {}
     for event in record.inplace_events:
-        if event.done_by != "optimizer":
+        if event.done_by != "optimizer" or event.tensor not in _frozen(record):
             continue
         state = state_at(record, event.tensor, event.moment)
         if state is not None and not state.requires_grad and state.is_leaf and state.grad == "present":
@@ -97,6 +98,13 @@ def check(record: Record) -> Iterator[Finding]:
                 groups.setdefault(site, []).append(event)
     for site, events in groups.items():
         yield _finding(record, site, events)
+
+
+@table
+def _frozen(record: Record) -> frozenset[int]:
+    """The leaves that were once seen with a gradient and without the flag."""
+    rows = (row for row in record.snapshots if row.grad == "present" and not row.requires_grad)
+    return frozenset(row.tensor for row in rows)
 
 
 def _frozen_at(record: Record, event: InplaceEvent) -> int | None:

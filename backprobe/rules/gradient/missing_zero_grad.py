@@ -122,7 +122,7 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per optimizer, or per leaf that is updated by hand."""
     groups: dict[tuple[int | None, int | None], list[_Sum]] = {}
     for tensor, spans in grad_spans(record).items():
-        sums = [one for span in spans for one in _sums(span)]
+        sums = [one for span in spans if span.added and len(span.updates) > 1 for one in _sums(span)]
         if len(sums) > 1 or (sums and len(updates_of(record)[tensor]) == 2):
             key = (sums[0].second.optimizer, None if sums[0].second.optimizer is not None else sums[0].arrival.site)
             groups.setdefault(key, []).extend(sums)

@@ -101,8 +101,10 @@ LEAST: Final = 2
 def check(record: Record) -> Iterator[Finding]:
     """One finding per place of the second call."""
     groups: dict[int, list[tuple[Span, Update, LeafGrad]]] = {}
+    if len({update.optimizer for update in updates(record)}) < LEAST:
+        return  # one optimizer has no other's loss in its gradients
     for spans in grad_spans(record).values():
-        found = [mixed for span in spans if (mixed := _mixed(record, span)) is not None]
+        found = [mixed for span in spans if span.added and (mixed := _mixed(record, span)) is not None]
         if len(found) >= LEAST and found[0][2].site is not None:
             groups.setdefault(found[0][2].site, []).extend(found)
     for site, found in groups.items():

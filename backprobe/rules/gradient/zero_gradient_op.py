@@ -92,7 +92,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.arrivals import always_zero, came_to, is_nonzero
-from backprobe.rules.lookup import lookup
+from backprobe.rules.lookup import lookup, nodes_like
 from backprobe.rules.naming import together
 from backprobe.rules.reach import leaves_behind
 from backprobe.rules.rule import Rule
@@ -119,7 +119,7 @@ _FLAT: Final = re.compile(r"(Sign|Round|Floor|Ceil|Trunc|Bernoulli)Backward\d*")
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement."""
     flat: dict[int, list[tuple[Node, str]]] = {}
-    for node in record.nodes:
+    for node in nodes_like(record, _FLAT.fullmatch):
         kind = _FLAT.fullmatch(node.type)
         if kind is not None and node.site is not None and _lost(record, node):
             flat.setdefault(node.site, []).append((node, kind[1].lower()))

@@ -110,7 +110,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup
+from backprobe.rules.lookup import lookup, nodes_like
 from backprobe.rules.options import threshold
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import region_in, site_of, statement, value_of
@@ -141,28 +141,27 @@ def check(record: Record) -> Iterator[Finding]:
     if any(row.kind.startswith("clip") for row in record.optimizer_events):
         return
     found: dict[int, list[tuple[BackwardCall, list[float]]]] = {}
-    for call in record.backward_calls:
-        for site, norms in _through_statements(record, call).items():
-            if _explodes(norms):
-                found.setdefault(site, []).append((call, norms))
+    calls = lookup(record).calls
+    for (number, site), norms in _through_statements(record).items():
+        if _explodes(norms):
+            found.setdefault(site, []).append((calls[number], norms))
     for site, rows in found.items():
         if len(rows) >= _LEAST:
             yield _finding(record, site, rows)
 
 
-def _through_statements(record: Record, call: BackwardCall) -> dict[int, list[float]]:
-    """The norms of the gradients that a statement's products of matrices got in a call, in order, by site."""
+def _through_statements(record: Record) -> dict[tuple[int, int], list[float]]:
+    """The norms of the gradients that a statement's products of matrices got, in order, by call and site."""
     index = lookup(record)
-    rows = [row for row in index.passes_of_call[call.call] if row.position is not None]
-    found: dict[int, list[float]] = {}
-    for row in sorted(rows, key=lambda row: row.position or 0):
-        node, measured = index.nodes[row.node], row.grad_output
-        is_product = node.type.startswith(("Addmm", "Mm", "Bmm", "Mv"))
-        if node.site is None or node.site not in _repeated(record) or not is_product or measured is None:
+    found: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    for node in nodes_like(record, lambda kind: kind.startswith(("Addmm", "Mm", "Bmm", "Mv"))):
+        if node.site is None or node.site not in _repeated(record):
             continue
-        if measured.norm is not None:
-            found.setdefault(node.site, []).append(measured.norm)
-    return found
+        for row in index.passes_of_node[node.node]:
+            measured = row.grad_output
+            if row.position is not None and measured is not None and measured.norm is not None:
+                found.setdefault((row.call, node.site), []).append((row.position, measured.norm))
+    return {place: [norm for _position, norm in sorted(rows)] for place, rows in sorted(found.items())}
 
 
 @table

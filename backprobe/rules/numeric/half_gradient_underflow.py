@@ -90,7 +90,7 @@ _PLAIN = ("ToCopyBackward", "MulBackward", "DivBackward", "MeanBackward", "PowBa
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per backward statement whose float16 gradients are lost."""
-    if any(row.kind.startswith("scaler") for row in record.optimizer_events):
+    if any(row.kind.startswith("scaler") for row in record.optimizer_events) or not _has_half(record):
         return
     lost: dict[int, list[tuple[BackwardCall, NodePass, float]]] = {}
     for call in record.backward_calls:
@@ -100,6 +100,11 @@ def check(record: Record) -> Iterator[Finding]:
     for site, rows in lost.items():
         if len(rows) >= _LEAST:
             yield _finding(record, site, rows)
+
+
+def _has_half(record: Record) -> bool:
+    """Some node's output is float16; a record without one, the usual kind, is not looked through call by call."""
+    return any(one.dtype == "float16" for row in record.nodes for one in row.outputs)
 
 
 def _lost(record: Record, call: BackwardCall) -> tuple[NodePass, float] | None:

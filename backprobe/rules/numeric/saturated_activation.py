@@ -93,7 +93,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup
+from backprobe.rules.lookup import lookup, nodes_like
 from backprobe.rules.options import threshold
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import region_in, site_of, statement, value_of
@@ -133,6 +133,8 @@ class _Seen:
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement whose activation was flat in every call."""
     seen: dict[tuple[int, str], _Seen] = {}
+    if not nodes_like(record, _KINDS.__contains__):
+        return
     for call in record.backward_calls:
         for node, got in _activations(record, call):
             sent = _sent(record, call, node)

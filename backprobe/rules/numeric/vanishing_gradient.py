@@ -134,7 +134,7 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per backward statement whose gradients vanish on their way."""
     found: dict[int, list[tuple[BackwardCall, list[tuple[int, float]]]]] = {}
     for call in record.backward_calls:
-        ratios = relative_gradients(record, call)
+        ratios = relative_gradients(record).get(call.call, [])
         if call.site is not None and _vanishes(ratios):
             found.setdefault(call.site, []).append((call, ratios))
     for rows in found.values():

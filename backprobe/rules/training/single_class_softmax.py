@@ -64,10 +64,11 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.activations import dim_of, place_of
 from backprobe.rules.finding import Region
+from backprobe.rules.lookup import nodes_like
 from backprobe.rules.loss_calls import callee, class_dim, loss_calls, region_of_call, shape_of
 from backprobe.rules.rule import Rule
 from backprobe.rules.told import told
-from backprobe.rules.walks import op, walked
+from backprobe.rules.walks import op_of, walked
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -89,8 +90,8 @@ _Place = tuple[int, str]
 def check(record: Record) -> Iterator[Finding]:
     """One finding per softmax in the program."""
     found: dict[_Place, list[tuple[bool, Region | None, int]]] = {}
-    for node in record.nodes:
-        if op(node) in ("Softmax", "LogSoftmax") and node.node in walked(record) and node.outputs:
+    for node in nodes_like(record, lambda kind: op_of(kind) in ("Softmax", "LogSoftmax")):
+        if node.node in walked(record) and node.outputs:
             dim, place = dim_of(record, node.node), place_of(record, node.node)
             if place is not None:
                 is_single = dim is not None and node.outputs[0].shape[dim] == 1
