@@ -19,7 +19,7 @@ from backprobe.rules.raised import raised_as
 from backprobe.rules.reach import reaches
 from backprobe.rules.syntax import is_same_statement, site_at, site_of, statement, trees
 from backprobe.rules.table import table
-from backprobe.rules.trained import in_optimizers, never_reached, trained
+from backprobe.rules.trained import in_optimizers, never_reached, trained, with_gradient
 from backprobe.rules.uses import program_of, uses_of
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def wanted(record: Record) -> tuple[int, ...]:
 def _untouched(record: Record) -> list[int]:
     """What is trained and never got a gradient, and leaves that a program flagged itself."""
     index = lookup(record)
-    got = {row.tensor for row in record.leaf_grads if row.call is not None and row.kind != "untouched"}
+    got = with_gradient(record)
     flagged = (row.tensor for row in record.tensors if row.created_by == "user" and index.snapshots_of[row.tensor])
     return sorted({*never_reached(record), *(one for one in flagged if one not in got)})
 

@@ -52,10 +52,16 @@ def trained(record: Record) -> frozenset[int]:
 
 
 @table
+def with_gradient(record: Record) -> frozenset[int]:
+    """The leaves that got a gradient: a backward call brought one, or the program assigned its own to `.grad`."""
+    rows = (row for row in record.leaf_grads if row.call is not None or row.kind == "assigned")
+    return frozenset(row.tensor for row in rows if row.kind != "untouched")
+
+
+@table
 def never_reached(record: Record) -> tuple[int, ...]:
-    """The trained tensors that no backward call ever brought a gradient, in order."""
-    got = {row.tensor for row in record.leaf_grads if row.call is not None and row.kind != "untouched"}
-    return tuple(sorted(trained(record) - got))
+    """The trained tensors that never got a gradient, in order."""
+    return tuple(sorted(trained(record) - with_gradient(record)))
 
 
 def shared_key(keys: Iterable[str]) -> str:

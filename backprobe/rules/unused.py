@@ -24,5 +24,9 @@ def never_met(record: Record, key: str) -> list[int]:
 
 @table
 def _met(record: Record) -> frozenset[int]:
-    """The leaves that the graph of some backward call led to; a graph that only lives on at the end is not one."""
-    return frozenset(leaf for reach in reaches(record).values() for leaf in reach.leaves)
+    """The leaves that the graph of some backward call led to, or whose `.grad` the program assigned.
+
+    A graph that only lives on at the end is not one.
+    """
+    assigned = {row.tensor for row in record.leaf_grads if row.kind == "assigned"}
+    return frozenset(leaf for reach in reaches(record).values() for leaf in reach.leaves) | assigned

@@ -150,7 +150,6 @@ def _running(record: Record, site: Site) -> tuple[str, ast.expr] | None:
 
 def _kept(record: Record, site: Site, name: str, turns: list[int]) -> list[tuple[int, int]]:
     """The turns after which the name held a tracked result made of what it had held before, with that tensor."""
-    index = lookup(record)
     found: list[tuple[int, int]] = []
     before: int | None = None
     for moment in turns:
@@ -159,12 +158,20 @@ def _kept(record: Record, site: Site, name: str, turns: list[int]) -> list[tuple
         if tensor is None or state is None or not state.requires_grad or state.is_leaf:
             found, before = [], None
             continue
-        made = next((row for row in index.bindings_of[tensor] if row.name == name), None)
-        if before is not None and tensor != before and (made is None or before not in made.parents):
+        if before is not None and not _goes_on(record, site, name, before, tensor):
             found = []
         found.append((moment, tensor))
         before = tensor
     return found
+
+
+def _goes_on(record: Record, site: Site, name: str, before: int, tensor: int) -> bool:
+    """The statement itself made the new value of the old one, or changed it in place: a list may bear the name too."""
+    index = lookup(record)
+    if tensor == before:
+        return any(row.site == site.site for row in index.inplace_of[tensor])
+    rows = (row for row in index.bindings_of[tensor] if row.name == name)
+    return any(row.site == site.site and before in row.parents for row in rows)
 
 
 def _kept_unseen(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, int]]:

@@ -85,7 +85,7 @@ def check(record: Record) -> Iterator[Finding]:
             for event in record.optimizer_events
             if event.kind == "step" and event.optimizer == optimizer.optimizer
         ]
-        lacking = [event for event in steps if event.with_grad == 0 and event.without_grad > 0]
+        lacking = [event for event in steps if event.with_grad == 0 and event.without_grad > 0 and not event.changed]
         if lacking and len(lacking) == len(steps) and lacking[0].site is not None:
             yield _finding(record, optimizer, lacking, lacking[0].site)
 

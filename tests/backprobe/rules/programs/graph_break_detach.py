@@ -202,4 +202,17 @@ for _ in range(3):
     loss.backward()
     opt.step()
 """,
+    "what was detached for one loss gets its gradient by assignment": """
+import torch
+trunk, weights = torch.nn.Linear(3, 2), torch.nn.Parameter(torch.ones(2))
+opt, other = torch.optim.SGD(trunk.parameters(), lr=0.1), torch.optim.SGD([weights], lr=0.1)
+for x in torch.randn(4, 8, 3):
+    losses = trunk(x).pow(2).mean(0)
+    opt.zero_grad()
+    (weights.detach() * losses).sum().backward(retain_graph=True)
+    other.zero_grad()
+    (weights.grad,) = torch.autograd.grad((weights * losses.detach()).sum(), [weights])
+    opt.step()
+    other.step()
+""",
 }

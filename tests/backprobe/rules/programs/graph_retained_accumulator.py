@@ -59,4 +59,31 @@ for x in torch.ones(4, 5, 3):
     (net(x).pow(2).mean() + 0.1 * penalty).backward()
     opt.step()
 """,
+    "a list that is made one tensor at the end of a forward pass, under one name": """
+import torch
+cell, out = torch.nn.RNNCell(1, 4), torch.nn.Linear(4, 1)
+opt = torch.optim.LBFGS([*cell.parameters(), *out.parameters()], lr=0.1)
+
+
+def forward(rows):
+    outputs = []
+    h = torch.zeros(len(rows), 4)
+    for one in rows.split(1, dim=1):
+        h = cell(one, h)
+        outputs += [out(h)]
+    outputs = torch.cat(outputs, dim=1)
+    return outputs
+
+
+def closure():
+    opt.zero_grad()
+    loss = forward(rows).pow(2).mean()
+    loss.backward()
+    return loss
+
+
+rows = torch.randn(3, 60)
+for _ in range(2):
+    opt.step(closure)
+""",
 }

@@ -142,4 +142,16 @@ for _ in range(2):
     nn.functional.linear(torch.randn(5, 4), net.in_proj_weight).square().mean().backward()
     optimizer.step()
 """,
+    "a copy runs, and its gradients are assigned": """
+import copy
+import torch
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 2):
+    clone = copy.deepcopy(model)
+    found = torch.autograd.grad(clone(x).pow(2).mean(), clone.parameters())
+    for p, g in zip(model.parameters(), found):
+        p.grad = g
+    optimizer.step()
+""",
 }
