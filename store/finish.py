@@ -22,7 +22,7 @@ from store.record_rows import record_batches
 from store.run import ENDED, Claim, FencedOut, RunError
 from store.session import Database, Transaction
 from store.sweep import delete_records
-from store.tables import Now, project, run, tenant
+from store.tables import Now, project, run, snapshot_chunk, tenant
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -34,6 +34,13 @@ FLUSH_ROWS: Final = 5000
 _SHOWN: Final = (run.c.id, run.c.part, run.c.public_id, run.c.attempt, run.c.events)
 _ENDINGS: Final = {status: moved("running", status).where(*MINE).returning(*_SHOWN) for status in sorted(ENDED)}
 _STATE: Final = sa.select(run.c.status, run.c.attempt, run.c.result_attempt).where(run.c.id == sa.bindparam("my_run"))
+_LIVE: Final = sa.delete(snapshot_chunk).where(
+    snapshot_chunk.c.part == sa.bindparam("of_part"),
+    snapshot_chunk.c.run_id == sa.bindparam("of_run"),
+    snapshot_chunk.c.attempt == sa.bindparam("of_attempt"),
+)
+"""What this attempt appended as it went: the record of its end holds it too."""
+
 _KEEP_SECONDS: Final = (
     sa.select(sa.func.coalesce(project.c.keep_days, tenant.c.keep_days) * 86400.0)
     .join_from(project, tenant, tenant.c.id == project.c.tenant_id)
@@ -135,6 +142,8 @@ def _finish(
             return _ended_before(transaction, claim)
         if claim.attempt > 1:
             delete_records(transaction, claim.part, claim.run_id, below=claim.attempt)
+        if any(batch.table is snapshot_chunk for batch in batches):
+            transaction.execute(_LIVE, {"of_part": claim.part, "of_run": claim.run_id, "of_attempt": claim.attempt})
         write(transaction, claim.key, batches)
         if judgement is not None:
             insert_findings(transaction, claim, judgement)

@@ -21,6 +21,7 @@ from store.tables.tensors import (
     tensor,
 )
 from store.tables.types import SECONDS, Now, Time
+from store.tables.view import postgresql_view, sqlite_view
 from store.tables.who import project, snippet, snippet_file, tenant
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "origin",
     "outbox",
     "policy",
+    "postgresql_view",
     "project",
     "record",
     "retention",
@@ -72,6 +74,7 @@ __all__ = [
     "snapshot_chunk",
     "snippet",
     "snippet_file",
+    "sqlite_view",
     "step",
     "tenant",
     "tensor",

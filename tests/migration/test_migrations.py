@@ -45,6 +45,7 @@ CATALOGUE = (
     "select 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid) from pg_constraint where connamespace = 'public'::regnamespace",
     "select 'trigger', tgname, pg_get_triggerdef(oid) from pg_trigger where not tgisinternal",
     "select 'function', proname, prosrc from pg_proc where pronamespace = 'public'::regnamespace",
+    "select 'view', viewname, definition from pg_views where schemaname = 'public'",
     (
         "select 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attstorage, col_description(c.oid, a.attnum)"
         " from pg_attribute a join pg_class c on c.oid = a.attrelid"
