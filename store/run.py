@@ -92,7 +92,8 @@ class RunError:
     Attributes:
         whose: `program` (failed), `limit` (exceeded), `asked` (canceled), `ours` (lost).
         code: Kebab case: `raised`, `exited`, `signal`, `wall-seconds`, `never-started`, `worker-lost`, ...
-        type: The exception's class, where one ended it. message: its exact text: a stranger's data.
+        type: The exception's class, where one ended it. message: its exact text, a stranger's data; after it, in
+            parentheses, which limit or level it may come from.
     """
 
     whose: Literal["program", "limit", "asked", "ours"]

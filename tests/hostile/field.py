@@ -20,11 +20,13 @@ import psutil
 
 from backprobe.record import TABLES, Record
 from store.limits import Limits
+from workers.sandbox.levels import SLOT_UIDS
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
 
-UID = 64400 + os.getpid() % 1000
-"""Of this run of the suite alone: its processes are counted and killed, its files removed."""
+UID = 100_000 + os.getpid() % 1000 * 2 * SLOT_UIDS
+"""Of this run of the suite alone, with those that its runs in flight share out: their processes are counted and killed,
+their files removed."""
 
 BUSY = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 """Tasks per core now: a program that shares its core reaches its limit of CPU time later by the clock."""
@@ -162,7 +164,11 @@ class Field:
         found = set()
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                if process.uids().real == UID and process.status() != psutil.STATUS_ZOMBIE and process not in ours:
+                if (
+                    UID <= process.uids().real <= UID + SLOT_UIDS
+                    and process.status() != psutil.STATUS_ZOMBIE
+                    and process not in ours
+                ):
                     found.add(process)
         return found
 
@@ -173,7 +179,7 @@ class Field:
                 for name in (*folders, *files):
                     path = os.path.join(folder, name)
                     with contextlib.suppress(OSError):
-                        if os.lstat(path).st_uid == UID:
+                        if UID <= os.lstat(path).st_uid <= UID + SLOT_UIDS:
                             found.add(path)
         return found
 

@@ -11,6 +11,7 @@ import pytest
 from store.limits import Limits
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
+from workers.sandbox.levels import SLOT_UIDS
 from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
@@ -90,6 +91,6 @@ def wait_for_pids(run: threading.Thread) -> list[int]:
         found = []
         for process in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):
-                if process.uids().real == UID:
+                if UID <= process.uids().real <= UID + SLOT_UIDS:
                     found.append(process.pid)
     return [1, *found]

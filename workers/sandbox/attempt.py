@@ -5,16 +5,21 @@ Only `inbox` and the two byte counts of the record cross to the thread that wait
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import socket
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from msgspec import structs
+
 from workers.sandbox.attest import Seen
+from workers.sandbox.cgroups import Used
 from workers.sandbox.job import Job
 from workers.sandbox.messages import Ended, Fork
 from workers.sandbox.outcome import Facts, Stop
+from workers.sandbox.slots import Slot, Slots
 
 TAIL_BYTES: Final = 64 << 10
 """What is kept of stdout and of stderr."""
@@ -22,6 +27,9 @@ TAIL_BYTES: Final = 64 << 10
 PIECE_BYTES: Final = 64 << 10
 UNDECODED_BYTES: Final = 4 << 20
 """A record that comes faster than it is decoded waits in its pipe."""
+
+LOOK_SECONDS: Final = 0.05
+"""Between two looks at what the processes of a run use together."""
 
 StreamName = Literal["stdout", "stderr", "record"]
 
@@ -83,13 +91,24 @@ class Attempt:
         self.record_taken_before = self.record_taken
         self.kill_sent_at = 0.0
         self.locked = False
+        self.looked_at = 0.0
         self.order: Fork | None = None
+        self.slot: Slot | None = None
+        """Its uid and cgroup; None: not in flight."""
+        self.used: Used | None = None
+        """What its cgroup had counted at its end."""
         self.seen: Seen | None = None
         """What it was attested to be; None at level `none`, or before."""
 
-    def open(self, serial: int, now: float) -> tuple[Fork, list[int], socket.socket]:
-        """Make what a child needs: the order, the descriptors that go with it (close them after), our end of sync."""
-        limits = self.job.limits
+    def open(self, serial: int, now: float, slots: Slots, vm_bytes: int) -> tuple[Fork, list[int], socket.socket]:
+        """Make what a child needs: the order, the descriptors that go with it (close them after), our end of sync.
+
+        Raises:
+            OSError: there is no uid or no cgroup for it; nothing was made.
+        """
+        order = self._order(serial)
+        self.slot = slots.take(order, vm_bytes=vm_bytes, limits=self.job.limits)
+        self.order = structs.replace(order, uid=self.slot.uid, placed=slots.places)
         self.serial, self.started_at, self.tries = serial, now, self.tries + 1
         theirs = [self.job.program_descriptor(), self.job.stdin_descriptor()]
         names: tuple[StreamName, ...] = ("stdout", "stderr", "record")
@@ -101,14 +120,38 @@ class Attempt:
         self.sync, sync = socket.socketpair()
         self.sync.setblocking(False)
         theirs.append(sync.detach())
-        self.order = Fork(
+        return self.order, theirs, self.sync
+
+    def _order(self, serial: int) -> Fork:
+        limits = self.job.limits
+        return Fork(
             serial=serial,
             cpu_seconds=limits.cpu_seconds,
             memory_bytes=0 if self.gpu else limits.memory_bytes,
             file_bytes=limits.disk_bytes,
             threads=limits.threads,
+            processes=limits.processes,
         )
-        return self.order, theirs, self.sync
+
+    def over_its_share(self, now: float) -> Stop | None:
+        """What all processes of a run use together, looked at every 50 ms; one alone is the kernel's to limit."""
+        limits, cgroup = self.job.limits, None if self.slot is None else self.slot.cgroup
+        if cgroup is None or limits.processes == 1 or now - self.looked_at < LOOK_SECONDS:
+            return None
+        self.looked_at = now
+        if (cgroup.cpu_seconds() or 0.0) > limits.cpu_seconds:
+            return "cpu"
+        return "processes" if cgroup.processes() > limits.processes + 1 else None  # and the relay
+
+    def leave(self, slots: Slots) -> None:
+        """Give back the uid and the cgroup, once what it had counted is read."""
+        slot, self.slot = self.slot, None
+        if slot is None:
+            return
+        if slot.cgroup is not None:
+            with contextlib.suppress(OSError):
+                self.used = slot.cgroup.used()
+        slots.free(slot)
 
     def close(self) -> None:
         """Close every descriptor."""
@@ -153,7 +196,9 @@ class Attempt:
             signal=os.WTERMSIG(status) if status is not None and signaled else None,
             stop=self.stop,
             broken=self.broken,
-            cpu_seconds=None if self.ended is None else self.ended.cpu_seconds,
+            cpu_seconds=self._cpu_seconds(),
+            oom_kills=0 if self.used is None else self.used.oom_kills,
+            refused_tasks=0 if self.used is None else self.used.refused_tasks,
             wall_seconds=max(0.0, self.ended_at - self.gone_at) if self.gone_at and self.ended_at else 0.0,
             max_rss_bytes=None if self.ended is None else self.ended.max_rss_bytes,
             stdout=bytes(out.tail) if out else b"",
@@ -164,3 +209,9 @@ class Attempt:
             tries=self.tries,
             seen=self.seen,
         )
+
+    def _cpu_seconds(self) -> float | None:
+        """Of the run: `wait4` counts one process and what it waited for, its cgroup counts every one."""
+        if self.used is not None and self.used.cpu_seconds is not None and self.job.limits.processes > 1:
+            return self.used.cpu_seconds
+        return None if self.ended is None else self.ended.cpu_seconds

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from workers.sandbox.cgroups import Cgroup, told
 from workers.sandbox.levels import Confinement
-from workers.sandbox.lockdown import OPEN_FILES
+from workers.sandbox.lockdown import open_files
 from workers.sandbox.messages import Fork
 
 NAMESPACES: Final = ("pid", "net", "mnt", "ipc", "uts", "cgroup", "user")
@@ -49,32 +50,35 @@ class Seen:
     namespaces: tuple[str, ...]
     descriptors: int
     private_tmp: bool
+    cgroup: dict[str, float | None] | None = None
 
 
-def attest(child: int, order: Fork, confinement: Confinement) -> Seen:
+def attest(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | None = None) -> Seen:
     """Read the child, and compare.
 
     Args:
         child: A descriptor of the folder in /proc of the process that was forked.
         order: What it was to be limited to.
+        cgroup: What it was put into.
 
     Raises:
         Differs: it must be ended.
     """
     try:
-        return _seen(child, order, confinement)
+        return _seen(child, order, confinement, cgroup)
     except (OSError, ValueError, IndexError, KeyError) as error:
         raise Differs(f"it cannot be looked at: {type(error).__name__}: {error}") from error
 
 
-def _seen(child: int, order: Fork, confinement: Confinement) -> Seen:
+def _seen(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | None) -> Seen:
     apart = confinement.level == "namespace"
     folder = _program_of(child) if apart else os.dup(child)
     try:
         status = dict(line.split(":\t", 1) for line in _text(folder, "status").splitlines() if ":\t" in line)
         _same({name: status[name] for name in _PRESCRIBED}, _PRESCRIBED)
         uids = set(status["Uid"].split() + status["Gid"].split())
-        if "0" in uids or len(uids) != 1 or (confinement.uid is not None and uids != {str(confinement.uid)}):
+        wanted = order.uid or confinement.uid
+        if "0" in uids or len(uids) != 1 or (wanted is not None and uids != {str(wanted)}):
             raise Differs(f"its uid and gid are {status['Uid'].split()} and {status['Gid'].split()}")
         listed = sorted(_listed(folder, "fd"), key=int)
         if listed != ["0", "1", "2", "3", "4"]:
@@ -89,6 +93,7 @@ def _seen(child: int, order: Fork, confinement: Confinement) -> Seen:
             namespaces=_own_namespaces(folder, status, apart=apart),
             descriptors=len(listed),
             private_tmp=apart and _private_tmp(folder, order),
+            cgroup=_bounded(folder, cgroup) if confinement.cgroups else None,
         )
     finally:
         os.close(folder)
@@ -133,13 +138,25 @@ def _private_tmp(folder: int, order: Fork) -> bool:
     return True
 
 
+def _bounded(folder: int, cgroup: Cgroup | None) -> dict[str, float | None]:
+    if cgroup is None:
+        raise Differs("it has no cgroup")
+    listed = _text(folder, "cgroup")
+    if not cgroup.holds(listed):
+        raise Differs(f"it is not in its cgroup but in {' '.join(listed.split())}")
+    bounds = cgroup.bounds()
+    if bounds != cgroup.asked:
+        raise Differs(f"its cgroup holds it to {bounds}, not to {cgroup.asked}")
+    return told(bounds)
+
+
 def _limits(folder: int, order: Fork, *, apart: bool) -> None:
     soft = {line[:26].strip(): line[26:].split()[0] for line in _text(folder, "limits").splitlines()[1:]}
     _same(
         {name: soft[name] for name in ("Max cpu time", "Max open files", "Max core file size", "Max file size")},
         {
             "Max cpu time": str(order.cpu_seconds),
-            "Max open files": str(OPEN_FILES),
+            "Max open files": str(open_files(order)),
             "Max core file size": "0",
             "Max file size": str(order.file_bytes if apart else 0),
         },

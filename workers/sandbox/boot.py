@@ -126,7 +126,9 @@ def popen_zygote(
         OSError: what the level needs is not here; the text says what.
     """
     calls = None if confinement.level == "none" else _in_memory(syscalls.compiled())
-    words = as_arguments(confinement, calls)
+    more_calls = _in_memory(syscalls.compiled(several=True)) if confinement.level == "namespace" else None
+    words = as_arguments(confinement, calls, more_calls)
+    memory = [one for one in (calls, more_calls) if one is not None]
     command = [sys.executable, "-P", "-s", "-m", "workers.sandbox.zygote", str(control.fileno()), *words]
     if confinement.private_root:
         command = private_root.wrapped(command)
@@ -138,7 +140,7 @@ def popen_zygote(
         return subprocess.Popen(
             command,
             env=_environment(visible_devices),
-            pass_fds=[control.fileno(), *([] if calls is None else [calls])],
+            pass_fds=[control.fileno(), *memory],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             cwd="/",
@@ -146,8 +148,8 @@ def popen_zygote(
         )
     finally:
         resource.setrlimit(resource.RLIMIT_STACK, before)
-        if calls is not None:
-            os.close(calls)
+        for one in memory:
+            os.close(one)
 
 
 def _in_memory(content: bytes) -> int:

@@ -21,6 +21,9 @@ LEVELS: Final[tuple[Level, ...]] = ("none", "process", "namespace")
 SANDBOX_UID: Final = 64321
 """Whom children of a root's worker become, unless the settings say otherwise: no account has this number."""
 
+SLOT_UIDS: Final = 1000
+"""At `namespace`, runs of a root's worker share out as many uids as this, from the one after that on."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
@@ -30,11 +33,16 @@ class Confinement:
         level: Of every child.
         uid: Whom it becomes before it loads anything; None: it stays who the worker is, who is not root then.
         private_root: It sees a file system that holds nothing but the interpreter and the system's libraries.
+        uids: How many uids, from the one after `uid` on, are given to runs in flight, one each; 0: all share one.
+        cgroups: Each child has a cgroup of its own; else `no_cgroups` says why not.
     """
 
     level: Level = "none"
     uid: int | None = None
     private_root: bool = False
+    uids: int = 0
+    cgroups: bool = False
+    no_cgroups: str = ""
 
 
 def up_to(level: Level) -> tuple[Level, ...]:
@@ -42,25 +50,28 @@ def up_to(level: Level) -> tuple[Level, ...]:
     return LEVELS[: LEVELS.index(level) + 1]
 
 
-def as_arguments(confinement: Confinement, calls: int | None) -> list[str]:
+def as_arguments(confinement: Confinement, calls: int | None, more_calls: int | None = None) -> list[str]:
     """What a zygote's command line says of it.
 
     Args:
-        calls: The descriptor with the compiled filter of system calls.
+        calls: The descriptor with the compiled filter of system calls; more_calls: of runs with several processes.
     """
     words = ["--level", confinement.level]
     if confinement.uid is not None:
         words += ["--uid", str(confinement.uid)]
     if calls is not None:
         words += ["--calls", str(calls)]
+    if more_calls is not None:
+        words += ["--more-calls", str(more_calls)]
     return words
 
 
 def from_arguments(words: list[str]) -> argparse.Namespace:
-    """A zygote's command line: `control`, `level`, `uid`, `calls`."""
+    """A zygote's command line: `control`, `level`, `uid`, `calls`, `more_calls`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("control", type=int)
     parser.add_argument("--level", choices=LEVELS, default="none")
     parser.add_argument("--uid", type=int)
     parser.add_argument("--calls", type=int)
+    parser.add_argument("--more-calls", type=int)
     return parser.parse_args(words)

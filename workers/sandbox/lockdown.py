@@ -11,6 +11,7 @@ import fcntl
 import os
 import resource
 import signal
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ from workers.sandbox.levels import Level
 from workers.sandbox.messages import Fork
 
 OPEN_FILES: Final = 64
+MORE_OPEN_FILES: Final = 256
+"""Where a run may have several processes: tensors travel between them by descriptor, one each."""
+
 STACK_BYTES: Final = 512 << 20
 """Soft limit of the main thread's stack: engines recurse through deep graphs. It grows at run time; threads take
 theirs from the 8 MiB that the zygote was exec'ed with."""
@@ -33,6 +37,10 @@ _MORE_THREADS: Final = 32
 
 _NO_DISK_BYTES: Final = 0
 """Nothing can be written at level `process`: no folder is private there without a mount namespace."""
+
+APART: Final = b"apart"
+PLACED: Final = b"placed"
+"""Said on `SYNC` by a child that has its user namespace, and by the supervisor that has given it its cgroup and uid."""
 
 SYNC: Final = 4
 """The descriptor on which a child says that it is locked, and waits for `go`."""
@@ -94,15 +102,20 @@ def own_folder(around: Surroundings) -> None:
     os.umask(0o077)
 
 
-def own_namespaces(_: Surroundings) -> None:
-    """From here on another process, pid 1 of its namespaces; the first one stands outside as its relay."""
-    namespaces.enter()
+def own_namespaces(around: Surroundings) -> None:
+    """From here on another process, pid 1 of its namespaces; the first one stands outside as its relay.
+
+    Where the supervisor gives a cgroup and a uid, it does so before anything is forked.
+    """
+    place = _be_placed if around.order.placed else None
+    namespaces.enter(around.zygote, around.order.uid, place)
 
 
 def own_mounts(around: Surroundings) -> None:
     """A private /tmp of the size asked for, /proc of the own pid namespace, a loopback device."""
     namespaces.fresh_mounts(around.order.file_bytes)
     namespaces.loopback_up()
+    socket.sethostname("localhost")  # of this run alone: gloo looks its own name up
 
 
 def no_capabilities(_: Surroundings) -> None:
@@ -119,12 +132,13 @@ def limits(around: Surroundings) -> None:
     order = around.order
     resource.setrlimit(resource.RLIMIT_CPU, (order.cpu_seconds, order.cpu_seconds + 1))
     _limit(resource.RLIMIT_FSIZE, _NO_DISK_BYTES if around.level == "process" else order.file_bytes)
-    _limit(resource.RLIMIT_NOFILE, OPEN_FILES)
+    _limit(resource.RLIMIT_NOFILE, open_files(order))
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_MEMLOCK, 0)
     _limit(resource.RLIMIT_MSGQUEUE, 0)
     alone = around.level == "namespace"
-    _limit(resource.RLIMIT_NPROC, order.threads + _MORE_THREADS if alone else _tasks() + _MORE_TASKS)
+    # one more than its cgroup, which counts what it refuses
+    _limit(resource.RLIMIT_NPROC, tasks(order) + 1 if alone else _tasks() + _MORE_TASKS)
     if order.memory_bytes:
         _limit(resource.RLIMIT_AS, around.vm_bytes + order.memory_bytes)
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
@@ -134,7 +148,8 @@ def limits(around: Surroundings) -> None:
 
 def few_files(around: Surroundings) -> None:
     """NO_NEW_PRIVS and Landlock: what Python and torch need is readable, the private /tmp is writable, no TCP."""
-    readable.landlock(around.folders, ("/tmp", "/dev/shm") if around.level == "namespace" else ())  # noqa: S108 private
+    private = ("/tmp", "/dev/shm") if around.level == "namespace" else ()  # noqa: S108 private
+    readable.landlock(around.folders, private, sockets=around.order.processes > 1)
 
 
 def bare_environment(around: Surroundings) -> None:
@@ -146,6 +161,7 @@ def bare_environment(around: Surroundings) -> None:
         HOME=around.folder,
         TMPDIR=around.folder,
         OMP_NUM_THREADS=str(around.order.threads),
+        **({"GLOO_SOCKET_IFNAME": "lo"} if around.order.processes > 1 else {}),
         **around.environment,
     )
 
@@ -184,6 +200,22 @@ def lock(around: Surroundings) -> None:
     orphans.die_with(around.zygote)
     for step in STEPS[around.level]:
         step(around)
+
+
+def open_files(order: Fork) -> int:
+    """How many descriptors each process of a run may hold."""
+    return OPEN_FILES if order.processes == 1 else MORE_OPEN_FILES
+
+
+def tasks(order: Fork) -> int:
+    """How many threads all processes of a run may have together; the relay beside them is one more."""
+    return order.processes * (order.threads + _MORE_THREADS) + 1
+
+
+def _be_placed() -> None:
+    os.write(SYNC, APART)
+    if os.read(SYNC, len(PLACED)) != PLACED:
+        raise ConnectionError("nobody put it into its place")
 
 
 def _limit(which: int, value: int) -> None:

@@ -27,6 +27,9 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True, tag="fork"):
             ranges).
         file_bytes: The largest file it may write.
         threads: Threads that torch may use.
+        processes: How many it may have at one time.
+        uid: Whom it becomes, of those that runs in flight share out; 0: it stays who the zygote is.
+        placed: It says when it has a user namespace, and waits there until it was put into its cgroup and got its uid.
     """
 
     serial: int
@@ -34,6 +37,9 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True, tag="fork"):
     memory_bytes: int
     file_bytes: int
     threads: int
+    processes: int = 1
+    uid: int = 0
+    placed: bool = False
 
 
 class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill"):

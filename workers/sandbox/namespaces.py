@@ -15,6 +15,7 @@ import resource
 import signal
 import socket
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -35,16 +36,29 @@ _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _exit: Final = os._exit
 
 
-def enter() -> None:
+def enter(zygote: int, slot_uid: int = 0, place: Callable[[], None] | None = None) -> None:
     """Return in a new process that is pid 1 of new namespaces; this one becomes its relay and never returns.
+
+    Args:
+        zygote: Pid of the parent, whose end ends this process.
+        slot_uid: Whom to become, by a map that only a privileged supervisor can write; 0: nobody else.
+        place: Called with the user namespace made and nothing forked: comes back when the supervisor has done its part.
 
     Raises:
         OSError: a namespace was refused.
     """
     uid, gid = os.getuid(), os.getgid()
     _unshare(_NEWUSER)
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-        Path(f"/proc/self/{name}").write_text(text, encoding="ascii")
+    if place is not None:
+        place()
+    if slot_uid:
+        os.setresgid(slot_uid, slot_uid, slot_uid)
+        os.setresuid(slot_uid, slot_uid, slot_uid)
+        orphans.make_dumpable()  # else its own /proc would be closed to it
+        orphans.die_with(zygote)  # a change of uid clears it
+    else:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+            Path(f"/proc/self/{name}").write_text(text, encoding="ascii")
     _unshare(_NEWPID | _NEWNS | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP)
     pid = os.fork()
     if pid:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal
 
-from workers.sandbox import private_root, readable, syscalls
-from workers.sandbox.levels import LEVELS, SANDBOX_UID, Confinement, Level
+from workers.sandbox import cgroups, private_root, readable, syscalls
+from workers.sandbox.levels import LEVELS, SANDBOX_UID, SLOT_UIDS, Confinement, Level
 
 Asked = Level | Literal["auto"]
 """`auto`: the highest level that lacks nothing."""
@@ -72,10 +72,15 @@ def table(uid: int = SANDBOX_UID) -> Iterator[tuple[Level, tuple[str, ...]]]:
 
 def _made(level: Level, uid: int) -> Confinement:
     root = os.geteuid() == 0
+    apart = level == "namespace"
+    without = cgroups.lacking() if apart else f"level {level} has none"
     return Confinement(
         level=level,
         uid=uid if root else None,
-        private_root=level == "namespace" or bool(_hidden(uid)),
+        private_root=apart or bool(_hidden(uid)),
+        uids=SLOT_UIDS if apart and root else 0,
+        cgroups=without is None,
+        no_cgroups=without or "",
     )
 
 

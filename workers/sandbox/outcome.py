@@ -3,7 +3,8 @@
     fact                                                              status     reason
     the lockdown failed before `go`; the zygote was lost twice        lost       sandbox
     cancel was asked                                                  canceled   asked
-    our clock, byte counter or row counter stopped it                 exceeded   wall, output, record
+    our clock, byte, row or process counter stopped it                exceeded   wall, output, record, processes
+    its cgroup killed a process for want of memory                    exceeded   memory
     SIGXCPU, or SIGKILL not sent by us, near the limit of CPU time    exceeded   cpu
     it died on a signal                                               failed     signal
     a refused stream, or no end frame                                 failed     record
@@ -12,30 +13,31 @@
     the end frame says ended, and the exit code is not 0              failed     exit
     the end frame says ended, exit code 0                             succeeded  ended       told by the run
 
-The first line that holds wins. After `go` no exit code means "ours".
+The first line that holds wins. After `go` no exit code means "ours". A program that failed because a thread, a process
+or a byte on disk was refused could have gone on: it has failed, and its error names the limit.
 """
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from backprobe.record import BadRecord, End, Raised, Record
 from store.limits import Limits
 from store.run import RunError
 from workers.sandbox.attest import Seen
+from workers.sandbox.levels import Level
+from workers.sandbox.reached import by_exception, refused_by_level, what_to_change
 
 Status = Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
-Stop = Literal["wall", "output", "record_bytes", "record_rows", "refused", "canceled", "sandbox"]
+Stop = Literal["wall", "output", "record_bytes", "record_rows", "refused", "canceled", "sandbox", "cpu", "processes"]
 """Why the supervisor ended a child."""
 
 CPU_SHARE: Final[dict[int, float]] = {signal.SIGXCPU: 0.5, signal.SIGKILL: 0.85}
 """Of the limit, the CPU time by which a signal is the kernel's. RLIMIT_CPU counts whole clock ticks, wait4 what really
 ran: on a loaded virtual machine the kernel killed for a limit of 3, 10 and 20 s at 2.77, 9.03 and 18.38 s by wait4."""
-
-_ALLOCATOR: Final = ("bad_alloc", "can't allocate memory", "not enough memory", "Cannot allocate memory")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ class Facts:
         broken: What of ours broke, in words.
         stdout, stderr: Their last 64 KiB.
         seen: What the child was attested to be before it went; None at level `none`.
+        oom_kills, refused_tasks: Processes that the run's cgroup had killed for want of memory, and tasks it refused.
     """
 
     exit_code: int | None = None
@@ -65,6 +68,8 @@ class Facts:
     record_bytes: int = 0
     tries: int = 1
     seen: Seen | None = None
+    oom_kills: int = 0
+    refused_tasks: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +107,15 @@ class Verdict:
 
 
 def verdict(
-    facts: Facts, limits: Limits, record: Record | None, refused: BadRecord | None, *, canceled: bool
+    facts: Facts,
+    limits: Limits,
+    record: Record | None,
+    refused: BadRecord | None,
+    *,
+    canceled: bool,
+    level: Level = "none",
 ) -> Verdict:
-    """The first line of the table that holds."""
+    """The first line of the table that holds; `level` explains what it refused."""
     if facts.broken is not None:
         return Verdict(
             status="lost", reason="sandbox", error=RunError(whose="ours", code="sandbox", message=facts.broken)
@@ -115,13 +126,21 @@ def verdict(
     limit_hit = _limit_hit(facts, limits)
     if limit_hit is not None:
         return _exceeded(limit_hit, limits, record)
-    if facts.signal is not None and facts.stop is None:
-        return _died(facts.signal, record)
     end = None if record is None else record.end
-    if refused is not None or record is None or end is None:
-        return _no_record(facts, record, refused)
-    if end.ending != "ended":
-        return _raised(record, end, limits)
+    if facts.signal is not None and facts.stop is None:
+        found = _died(facts.signal, record)
+    elif refused is not None or record is None or end is None:
+        found = _no_record(facts, record, refused)
+    elif end.ending != "ended":
+        found = _raised(record, end, limits, level)
+    else:
+        found = _ended(facts)
+    if facts.refused_tasks and found.status == "failed" and found.limit_hit is None:
+        return _naming(found, "threads" if limits.processes == 1 else "processes", limits)
+    return found
+
+
+def _ended(facts: Facts) -> Verdict:
     if facts.exit_code:
         message = f"The program ended, and its process then exited with code {facts.exit_code}."
         return Verdict(status="failed", reason="exit", error=RunError(whose="program", code="exited", message=message))
@@ -147,28 +166,23 @@ def _limit_hit(facts: Facts, limits: Limits) -> str | None:
         "output": "output_bytes",
         "record_bytes": "record_bytes",
         "record_rows": "record_rows",
+        "cpu": "cpu_seconds",
+        "processes": "processes",
     }
     if facts.stop in stopped:
         return stopped[facts.stop]
+    if facts.oom_kills:
+        return "memory_bytes"
     share = None if facts.signal is None or facts.stop is not None else CPU_SHARE.get(facts.signal)
     return "cpu_seconds" if share is not None and (facts.cpu_seconds or 0.0) >= limits.cpu_seconds * share else None
-
-
-_REACHED: Final = {
-    "wall_seconds": "The program ran for {value} s, its limit of time.",
-    "cpu_seconds": "The program used {value} s of CPU time, its limit.",
-    "output_bytes": "The program wrote more than {value} bytes to stdout and stderr, its limit; the end is kept.",
-    "record_bytes": "The record grew beyond {value} bytes, its limit; what came before is kept.",
-    "record_rows": "The record grew beyond {value} rows, its limit; what came before is kept.",
-    "memory_bytes": "The program asked for more memory than its limit of {value} bytes.",
-}
 
 
 def _exceeded(limit: str, limits: Limits, record: Record | None, raised: Raised | None = None) -> Verdict:
     reason = limit.split("_", maxsplit=1)[0]
     where = _where(record, raised)
     seen = "" if where is None or raised is not None else f" The last statement that ended is in line {where[1]}."
-    message = f"{_REACHED[limit].format(value=getattr(limits, limit))}{seen} `limits.{limit}` asks for more."
+    reached, change = what_to_change(limit, limits)
+    message = f"{reached}{seen} {change}"
     return Verdict(
         status="exceeded",
         reason=reason,
@@ -176,6 +190,14 @@ def _exceeded(limit: str, limits: Limits, record: Record | None, raised: Raised 
         error=_error("limit", limit.replace("_", "-"), message, where, raised),
         limit_hit=limit,
     )
+
+
+def _naming(found: Verdict, limit: str, limits: Limits) -> Verdict:
+    """The same verdict, whose error names the limit that made the program fail."""
+    if found.error is None:
+        return found
+    message = f"{found.error.message} ({' '.join(what_to_change(limit, limits))})"
+    return replace(found, error=replace(found.error, message=message), limit_hit=limit)
 
 
 def _died(number: int, record: Record | None) -> Verdict:
@@ -200,22 +222,20 @@ def _no_record(facts: Facts, record: Record | None, refused: BadRecord | None) -
     return Verdict(status="failed", reason="record", error=_error("program", code, message, last_line(record)))
 
 
-def _raised(record: Record, end: End, limits: Limits) -> Verdict:
+def _raised(record: Record, end: End, limits: Limits, level: Level) -> Verdict:
     if end.ending == "exited" and end.exit_code == 0:
         return Verdict(status="succeeded", reason="ended", told_by="run")
     raised = next((row for row in record.raised if row.n == end.exception), None)
-    if raised is not None and _of_allocator(raised):
-        return _exceeded("memory_bytes", limits, record, raised)
+    limit = None if raised is None else by_exception(raised, limits.processes)
+    if limit == "memory_bytes":
+        return _exceeded(limit, limits, record, raised)
     if end.ending == "exited" or raised is None:
         code, message = "exited", f"The program exited with code {end.exit_code}."
     else:
-        code, message = "raised", raised.message
+        code, message = "raised", raised.message + refused_by_level(raised, level)
     error = _error("program", code, message, _where(record, raised), raised)
-    return Verdict(status="failed", reason="exception", told_by="run", error=error)
-
-
-def _of_allocator(raised: Raised) -> bool:
-    return raised.type.rpartition(".")[2] == "MemoryError" or any(text in raised.message for text in _ALLOCATOR)
+    found = Verdict(status="failed", reason="exception", told_by="run", error=error)
+    return found if limit is None else _naming(found, limit, limits)
 
 
 def _where(record: Record | None, raised: Raised | None) -> tuple[str, int] | None:

@@ -1,7 +1,7 @@
 """The file system that a warm process sees behind bubblewrap: what is not bound does not exist.
 
 Built once, around the zygote, so it costs a run nothing. It holds the interpreter, the packages, the system's
-libraries, a minimal /dev, an own /proc and an empty /tmp; no /etc, no home, no socket of the host.
+libraries, a minimal /dev, an own /proc and an empty /tmp; no /etc but a name for `lo`, no home, no socket of the host.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ def _system() -> Iterable[str]:
     yield from ("--perms", "0755", "--dir", "/etc")
     for file in ("/etc/ld.so.cache", "/etc/localtime"):
         yield from ("--ro-bind-try", file, file)
+    yield from ("--ro-bind", str(Path(__file__).with_name("hosts")), "/etc/hosts")
 
 
 def _folders(folders: Iterable[str]) -> Iterable[str]:

@@ -48,13 +48,16 @@ def landlock_abi() -> int:
     return abi_version()
 
 
-def landlock(folders: tuple[str, ...], writable: tuple[str, ...]) -> None:
+def landlock(folders: tuple[str, ...], writable: tuple[str, ...], *, sockets: bool = False) -> None:
     """Restrict this thread, and all that it starts, to reading these folders and writing those; there is no way back.
+
+    Args:
+        sockets: It may make them, and use TCP: a network namespace of its own is what holds it.
 
     Raises:
         OSError: the kernel is too old for it, or refused.
     """
-    from landlockpy import AccessFS, Ruleset, Scope, abi_version, fs_for_abi, net_for_abi
+    from landlockpy import AccessFS, AccessNet, Ruleset, Scope, abi_version, fs_for_abi, net_for_abi
 
     abi = abi_version()
     if abi < LEAST_ABI:
@@ -62,15 +65,17 @@ def landlock(folders: tuple[str, ...], writable: tuple[str, ...]) -> None:
     read = AccessFS.READ_FILE | AccessFS.READ_DIR
     write = AccessFS.WRITE_FILE | AccessFS.MAKE_REG | AccessFS.MAKE_DIR | AccessFS.MAKE_FIFO | AccessFS.TRUNCATE
     write |= AccessFS.REMOVE_FILE | AccessFS.REMOVE_DIR | AccessFS.REFER
+    if sockets:
+        write |= AccessFS.MAKE_SOCK
     with Ruleset(
         handled_fs=fs_for_abi(min(abi, 5)),
-        handled_net=net_for_abi(min(abi, 5)),
+        handled_net=AccessNet(0) if sockets else net_for_abi(min(abi, 5)),
         scoped=Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL if abi >= 6 else Scope(0),
         best_effort=False,
     ) as rules:
         for folder in (*folders, f"/proc/{os.getpid()}"):
             rules.allow_path(folder, read)
-        for file in _FILES:
+        for file in (*_FILES, *(("/etc/hosts",) if sockets else ())):
             if Path(file).exists():
                 rules.allow_path(file, AccessFS.READ_FILE)
         for device in _DEVICES:

@@ -17,7 +17,9 @@ from typing import Final
 from workers.sandbox.attempt import PIECE_BYTES, UNDECODED_BYTES, Attempt, Pipe
 from workers.sandbox.attest import Differs, attest
 from workers.sandbox.levels import Confinement
+from workers.sandbox.lockdown import APART, PLACED
 from workers.sandbox.outcome import Stop
+from workers.sandbox.slots import put
 
 LOCKED: Final = b"locked"
 GO: Final = b"go"
@@ -105,6 +107,13 @@ class Streams:
             said = sync.recv(2048)
         except OSError:
             said = b""
+        if said == APART:
+            refused = self._put(attempt)
+            with contextlib.suppress(OSError):
+                sync.send(PLACED if refused is None else b"no")
+            if refused is None:
+                return
+            said = refused.encode("utf-8", "replace")
         self._selector.unregister(sync)
         attempt.sync = None
         with sync:
@@ -118,13 +127,23 @@ class Streams:
             attempt.broken = attempt.broken or wrong
             self._stop(attempt, "sandbox")
 
+    def _put(self, attempt: Attempt) -> str | None:
+        """Give a child its uid and its cgroup; why that failed comes back."""
+        try:
+            if attempt.slot is not None and attempt.proc is not None and attempt.pidfd is not None:
+                put(attempt.slot, attempt.proc, attempt.pidfd)
+        except (OSError, ValueError) as error:
+            return f"it has no place: {error}"
+        return None
+
     def _wrong(self, attempt: Attempt, said: bytes) -> str | None:
         """Why a child must not go; None: it is locked down as its level prescribes."""
         if said != LOCKED:
             return f"the child could not lock itself down: {said.decode('utf-8', 'replace')}"
         if self._confinement.level != "none" and attempt.proc is not None and attempt.order is not None:
+            cgroup = None if attempt.slot is None else attempt.slot.cgroup
             try:
-                attempt.seen = attest(attempt.proc, attempt.order, self._confinement)
+                attempt.seen = attest(attempt.proc, attempt.order, self._confinement, cgroup)
             except Differs as error:
                 return f"the child is not locked down as level {self._confinement.level} prescribes: {error}"
         return None

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from typing import Any, Final, Self
 
 from backprobe.record import BadRecord, FrameReader, Record
+from store.run import RunError
 from workers.sandbox import orphans
 from workers.sandbox.attempt import Again, Attempt
 from workers.sandbox.attest import Seen
@@ -24,6 +25,7 @@ from workers.sandbox.job import Job
 from workers.sandbox.levels import Confinement
 from workers.sandbox.memory import give_back_memory
 from workers.sandbox.outcome import Facts, Outcome, Stop, verdict
+from workers.sandbox.reached import several_refused
 from workers.sandbox.watch import Watch
 
 CANCEL_POLL_SECONDS: Final = 0.05
@@ -92,6 +94,8 @@ class Supervisor:
             on_frame: Gets each piece of the record that was decoded and found valid, in this thread.
             cancel: Set it to end the run; heard within 50 ms.
         """
+        if (refused := several_refused(job.limits, self.confinement)) is not None:
+            return self._not_started(job, refused)
         attempt = Attempt(job, gpu=self._gpu)
         ears = _Ears(attempt, on_frame)
         self._watch.submit(attempt)
@@ -122,7 +126,8 @@ class Supervisor:
 
     def _outcome(self, job: Job, facts: Facts, ears: _Ears, *, canceled: bool) -> Outcome:
         record = ears.record()
-        found = verdict(facts, job.limits, record, ears.refused, canceled=canceled)
+        level = self.confinement.level
+        found = verdict(facts, job.limits, record, ears.refused, canceled=canceled, level=level)
         return Outcome(
             status=found.status,
             reason=found.reason,
@@ -133,6 +138,17 @@ class Supervisor:
             record=record,
             record_rows=ears.reader.rows,
             isolation=self._isolation_of(job, facts.seen),
+        )
+
+    def _not_started(self, job: Job, refused: RunError) -> Outcome:
+        return Outcome(
+            status="failed",
+            reason="processes",
+            told_by="supervisor",
+            facts=Facts(),
+            error=refused,
+            limit_hit="processes",
+            isolation=self._isolation_of(job, None),
         )
 
     def _isolation_of(self, job: Job, seen: Seen | None) -> dict[str, Any]:
@@ -150,6 +166,7 @@ class Supervisor:
             "own_session": True,
             "environment": "empty",
             "private_root": self.confinement.private_root,
+            "no_cgroup": self.confinement.no_cgroups or None,
             **({} if seen is None else asdict(seen)),
         }
 

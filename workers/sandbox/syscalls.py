@@ -5,6 +5,8 @@
    the C library then falls back to `clone`.
 3. There is no socket, no exec, no fork (`clone` makes threads only), no ptrace, io_uring, keyctl, bpf or memfd; signals
    go to the child itself only. So nothing here rests on Landlock's newer scopes.
+4. A run that may have several processes gets fork, signals and sockets besides, still no exec. It has namespaces of its
+   own: its signals end at its pid namespace, its sockets at its `lo`, its paths at its private root.
 
 The list was made for x86-64; another machine needs its own, and its own run of the hostile suite.
 """
@@ -33,6 +35,11 @@ sched_getaffinity sched_getparam sched_getscheduler getcpu arch_prctl gettid"""
 _CLOCKS = "nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time times"
 _ITSELF = """getpid getppid getuid geteuid getgid getegid getpgrp getpgid getsid getgroups getresuid getresgid getrlimit
 getrusage sysinfo uname getrandom wait4 waitid exit exit_group"""
+_SEVERAL_PROCESSES = """fork vfork kill tgkill link fchmod epoll_create shutdown bind listen accept accept4 connect
+sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg getsockname getpeername setsockopt getsockopt socketpair
+setpgid sched_setaffinity set_mempolicy mbind"""
+"""Besides, where a run may have several: DataLoader workers make semaphores by `link` and pass tensors by descriptor,
+gloo talks TCP over `lo`."""
 ALLOWED: Final = f"{_READ_AND_WRITE} {_FILES} {_MEMORY} {_SIGNALS} {_THREADS} {_CLOCKS} {_ITSELF}".split()
 
 _IOCTLS: Final = (0x5401, 0x541B, 0x5451, 0x5413, 0x5421)
@@ -44,10 +51,14 @@ kernel sends any signal to any process of the uid, past the rule for `kill`; nev
 all runs of the uid have together; nor leases and notices about files."""
 
 _PRCTLS: Final = (15, 16, 3, 4, 22, 23, 39, 0x53564D41)
-"""Names, dumpable, reads of seccomp, capabilities and no_new_privs, names of memory; never PR_SET_PDEATHSIG."""
+"""Names, dumpable, reads of seccomp, capabilities and no_new_privs, names of memory; PR_SET_PDEATHSIG only
+where a cgroup ends what was forked."""
 
 _CLONE_THREAD: Final = 0x10000
 _NAMESPACES: Final = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
+
+_FAMILIES: Final = (1, 2, 10)
+"""AF_UNIX, AF_INET, AF_INET6; of AF_NETLINK only NETLINK_ROUTE, by which gloo lists interfaces."""
 
 _OWN_PID: Final = 0x5A17C0DE
 """Stands in the program where the child's pid belongs: `pinned` puts it there."""
@@ -62,8 +73,11 @@ class _Program(ctypes.Structure):
 
 
 @functools.cache
-def compiled() -> bytes:
+def compiled(*, several: bool = False) -> bytes:
     """The filter as BPF, without a pid yet.
+
+    Args:
+        several: Of runs that may have several processes.
 
     Raises:
         OSError: this is no x86-64 Linux, or libseccomp is not installed; the text says which.
@@ -76,6 +90,7 @@ def compiled() -> bytes:
         raise OSError(errno.ENOENT, f"libseccomp cannot be loaded: {error}") from None
     listed = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
     _allow(listed, pyseccomp)
+    (_allow_several if several else _allow_one)(listed, pyseccomp)
     with tempfile.TemporaryFile() as file:
         listed.export_bpf(file)
         file.seek(0)
@@ -107,8 +122,6 @@ def load(program: bytes) -> None:
 def _allow(listed, sc) -> None:  # noqa: ANN001 pyseccomp has no types
     for call in ALLOWED:
         listed.add_rule(sc.ALLOW, call)
-    listed.add_rule(sc.ALLOW, "sched_setaffinity", sc.Arg(0, sc.EQ, 0))  # itself only
-    listed.add_rule(sc.ALLOW, "socketpair", sc.Arg(0, sc.EQ, 1))  # AF_UNIX: asyncio's way to wake itself
     listed.add_rule(sc.ALLOW, "prlimit64", sc.Arg(0, sc.EQ, 0), sc.Arg(2, sc.EQ, 0))  # reads its own limits
     for request in _IOCTLS:
         listed.add_rule(sc.ALLOW, "ioctl", sc.Arg(1, sc.EQ, request))
@@ -116,7 +129,22 @@ def _allow(listed, sc) -> None:  # noqa: ANN001 pyseccomp has no types
         listed.add_rule(sc.ALLOW, "fcntl", sc.Arg(1, sc.EQ, command))
     for option in _PRCTLS:
         listed.add_rule(sc.ALLOW, "prctl", sc.Arg(0, sc.EQ, option))
+    listed.add_rule(sc.ERRNO(errno.ENOSYS), "clone3")
+
+
+def _allow_one(listed, sc) -> None:  # noqa: ANN001 as above
+    listed.add_rule(sc.ALLOW, "sched_setaffinity", sc.Arg(0, sc.EQ, 0))  # itself only
+    listed.add_rule(sc.ALLOW, "socketpair", sc.Arg(0, sc.EQ, 1))  # AF_UNIX: asyncio's way to wake itself
     for call in ("kill", "tgkill"):
         listed.add_rule(sc.ALLOW, call, sc.Arg(0, sc.EQ, _OWN_PID))
     listed.add_rule(sc.ALLOW, "clone", sc.Arg(0, sc.MASKED_EQ, _NAMESPACES | _CLONE_THREAD, _CLONE_THREAD))
-    listed.add_rule(sc.ERRNO(errno.ENOSYS), "clone3")
+
+
+def _allow_several(listed, sc) -> None:  # noqa: ANN001 as above
+    for call in _SEVERAL_PROCESSES.split():
+        listed.add_rule(sc.ALLOW, call)
+    listed.add_rule(sc.ALLOW, "prctl", sc.Arg(0, sc.EQ, 1))  # PDEATHSIG: what torch spawns ends with what spawned it
+    for family in _FAMILIES:
+        listed.add_rule(sc.ALLOW, "socket", sc.Arg(0, sc.EQ, family))
+    listed.add_rule(sc.ALLOW, "socket", sc.Arg(0, sc.EQ, 16), sc.Arg(2, sc.EQ, 0))
+    listed.add_rule(sc.ALLOW, "clone", sc.Arg(0, sc.MASKED_EQ, _NAMESPACES, 0))

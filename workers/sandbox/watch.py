@@ -23,6 +23,7 @@ from workers.sandbox.levels import Confinement
 from workers.sandbox.messages import Ended, Kill, Ready, Refused, Started
 from workers.sandbox.outcome import Stop
 from workers.sandbox.pool import Pool, Warm
+from workers.sandbox.slots import Slots
 from workers.sandbox.streams import DRIP_SECONDS, Streams
 
 LOCKDOWN_SECONDS: Final = 20.0
@@ -45,6 +46,7 @@ class Watch:
     """Serves all runs of one supervisor; `serve` is the body of its thread."""
 
     def __init__(self, boot: Callable[[], Link], confinement: Confinement) -> None:
+        self._slots = Slots(confinement)
         self.pool = Pool(boot, self._listen, self._unlisten)
         self._selector = selectors.DefaultSelector()
         self._streams = Streams(
@@ -107,7 +109,8 @@ class Watch:
         self.pool.tend(time.monotonic())
         self._start_waiting()
         (self.warm.clear if self.pool.current is None else self.warm.set)()
-        busy = self._flying or self._waiting or not self.pool.settled
+        settled = self._slots.settle() and self.pool.settled
+        busy = self._flying or self._waiting or not settled
         for key, _ in self._selector.select(TURN_SECONDS if busy else None):
             key.data()
         self._look_at_clocks(time.monotonic())
@@ -130,7 +133,12 @@ class Watch:
                 self._start(attempt, self.pool.current)
 
     def _start(self, attempt: Attempt, zygote: Warm) -> None:
-        order, descriptors, sync = attempt.open(next(self._serials), time.monotonic())
+        vm_bytes = 0 if zygote.ready is None else zygote.ready.vm_bytes
+        try:
+            order, descriptors, sync = attempt.open(next(self._serials), time.monotonic(), self._slots, vm_bytes)
+        except OSError as error:
+            self._give_up(attempt, f"there is no place for the run: {error}")
+            return
         zygote.forks += 1
         zygote.attempts[attempt.serial] = attempt
         self._flying[attempt.serial] = attempt, zygote
@@ -171,6 +179,8 @@ class Watch:
                     self._lost(zygote)
             elif attempt.locked and now - attempt.gone_at > attempt.job.limits.wall_seconds:
                 self._stop(attempt, "wall")
+            elif attempt.locked and (over := attempt.over_its_share(now)) is not None:
+                self._stop(attempt, over)
             elif not attempt.locked and now - attempt.started_at > LOCKDOWN_SECONDS:
                 attempt.broken = f"the child was not locked down within {LOCKDOWN_SECONDS:.0f} s"
                 self._stop(attempt, "sandbox")
@@ -191,6 +201,7 @@ class Watch:
         _, zygote = self._flying.pop(attempt.serial)
         zygote.attempts.pop(attempt.serial, None)
         self._streams.close(attempt)
+        attempt.leave(self._slots)
 
     def _give_up(self, attempt: Attempt, why: str) -> None:
         attempt.broken = attempt.broken or why
@@ -267,6 +278,7 @@ class Watch:
             self._give_up(attempt, "the worker shut down")
         self._waiting.clear()
         self.pool.close()
+        self._slots.close()
         self.pool.failure = "the supervisor has ended"
         self._selector.close()
         os.close(self._wake)

@@ -55,15 +55,21 @@ class Zygote:
     """Forks, reaps and reports, on one control socket.
 
     Args:
-        level: How much its children lock themselves down; calls: the compiled filter of system calls.
+        level: How much its children lock themselves down.
+        calls: The compiled filter of system calls; more_calls: of runs that may have several processes.
     """
 
     def __init__(
-        self, control: socket.socket, environment: dict[str, str], level: Level = "none", calls: bytes = b""
+        self,
+        control: socket.socket,
+        environment: dict[str, str],
+        level: Level = "none",
+        calls: bytes = b"",
+        more_calls: bytes = b"",
     ) -> None:
         self._control, self._environment = control, environment
         self._level: Level = level
-        self._calls = calls
+        self._calls, self._more_calls = calls, more_calls
         readable.landlock_abi()
         self._folders = () if level == "none" else (*readable.system_folders(), *readable.python_folders())
         self._scratch = Scratch()
@@ -153,7 +159,7 @@ class Zygote:
             environment=self._environment,
             level=self._level,
             folders=self._folders,
-            calls=self._calls,
+            calls=self._more_calls if order.processes > 1 else self._calls,
         )
         pid = os.fork()
         if pid == 0:
@@ -270,13 +276,13 @@ def main() -> NoReturn:
         _become(words.uid)
     control = socket.socket(fileno=words.control)
     environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
-    calls = b"" if words.calls is None else os.pread(words.calls, 1 << 16, 0)
+    calls, more_calls = (b"" if one is None else os.pread(one, 1 << 16, 0) for one in (words.calls, words.more_calls))
     orphans.adopt_orphans()
     sweep_dead_roots()
     first()
     _keep_finalizers()
     gc.disable()
-    zygote = Zygote(control, environment, words.level, calls)
+    zygote = Zygote(control, environment, words.level, calls, more_calls)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an executor that stops; children take their default again
     try:
         with contextlib.suppress(ConnectionError):

@@ -1,0 +1,120 @@
+"""Each run in flight has a uid of its own; two hostile ones at once reach nothing of each other."""
+
+import threading
+
+import pytest
+
+from store.limits import Limits
+from workers.sandbox import slots
+from workers.sandbox.job import Job
+from workers.sandbox.levels import Confinement
+from workers.sandbox.messages import Fork
+from workers.sandbox.slots import Slot, Slots
+
+ATTACK = """
+import ctypes, os, signal, socket, time
+print("uid", os.getuid(), flush=True)
+open("/tmp/mine", "w").write("CANARY")
+libc = ctypes.CDLL(None, use_errno=True)
+deadline = time.monotonic() + {seconds}
+while time.monotonic() < deadline:
+    for pid in range(1, 300):
+        if pid == os.getpid():
+            continue
+        for sign in (0, signal.SIGKILL):
+            try:
+                os.kill(pid, sign)
+                print("reached", pid, flush=True)
+            except OSError:
+                pass
+        for name in ("environ", "mem", "maps", "root/tmp/mine", "cwd/mine"):
+            try:
+                open(f"/proc/{{pid}}/{{name}}", "rb").read(1)
+                print("read", pid, name, flush=True)
+            except OSError:
+                pass
+        if libc.ptrace(16, pid, 0, 0) == 0:
+            print("traced", pid, flush=True)
+    if libc.shmget(0x42, 4096, 0o666) >= 0:
+        print("shared memory", flush=True)
+    if sorted(os.listdir("/tmp")) != ["mine"] or os.listdir("/dev/shm"):
+        print("another's file", os.listdir("/tmp"), flush=True)
+    time.sleep(0.01)
+print("done", flush=True)
+"""
+
+
+@pytest.fixture
+def shared(apart):
+    if apart.confinement.uids == 0:
+        pytest.skip("no root: one uid is all there is")
+    return apart
+
+
+def test_two_live_hostile_runs_reach_nothing_of_each_other_and_have_uids_of_their_own(shared):
+    ends: list = [None] * 3
+    job = Job(files={"main.py": ATTACK.format(seconds=3)}, entry="main.py", limits=Limits(wall_seconds=60))
+
+    def work(n):
+        ends[n] = shared.run(job)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(120)
+    for end in ends:
+        assert end.status == "succeeded", (end.error, end.facts.stderr)
+        first, *rest = end.facts.stdout.decode().splitlines()
+        assert first == f"uid {end.isolation['uid']}"
+        assert rest == ["done"]
+    uids = {end.isolation["uid"] for end in ends}
+    assert len(uids) == 3
+    assert all(shared.confinement.uid < uid <= shared.confinement.uid + shared.confinement.uids for uid in uids)
+
+
+def test_a_run_cannot_become_another_uid_of_the_pool(shared, start):
+    source = (
+        "import os\nfor call in (os.setuid, os.setgid):\n    try:\n        call(os.getuid() + 1)\n        print('became')\n"
+        "    except OSError: pass\nprint(len(open('/proc/self/uid_map').readlines()))"
+    )
+    assert start(shared, source).facts.stdout == b"1\n"
+
+
+def test_a_child_that_did_not_get_its_uid_does_not_run(shared, start, monkeypatch):
+    take = Slots.take
+
+    def another(self, order, **asked):
+        slot = take(self, order, **asked)
+        return Slot(uid=slot.uid + 5000, cgroup=slot.cgroup)
+
+    def put(slot, proc, pidfd):
+        slots.put(Slot(uid=slot.uid - 1, cgroup=slot.cgroup), proc, pidfd)
+
+    monkeypatch.setattr(Slots, "take", another)
+    monkeypatch.setattr("workers.sandbox.streams.put", put)
+    outcome = start(shared, "print('ran')")
+    assert (outcome.status, outcome.facts.stdout) == ("lost", b"")
+
+
+def test_uids_are_given_out_once_each_and_the_last_one_given_back_comes_last():
+    some = Slots(Confinement(level="namespace", uid=1000, uids=3))
+    order = Fork(serial=1, cpu_seconds=1, memory_bytes=1, file_bytes=0, threads=1)
+    taken = [some.take(order, vm_bytes=0, limits=Limits()) for _ in range(3)]
+    assert [slot.uid for slot in taken] == [1001, 1002, 1003]
+    with pytest.raises(OSError, match="in use"):
+        some.take(order, vm_bytes=0, limits=Limits())
+    some.free(taken[1])
+    some.free(taken[0])
+    assert some.take(order, vm_bytes=0, limits=Limits()).uid == 1002
+
+
+def test_where_the_worker_is_no_root_all_runs_are_who_it_is():
+    one = Slots(Confinement(level="namespace", uid=None))
+    assert (
+        one.take(
+            Fork(serial=1, cpu_seconds=1, memory_bytes=1, file_bytes=0, threads=1), vm_bytes=0, limits=Limits()
+        ).uid
+        == 0
+    )
+    assert not one.places
