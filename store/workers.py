@@ -49,12 +49,17 @@ class WorkerNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What the live, not draining workers of a queue offer together."""
+    """What the live, not draining workers of a queue offer together.
+
+    Attributes:
+        cgroups: One of level `namespace` gives each run a cgroup, without which no run may have several processes.
+    """
 
     levels: tuple[Level, ...]
     devices: tuple[str, ...]
     workers: int
     idle_slots: int
+    cgroups: bool = False
 
 
 def beat(transaction: Transaction, node: WorkerNode) -> None:
@@ -109,6 +114,7 @@ def offered(transaction: Transaction, queue: Queue, *, silent_seconds: float = S
         devices=tuple(sorted({device for node in nodes for device in node.devices})),
         workers=len(nodes),
         idle_slots=sum(max(0, node.slots - node.busy) for node in nodes),
+        cgroups=any(node.probe.get("cgroup") for node in nodes if "namespace" in node.levels),
     )
 
 

@@ -40,14 +40,26 @@ def _prove(level: Level, settings: WorkerSettings, *, probe: bool) -> bool:
         return True
     if sys.stdout.isatty():
         print(f"  {level:<10} being attacked ...", end="\r", flush=True)
-    proof = _attacked(confinement(level, settings.sandbox_uid))
+    confined = confinement(level, settings.sandbox_uid)
+    proof = _attacked(confined)
     if proof.holds:
         _line(level, f"holds: every canary was contained ({proof.seconds:.1f} s)")
+        if level == "namespace":
+            _cgroups(confined)
     else:
         _line(level, "does not hold")
         for breach in proof.breaches:
             print(f"             {breach}")
     return proof.holds
+
+
+def _cgroups(confined: Confinement) -> None:
+    if confined.cgroups:
+        print(
+            "             with a cgroup for each run: memory, tasks and CPU of all its processes; several are allowed"
+        )
+    else:
+        print(f"             without cgroups: memory is limited per process, and a run has one: {confined.no_cgroups}")
 
 
 def _attacked(confined: Confinement) -> Proof:

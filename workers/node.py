@@ -153,6 +153,8 @@ class Node:
             "devices": devices,
             "wall_clock": time.time(),
             "probe_id": self.supervisor.probe_id,
+            "cgroup": self.supervisor.confinement.cgroups,
+            "no_cgroup": self.supervisor.confinement.no_cgroups,
         }
         if self.queue == "cpu":
             self._offers = ("cpu",)

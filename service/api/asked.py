@@ -98,7 +98,9 @@ class RunAsked(Strict):
         default=None, description="A kind of device that only some workers have."
     )
     isolation: Level = Field(
-        default="none", description="The least level accepted: none < process < namespace < gvisor."
+        default="none",
+        description="The least level accepted: none < process < namespace < gvisor. `limits.processes` above 1 asks for"
+        " namespace; so does `limits.disk_bytes` above 0, where better than none is offered.",
     )
     limits: Limits = Field(default_factory=Limits)  # type: ignore[valid-type] made above
     capture: Capture = Field(default_factory=Capture)

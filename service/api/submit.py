@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from flask import Response
 
-    from store.run import Queue
+    from store.run import Level, Queue
     from store.session import Transaction
 
 blueprint = APIBlueprint("submit", __name__, tag="Runs")
@@ -78,8 +78,21 @@ def _queue(asked: RunAsked) -> Queue:
     return "gpu" if queue == "gpu" else "cpu"
 
 
-def _check_offer(transaction: Transaction, asked: RunAsked, queue: Queue) -> None:
-    """Refuse what no live worker can give; while none is alive, nothing but level `none` is known to be offered."""
+def _demanded(asked: RunAsked, levels: Sequence[Level]) -> tuple[Level, str]:
+    """The least level at which a run can have what it asks for, and the limit that asks for it (empty: none does).
+
+    Several processes need namespaces of their own; a folder to write to is at every level but `process`.
+    """
+    if (asked.limits.processes or 1) > 1 and LEVELS.index(asked.isolation) < LEVELS.index("namespace"):
+        return "namespace", "processes"
+    best = max(levels, key=LEVELS.index)
+    if asked.limits.disk_bytes and best != "none" and LEVELS.index(asked.isolation) <= LEVELS.index("process"):
+        return "namespace", "disk_bytes"
+    return asked.isolation, ""
+
+
+def _check_offer(transaction: Transaction, asked: RunAsked, queue: Queue) -> Level:
+    """The least level demanded. What no live worker can give is refused; while none is alive, only `none` is known."""
     offer = workers.offered(transaction, queue)
     if asked.device != "cpu" and not offer.workers and workers.live(transaction):
         detail = f"No live worker has the device {asked.device}; those that live serve the CPU only."
@@ -87,24 +100,29 @@ def _check_offer(transaction: Transaction, asked: RunAsked, queue: Queue) -> Non
             "unknown-device", detail, places=(Place(pointer="#/device", code="unknown-device", detail=detail),)
         )
     levels = offer.levels or ("none",)
-    if LEVELS.index(asked.isolation) <= max(LEVELS.index(level) for level in levels):
-        return
+    least, limit = _demanded(asked, levels)
+    enough = LEVELS.index(least) <= max(LEVELS.index(level) for level in levels)
+    grouped = (asked.limits.processes or 1) == 1 or offer.cgroups
+    if enough and grouped:
+        return least
     who = f"Live workers of the queue {queue} offer: {', '.join(levels)}"
+    if enough:
+        who += ", and none of them can make cgroups; `backprobe doctor` says why"
     if not offer.workers:
         who = f"No worker of the queue {queue} is alive, so no level but none is known to be offered"
-    detail = f"{who}. Asked for was {asked.isolation}."
-    place = Place(pointer="#/isolation", code="isolation-unavailable", detail=detail)
+    detail = f"{who}. Asked for was {least}{f', by `limits.{limit}`' if limit else ''}."
+    place = Place(pointer=f"#/limits/{limit}" if limit else "#/isolation", code="isolation-unavailable", detail=detail)
     raise Problem("isolation-unavailable", detail, places=(place,))
 
 
-def _submission(asked: RunAsked, snippet: Snippet, queue: Queue) -> Submission:
+def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level) -> Submission:
     return Submission(
         files=snippet.files,
         entry=snippet.entry,
         arguments=tuple(asked.arguments),
         queue=queue,
         device_class=asked.device_class,
-        min_isolation=asked.isolation,
+        min_isolation=least,
         limits=Limits.from_request(asked.limits.model_dump(exclude_none=True)),
         capture=asked.capture.model_dump(),
         seed=asked.seed,
@@ -135,10 +153,10 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     snippet, queue = _snippet(body), _queue(body)
     snippet.check()
     with shared.database.read() as transaction:
-        _check_offer(transaction, body, queue)
+        least = _check_offer(transaction, body, queue)
     try:
         with shared.database.begin() as transaction:
-            run = runs.submit(transaction, _submission(body, snippet, queue))
+            run = runs.submit(transaction, _submission(body, snippet, queue, least))
     except runs.QueueFull as full:
         raise Problem("quota-exceeded", f"{full}.", headers={"Retry-After": str(FULL_SECONDS)}) from None
     shared.wakeups.publish(queue)

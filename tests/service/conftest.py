@@ -57,14 +57,16 @@ class Site:
         assert answer.status_code == 202, answer.text
         return answer.json["id"]
 
-    def worker(self, levels: tuple[str, ...] = ("none",), queues: tuple[str, ...] = ("cpu",)) -> str:
+    def worker(self, levels: tuple[str, ...] = ("none",), queues: tuple[str, ...] = ("cpu",), **facts: Any) -> str:
         """A worker that has just beaten."""
         from store import workers
 
         name = f"test:1:{uuid.uuid4().hex[:8]}"
         devices = ("cuda:test",) if "gpu" in queues else ("cpu",)
         with self.context.database.begin() as transaction:
-            workers.beat(transaction, workers.WorkerNode(id=name, queues=queues, levels=levels, devices=devices))
+            workers.beat(
+                transaction, workers.WorkerNode(id=name, queues=queues, levels=levels, devices=devices, **facts)
+            )
         return name
 
     def finish(self, run: str, record: Record | None = None, **ending: Any) -> None:

@@ -76,6 +76,27 @@ def test_more_isolation_than_live_workers_offer_is_refused_and_never_downgraded(
     assert "offer: none, process" in answer.json["detail"]
 
 
+def test_a_limit_that_only_a_level_can_give_asks_for_that_level(site):
+    several, folder = (
+        {"source": "x = 1", "limits": {"processes": 3}},
+        {"source": "x = 1", "limits": {"disk_bytes": 4096}},
+    )
+    assert site.post(several).json["code"] == "isolation-unavailable"
+    assert site.post(folder).json["min_isolation"] == "none"  # where nothing is isolated, everything can be written
+    site.worker(levels=("none", "process"))
+    for body, limit in ((several, "processes"), (folder, "disk_bytes")):
+        answer = site.post(body)
+        assert (answer.status_code, answer.json["code"]) == (409, "isolation-unavailable")
+        assert answer.json["errors"][0]["pointer"] == f"#/limits/{limit}"
+        assert f"Asked for was namespace, by `limits.{limit}`" in answer.json["detail"]
+    site.worker(levels=("none", "process", "namespace"))
+    assert "none of them can make cgroups" in site.post(several).json["detail"]
+    assert site.post(folder).json["min_isolation"] == "namespace"
+    assert site.post({"source": "x = 1", "limits": {"disk_bytes": 0}}).json["min_isolation"] == "none"
+    site.worker(levels=("none", "process", "namespace"), probe={"cgroup": True})
+    assert site.post(several).json["min_isolation"] == "namespace"
+
+
 def test_the_list_is_stable_under_inserts_and_filtered(site):
     first = [site.submit() for _ in range(5)]
     page = get(site, "/v1/runs?limit=2")
