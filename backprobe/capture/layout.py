@@ -44,11 +44,14 @@ def _plain() -> list[torch.Tensor]:
 
 
 def _others() -> list[torch.Tensor]:
-    """Tensors that begin like plain ones and are none: what they hold is lazy, elsewhere, or not theirs to read."""
-    lazy = torch.empty(3, dtype=torch.complex64, device=_HOST).conj()
-    others = [lazy, lazy.imag, torch.empty(3, device="meta")]
+    """Tensors that begin like plain ones and are none: what they hold is lazy, elsewhere, or not theirs to read.
+
+    The first is an inference tensor: what its keys lack are those of autograd.
+    """
     with torch.inference_mode():
-        others.append(torch.empty(3, device=_HOST))
+        others = [torch.empty(3, device=_HOST)]
+    lazy = torch.empty(3, dtype=torch.complex64, device=_HOST).conj()
+    others += [lazy, lazy.imag, torch.empty(3, device="meta")]
     zero = getattr(torch, "_efficientzerotensor", None)
     if zero is not None:
         others.append(zero((3,), device=_HOST))

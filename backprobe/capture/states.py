@@ -77,6 +77,7 @@ class States:
         version: int | None = version_of(tensor)
         raw = elements(tensor, self._options.caps.elements) if self._options.measures else None
         value_changed = known.is_new or version != known.version or raw != known.raw
+        value_changed = value_changed or (raw is not None and self._tensors.is_reshaped(known, tensor))
         if value_changed and not known.is_new:
             self._changed(known, version, self._put_down(known, cause, version != known.version))
         if not known.is_new and (value_changed or storage_address(tensor) != known.ref.storage):

@@ -137,6 +137,12 @@ class Tensors:
         )
         self._writer.add("tensors", known.row)
 
+    def is_reshaped(self, known: Known, tensor: torch.Tensor) -> bool:
+        """`.data =` gave the object other memory and another shape, whose elements may be the same bytes."""
+        if known.row.shape is None or known.ref.storage == storage_address(tensor) or is_answered_by_user(tensor):
+            return False
+        return known.row.shape != _shape(tensor)
+
     def note(self, known: Known, why: str) -> None:
         """Say why something of a tensor is not recorded."""
         write_note(self._writer, self._moments, known.number, why)

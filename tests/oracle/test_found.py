@@ -54,6 +54,19 @@ a = a.chunk(2)[0]
 with torch.no_grad():
     a[0].mul_(3)
 """,
+    "a tensor whose new memory has the same bytes in another shape has changed": """\
+import torch
+z = torch.tensor(3.0)
+z.data = torch.tensor([3.0])
+""",
+    "a tensor that was given an inference tensor's memory has no version any more": """\
+import torch
+a = torch.tensor([3.0], requires_grad=True)
+e = a * 2
+e += 1
+with torch.inference_mode():
+    e.data = torch.ones(2)
+""",
 }
 
 

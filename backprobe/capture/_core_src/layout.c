@@ -273,7 +273,7 @@ static int find_impl(const probe *all, int count)
     return -1;
 }
 
-/* What is missing, NULL: nothing is. */
+/* What is missing, NULL: nothing is. The first of the others is an inference tensor. */
 static const char *learn(probe *all, int count, uint8_t (*others)[IMPL_BYTES], int other_count, bp_layout *found)
 {
     found->table = at(all[0].impl, 0);
@@ -305,6 +305,7 @@ static const char *learn(probe *all, int count, uint8_t (*others)[IMPL_BYTES], i
         *parts[i].to = parts[i].offset;
     }
     found->plain_keys = at(all[0].impl, found->keys);
+    found->autograd_keys = found->plain_keys & ~(other_count ? at(others[0], found->keys) : 0);
     found->used = 1;
     return NULL;
 }
@@ -392,7 +393,7 @@ int bp_impl_view(uintptr_t impl, bp_tensor_view *view)
 
 static PyMethodDef methods[] = {
     {"learn_layout", learn_layout, METH_VARARGS,
-     "learn_layout([(tensor, dtype), ...], others): which part was not found, \"\" if all were; then it is used."},
+     "learn_layout([(tensor, dtype), ...], [inference tensor, ...]): which part was not found, \"\" if all were; then it is used."},
     {"use_layout", use_layout, METH_O, "Read plain tensors by what was learned, or by attributes; whether it was so."},
     {NULL, NULL, 0, NULL},
 };

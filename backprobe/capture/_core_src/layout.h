@@ -18,7 +18,7 @@ typedef struct {
     int version;                            /* behind `counter` */
     int data, bytes;                        /* in the storage */
     uintptr_t table;                        /* what a plain tensor begins with */
-    uint64_t plain_keys;
+    uint64_t plain_keys, autograd_keys;     /* the second: those that an inference tensor lacks */
     int8_t dtypes[256];                     /* torch's number of a dtype -> bp_dtype, -1: none */
 } bp_layout;
 
@@ -35,7 +35,14 @@ static inline int bp_is_plain_impl(uintptr_t impl)
            bp_word(impl + bp_torch_layout.dims) <= BP_INLINE_DIMENSIONS && bp_word(impl + bp_torch_layout.storage);
 }
 
-/* What a Python object of exactly torch's class stands for, if it is plain; else 0. */
+/* What a Python object of exactly torch's class stands for, if it begins like a plain one; else 0. Its keys can be read. */
+static inline uintptr_t bp_impl_at(PyObject *tensor)
+{
+    uintptr_t impl = bp_word((uintptr_t)tensor + bp_torch_layout.impl);
+    return impl && bp_word(impl) == bp_torch_layout.table ? impl : 0;
+}
+
+/* The same, if it is plain; else 0. */
 static inline uintptr_t bp_impl_of(PyObject *tensor)
 {
     uintptr_t impl = bp_torch_layout.used ? bp_word((uintptr_t)tensor + bp_torch_layout.impl) : 0;
@@ -62,6 +69,12 @@ static inline int64_t bp_impl_version(uintptr_t impl)
 {
     uintptr_t counter = bp_word(impl + bp_torch_layout.counter);
     return counter ? (int64_t) * (const uint32_t *)(counter + bp_torch_layout.version) : -1;
+}
+
+/* `is_inference()` of what begins like a plain one. */
+static inline int bp_impl_is_inference(uintptr_t impl)
+{
+    return (*(const uint64_t *)(impl + bp_torch_layout.keys) & bp_torch_layout.autograd_keys) == 0;
 }
 
 /* Autograd knows nothing of it: a leaf that requires no gradient and has none. */

@@ -401,6 +401,13 @@ static int append_version(bp_known *known, bp_version version)
     return 0;
 }
 
+/* `.data =` gave it memory with the same bytes in another shape. */
+static int is_reshaped(const bp_known *known, const bp_small *small)
+{
+    return small->size > 0 && small->brought == NULL && small->data != known->data && known->is.ndim >= 0 &&
+           (small->ndim != known->is.ndim || memcmp(small->dims, known->is.dims, (size_t)small->ndim * sizeof(int64_t)) != 0);
+}
+
 static int compare(bp_states *states, bp_known *known, const bp_cause *cause, seen *now, bp_state *state)
 {
     PyObject *tensor = now->tensor;
@@ -409,7 +416,7 @@ static int compare(bp_states *states, bp_known *known, const bp_cause *cause, se
         return -1;
     }
     int version_changed = version != known->version;
-    now->value_changed = known->is_new || version_changed || !is_same(&known->raw, &now->value);
+    now->value_changed = known->is_new || version_changed || !is_same(&known->raw, &now->value) || is_reshaped(known, &now->value);
     if (now->value_changed && !known->is_new) {
         bp_cause by = put_down(states, known, cause, version_changed);
         if (write_changed(states, known, version, &by) < 0) {

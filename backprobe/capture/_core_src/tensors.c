@@ -225,7 +225,7 @@ int64_t bp_version_of(PyObject *tensor)
 {
     uintptr_t impl = bp_torch_layout.used && bp_is_exact(tensor) ? bp_impl_of(tensor) : 0;
     int64_t kept = impl ? bp_impl_version(impl) : -1;
-    if (kept > 0 || (kept == 0 && !bp_inference_was_seen)) {
+    if (kept >= 0) {
         return kept;
     }
     PyObject *answer = PyObject_GetAttr(tensor, bp_name__version);
@@ -249,12 +249,17 @@ int64_t bp_version_of(PyObject *tensor)
     }
     int64_t version = PyLong_AsLongLong(answer);
     Py_DECREF(answer);
-    if (version == 0 && bp_inference_was_seen) { /* a transform leaves inference tensors whose counter answers 0 */
+    /* `.data =` and a transform leave inference tensors whose counter answers */
+    impl = bp_torch_layout.used && bp_is_exact(tensor) ? bp_impl_at(tensor) : 0;
+    if (impl) {
+        return bp_impl_is_inference(impl) ? -1 : version;
+    }
+    if (version >= 0 && bp_inference_was_seen) {
         PyObject *inference = bp_method(tensor, bp_name_is_inference);
         if (inference == NULL) {
             return -2;
         }
-        version = inference == Py_True ? -1 : 0;
+        version = inference == Py_True ? -1 : version;
         Py_DECREF(inference);
     }
     return version;
