@@ -17,12 +17,14 @@ from urllib.parse import urlsplit
 from flask import g, request
 
 from service.address import is_loopback
+from service.caller import LOCAL, SERVER, demand, holder
 from service.errors import Problem
 
 if TYPE_CHECKING:
     from apiflask import APIFlask
     from flask import Response
 
+    from service.caller import Caller
     from service.settings import Settings
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
@@ -31,6 +33,9 @@ _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::[0-9]{1,5})?"
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 """Asked by health checks that hold no key; they tell nothing about anyone's runs."""
+
+_FOR_ALL: Final = frozenset({"static", "openapi.spec", "pages.problem", "keys.get_me"})
+"""Endpoints for every key, whatever it may do: what they tell is of nobody, or of the caller."""
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -63,19 +68,40 @@ def _check_origin() -> None:
         raise Problem("foreign-origin", "This write came from a page of another origin.")
 
 
-def _check_key(key: str) -> None:
+def _caller(settings: Settings) -> Caller:
+    """Who asks.
+
+    Raises:
+        Problem: `unauthenticated`; `foreign-host` of a server that demands no key.
+    """
     given = request.authorization
+    if given is None and settings.api_key is None:
+        _check_host()
+        return LOCAL
     offered = ""
     if given is not None and given.type == "bearer":
         offered = given.token or ""
     elif given is not None and given.type == "basic":
         offered = given.password or ""
-    if hmac.compare_digest(offered.encode(), key.encode()):
-        return
+    if settings.api_key is not None and hmac.compare_digest(offered.encode(), settings.api_key.encode()):
+        return SERVER
+    if (found := holder(offered)) is not None:
+        return found
+    if settings.api_key is None:
+        _check_host()
     page = not request.path.startswith("/v1") and "text/html" in request.headers.get("Accept", "")
     scheme = 'Basic realm="Backprobe", charset="UTF-8"' if page else 'Bearer realm="Backprobe"'
     said = "No key was sent." if given is None else "That key is not this server's."
     raise Problem("unauthenticated", said, headers={"WWW-Authenticate": scheme})
+
+
+def _check_scope(app: APIFlask) -> None:
+    """What a view declares is demanded; a page, which declares nothing, is read."""
+    view = app.view_functions.get(request.endpoint or "")
+    if view is None or request.endpoint in _FOR_ALL:
+        return
+    declared = getattr(view, "operation", None)
+    demand("read" if declared is None else declared.scope)
 
 
 def register(app: APIFlask, settings: Settings) -> None:
@@ -87,12 +113,10 @@ def register(app: APIFlask, settings: Settings) -> None:
         g.request_id = asked if _REQUEST_ID.fullmatch(asked) else f"req_{secrets.token_hex(8)}"
         if request.path in _OPEN:
             return
-        if settings.api_key is None:
-            _check_host()
-        else:
-            _check_key(settings.api_key)
+        g.caller = _caller(settings)
         if request.method not in _SAFE:
             _check_origin()
+        _check_scope(app)
 
     @app.after_request
     def _headers(response: Response) -> Response:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Callable[..., Any]")
 
 _REF: Final = "#/components/schemas/{model}"
-_EVERYWHERE: Final = ("unauthenticated", "foreign-host", "internal-error", "unavailable")
+_EVERYWHERE: Final = ("unauthenticated", "scope-missing", "foreign-host", "internal-error", "unavailable")
 """Problems that any address can answer."""
 
 _PATH_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
@@ -39,9 +39,17 @@ _PATH_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     },
     "name": {"type": "string", "description": "Name or code of a rule.", "pattern": "^[A-Za-z0-9-]{1,64}$"},
     "finding": {"type": "string", "description": "Id of a finding.", "pattern": "^f_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
+    "key": {"type": "string", "description": "Id of a key.", "pattern": "^key_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
     "code": {"type": "string", "description": "Code of a problem.", "pattern": "^[a-z-]+$"},
 }
+ONCE: Final = ("idempotency-in-flight", "idempotency-mismatch")
+"""Problems of operations that take an Idempotency-Key."""
+
 _HEADERS: Final[dict[str, dict[str, Any]]] = {
+    "Idempotency-Key": {
+        "description": "Yours, new for each request: sent again within a day it has no second effect.",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    },
     "Prefer": {
         "description": "`wait=N`: answer when the run has ended, or after N seconds, at most 30.",
         "schema": {"type": "string"},
@@ -100,10 +108,15 @@ class Operation:
     answers: dict[int, Answer]
     problems: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
+    scope: str = "read"
 
 
 def answers(
-    found: dict[int, Answer], *, problems: tuple[str, ...] = (), headers: tuple[str, ...] = ()
+    found: dict[int, Answer],
+    *,
+    problems: tuple[str, ...] = (),
+    headers: tuple[str, ...] = (),
+    scope: str = "read",
 ) -> Callable[[F], F]:
     """Declare how a view answers; the document is made of it.
 
@@ -111,10 +124,11 @@ def answers(
         found: By status.
         problems: Codes special to this operation.
         headers: Request headers that it reads.
+        scope: What a key must have for it.
     """
 
     def decorate(view: F) -> F:
-        view.operation = Operation(answers=found, problems=problems, headers=headers)  # type: ignore[attr-defined] for the document
+        view.operation = Operation(answers=found, problems=problems, headers=headers, scope=scope)  # type: ignore[attr-defined] for the document
         return view
 
     return decorate
@@ -139,7 +153,11 @@ def register(app: APIFlask) -> None:
         )
         document.setdefault("components", {})["schemas"] = schemas["$defs"]
         document["components"]["securitySchemes"] = {
-            "key": {"type": "http", "scheme": "bearer", "description": "BACKPROBE_API_KEY of the server, if it is set."}
+            "key": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "A key of POST /v1/keys, or BACKPROBE_API_KEY of the server, if it is set.",
+            }
         }
         document["security"] = [{}, {"key": []}]
         document["tags"] = list({tag["name"]: tag for tag in document.get("tags", ())}.values())
@@ -160,6 +178,7 @@ def _declared(app: APIFlask, rules: dict[str, Rule], path: str, method: str) -> 
 def _fill(operation: dict[str, Any], path: str, view: Any, models: set[type[Any]]) -> None:
     declared: Operation = view.operation
     operation["operationId"] = view.__name__
+    operation["security"] = [{}, {"key": [declared.scope]}]
     operation["parameters"] = [*_path_parameters(path), *_query_parameters(view), *_header_parameters(declared)]
     if (model := getattr(view, "body_model", None)) is not None:
         models.add(model)

@@ -45,6 +45,12 @@ _KINDS: Final = (
         hint="Writes are taken from this server's own pages and from programs, which send no Origin header.",
     ),
     Kind(
+        code="scope-missing",
+        status=403,
+        title="The key may not do this",
+        hint="Use a key with the scope that the detail names; whoever holds keys:write can make one.",
+    ),
+    Kind(
         code="not-found",
         status=404,
         title="There is nothing here",
@@ -67,6 +73,12 @@ _KINDS: Final = (
         status=409,
         title="No live worker isolates as strictly as asked",
         hint="Nothing was stored. Ask for a level that is offered, or start a worker that offers this one.",
+    ),
+    Kind(
+        code="idempotency-in-flight",
+        status=409,
+        title="The first request with this Idempotency-Key is not answered yet",
+        hint="Send it again after the seconds that Retry-After names.",
     ),
     Kind(
         code="record-expired",
@@ -133,6 +145,12 @@ _KINDS: Final = (
         status=422,
         title="No such device",
         hint="Take `cpu`, or `cuda` where a worker of the queue gpu is alive.",
+    ),
+    Kind(
+        code="idempotency-mismatch",
+        status=422,
+        title="This Idempotency-Key came with another request",
+        hint="Make a new key for each new request, and repeat it only with the very same body.",
     ),
     Kind(
         code="bad-cursor",

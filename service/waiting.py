@@ -39,12 +39,13 @@ class Waiters:
         self._counting = threading.Lock()
         self.waiting = 0
 
-    def wait(self, public_id: str, seconds: int) -> bool:
+    def wait(self, public_id: str, seconds: int, tenant_id: int) -> bool:
         """Wait until the run has ended.
 
         Args:
             public_id: The run's.
             seconds: The longest wait.
+            tenant_id: Whose run it is.
 
         Returns:
             Whether a place to wait was free; the caller reads the run afresh either way.
@@ -54,7 +55,7 @@ class Waiters:
                 return False
             self.waiting += 1
         try:
-            self._hub.wait(public_id, seconds)
+            self._hub.wait(public_id, seconds, tenant_id=tenant_id)
         finally:
             with self._counting:
                 self.waiting -= 1

@@ -75,6 +75,7 @@ def page(  # noqa: PLR0913 - a filter each
     transaction: Transaction,
     *,
     tenant_id: int = 1,
+    project_id: int | None = None,
     after: int | None = None,
     limit: int = 100,
     status: Sequence[Status] = (),
@@ -88,6 +89,7 @@ def page(  # noqa: PLR0913 - a filter each
     Args:
         transaction: To read by.
         tenant_id: Whose runs.
+        project_id: Only this one's; None: all of the tenant's.
         after: `RunPage.next` of the page before; None: the first page.
         limit: Runs at most.
         status: Any of these; empty: all.
@@ -96,6 +98,8 @@ def page(  # noqa: PLR0913 - a filter each
         created_after: ISO time, exclusive; created_before: likewise.
     """
     query = SELECT_RUN.where(run.c.tenant_id == tenant_id)
+    if project_id is not None:
+        query = query.where(run.c.project_id == project_id)
     if after is not None:
         edge = run.alias("edge")
         place = sa.select(edge.c.created_at).where(edge.c.id == after).scalar_subquery()

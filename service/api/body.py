@@ -8,11 +8,12 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import re
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeVar
 
-from flask import request
+from flask import g, request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from backprobe.show.plain import plain
@@ -193,6 +194,7 @@ def body(model: type[Strict], *, optional: bool = False) -> Callable[[F], F]:
         @functools.wraps(view)
         def checked(*args: Any, **kwargs: Any) -> Any:
             raw = request.get_data(cache=False)
+            g.body_sha256 = hashlib.sha256(raw).digest()
             if not raw and optional:
                 return view(*args, body=model(), **kwargs)
             _check_content_type()

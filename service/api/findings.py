@@ -15,6 +15,7 @@ from service.api.record import NoQuery
 from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
 from service.api.run_json import run_of
 from service.api.told import FindingList, FindingTold
+from service.caller import caller
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
@@ -126,7 +127,10 @@ def _batches(
 def get_finding(finding: str, query: NoQuery) -> Response:  # noqa: ARG001 - `query` was checked, and says nothing
     """One finding by its id."""
     with context().database.read() as transaction:
-        found = findings.get(transaction, finding) if is_id("f", finding) else None
+        asked = caller()
+        found = findings.get(transaction, finding, tenant_id=asked.tenant_id) if is_id("f", finding) else None
+        if found is not None and asked.project is not None:
+            run_of(transaction, found.run)
     if found is None:
         raise Problem("not-found", f"There is no finding {finding[:40]}.")
     return json_reply(found.json())

@@ -10,9 +10,11 @@ import msgspec
 from flask import Response, request
 
 from backprobe import __version__
+from service.caller import caller
 from service.context import context
 
 if TYPE_CHECKING:
+    import datetime
     from collections.abc import Mapping, Sequence
 
     from service.api.asked import Page
@@ -49,6 +51,16 @@ def cache_headers(run: RunRow) -> dict[str, str]:
     return {"ETag": etag_of(run), "Cache-Control": "private, max-age=86400" if lasting else "no-cache"}
 
 
+def iso(at: datetime.datetime) -> str:
+    """A time in UTC as the store compares it: `2026-11-20T19:52:29.123Z`."""
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def sign(listing: str, filters: Mapping[str, Any], key: Sequence[int | float | str | None]) -> str:
+    """The cursor that leads behind `key` in a list of the caller's tenant; another tenant's is refused."""
+    return context().cursors.sign(f"{caller().tenant_id} {listing}", filters, key)
+
+
 def page_reply(
     listing: str,
     query: Page,
@@ -67,7 +79,7 @@ def page_reply(
     sent = dict(headers or {})
     cursor = None
     if after is not None:
-        cursor = context().cursors.sign(listing, query.filters(), after)
+        cursor = sign(listing, query.filters(), after)
         again = {name: value for name, value in request.args.items() if name != "cursor"}
         sent["Link"] = f'<{request.path}?{urlencode({**again, "cursor": cursor})}>; rel="next"'
     return json_reply({"items": items, "next_cursor": cursor}, headers=sent)
@@ -79,4 +91,6 @@ def after_of(listing: str, query: Page) -> list[Any] | None:
     Raises:
         Problem: `bad-cursor`.
     """
-    return None if query.cursor is None else context().cursors.read(listing, query.filters(), query.cursor)
+    if query.cursor is None:
+        return None
+    return context().cursors.read(f"{caller().tenant_id} {listing}", query.filters(), query.cursor)

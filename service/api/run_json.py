@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from service.context import context
+from service.api.reply import sign
+from service.caller import caller
 from service.errors import Problem
 from store import findings, queries, runs
 from store.ids import is_id
@@ -25,8 +26,9 @@ def run_of(transaction: Transaction, public_id: str) -> RunRow:
     Raises:
         Problem: `not-found`, with the same text whether the id is unknown or of another tenant.
     """
-    run = runs.get(transaction, public_id) if is_id("run", public_id) else None
-    if run is None:
+    asked = caller()
+    run = runs.get(transaction, public_id, tenant_id=asked.tenant_id) if is_id("run", public_id) else None
+    if run is None or asked.project not in {None, run.project}:
         raise Problem("not-found", f"There is no run {public_id[:40]}.")
     return run
 
@@ -63,13 +65,12 @@ def included_json(transaction: Transaction, run: RunRow, names: Sequence[str]) -
     if not names:
         return None
     told: dict[str, Any] = {"findings": None, "tensors": None}
-    cursors = context().cursors
     if "findings" in names:
         found = findings.page(transaction, run, limit=MOST_INCLUDED)
-        cursor = None if found.next is None else cursors.sign(f"{run.id} findings", {}, [found.next])
+        cursor = None if found.next is None else sign(f"{run.id} findings", {}, [found.next])
         told["findings"] = {"items": [row.json() for row in found.items], "next_cursor": cursor}
     if "tensors" in names:
         seen = queries.tensors(transaction, run, limit=MOST_INCLUDED)
-        cursor = None if seen.next is None else cursors.sign(f"{run.id} tensors", {}, [seen.next])
+        cursor = None if seen.next is None else sign(f"{run.id} tensors", {}, [seen.next])
         told["tensors"] = {"items": queries.as_json(seen.items), "next_cursor": cursor}
     return told

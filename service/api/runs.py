@@ -11,18 +11,18 @@ from pydantic import Field
 
 from service.api.asked import Included, Nothing, Page, Queue, Split, Status, Time
 from service.api.body import body, query
-from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
+from service.api.effect import effect
+from service.api.reply import after_of, cache_headers, iso, json_reply, not_modified, page_reply, sign
 from service.api.run_json import included_json, run_json, run_of
 from service.api.told import RunList, RunTold
+from service.caller import caller
 from service.context import context
 from service.errors import Problem
-from service.openapi import Answer, answers
+from service.openapi import ONCE, Answer, answers
 from service.waiting import asked_seconds
 from store import rejudging, runs
 
 if TYPE_CHECKING:
-    import datetime
-
     from flask import Response
 
     from store.run import RunPage, RunRow
@@ -41,10 +41,6 @@ class RunsQuery(Page):
     created_lt: Time | None = Field(default=None, alias="created.lt", description="Created earlier than this.")
 
 
-def _iso(at: datetime.datetime) -> str:
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 @blueprint.get("/v1/runs")
 @query(RunsQuery)
 @answers({200: Answer(text="A page of runs, newest first.", model=RunList, headers=("Link",))})
@@ -59,7 +55,7 @@ def runs_page(listing: str, query: RunsQuery) -> tuple[tuple[RunRow, ...], str |
     page = _page(listing, query)
     if page.next is None:
         return page.items, None
-    cursor = context().cursors.sign(listing, query.filters(), [page.next])
+    cursor = sign(listing, query.filters(), [page.next])
     again = {name: value for name, value in request.args.items() if name != "cursor"}
     return page.items, f"{request.path}?{urlencode({**again, 'cursor': cursor})}"
 
@@ -68,12 +64,14 @@ def _page(listing: str, query: RunsQuery) -> RunPage:
     after = after_of(listing, query)
     created: dict[str, Any] = {}
     if query.created_gt is not None:
-        created["created_after"] = _iso(query.created_gt)
+        created["created_after"] = iso(query.created_gt)
     if query.created_lt is not None:
-        created["created_before"] = _iso(query.created_lt)
+        created["created_before"] = iso(query.created_lt)
     with context().database.read() as transaction:
         return runs.page(
             transaction,
+            tenant_id=caller().tenant_id,
+            project_id=caller().project_id,
             after=after[0] if after else None,
             limit=query.limit,
             status=query.status or (),
@@ -97,7 +95,7 @@ def get_run(run: str, query: Included) -> Response:
     seconds = asked_seconds()
     with shared.database.read() as transaction:
         row = run_of(transaction, run)
-    waited = seconds is not None and (row.ended or shared.waiters.wait(run, seconds))
+    waited = seconds is not None and (row.ended or shared.waiters.wait(run, seconds, caller().tenant_id))
     applied = {"Preference-Applied": f"wait={seconds}"} if waited else {}
     with shared.database.read() as transaction:
         row = run_of(transaction, run)
@@ -114,33 +112,38 @@ def get_run(run: str, query: Included) -> Response:
     {
         202: Answer(text="Asked for; the run stops within seconds.", model=RunTold, headers=("Location",)),
         200: Answer(text="It had ended, or was still queued and has now.", model=RunTold, headers=("Location",)),
-    }
+    },
+    problems=ONCE,
+    headers=("Idempotency-Key",),
+    scope="runs:write",
 )
 def cancel_run(run: str, body: Nothing) -> Response:  # noqa: ARG001 - `body` was checked, and says nothing
     """Stop a run; what it has recorded so far is kept. An ended run stays as it is."""
-    with context().database.begin() as transaction:
-        run_of(transaction, run)
-        row = runs.request_cancel(transaction, run)
-    if row is None:
-        raise Problem("not-found", f"There is no run {run[:40]}.")
-    return json_reply(run_json(row), 200 if row.ended else 202, {"Location": f"/v1/runs/{row.id}"})
+    with effect() as write:
+        row = run_of(write.transaction, run)
+        if write.known is None:
+            row = runs.request_cancel(write.transaction, run, tenant_id=row.tenant_id) or row
+            write.done("run.cancel", row.id, run=row.id)
+    return json_reply(run_json(row), 200 if row.ended else 202, {"Location": f"/v1/runs/{row.id}", **write.headers})
 
 
 @blueprint.post("/v1/runs/<run>/judge")
 @body(Nothing, optional=True)
 @answers(
     {202: Answer(text="Asked for; its findings are told anew within seconds.", model=RunTold, headers=("Location",))},
-    problems=("run-not-ended", "record-expired"),
+    problems=("run-not-ended", "record-expired", *ONCE),
+    headers=("Idempotency-Key",),
+    scope="runs:write",
 )
 def judge_run(run: str, body: Nothing) -> Response:  # noqa: ARG001 - `body` was checked, and says nothing
     """Judge a run again with today's rules. Its findings keep their ids; what is no longer found is kept as gone."""
-    with context().database.begin() as transaction:
-        before = run_of(transaction, run)
-        if not before.ended:
-            raise Problem("run-not-ended", f"Run {before.id} is {before.status}.")
-        if before.key is None or before.record.state not in {"whole", "partial"}:
-            raise Problem("record-expired", f"Run {before.id} has no record to judge.")
-        row = rejudging.ask(transaction, run)
-    if row is None:
-        raise Problem("not-found", f"There is no run {run[:40]}.")
-    return json_reply(run_json(row), 202, {"Location": f"/v1/runs/{row.id}"})
+    with effect() as write:
+        row = run_of(write.transaction, run)
+        if write.known is None:
+            if not row.ended:
+                raise Problem("run-not-ended", f"Run {row.id} is {row.status}.")
+            if row.key is None or row.record.state not in {"whole", "partial"}:
+                raise Problem("record-expired", f"Run {row.id} has no record to judge.")
+            row = rejudging.ask(write.transaction, run, tenant_id=row.tenant_id) or row
+            write.done("run.judge", row.id, run=row.id)
+    return json_reply(run_json(row), 202, {"Location": f"/v1/runs/{row.id}", **write.headers})

@@ -8,20 +8,22 @@ from apiflask import APIBlueprint
 
 from service.api.asked import DEVICES, Included, RunAsked
 from service.api.body import body, pointer, query
+from service.api.effect import effect
 from service.api.reply import etag_of, json_reply
 from service.api.run_json import included_json, run_json, run_of
 from service.api.told import RunTold
+from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import Answer, answers
+from service.openapi import ONCE, Answer, answers
 from service.snippet import SOURCE_NAME, Snippet
 from service.waiting import asked_seconds
-from store import runs, workers
+from store import runs, tenants, workers
 from store.limits import Limits
 from store.run import LEVELS, Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from flask import Response
 
@@ -115,7 +117,8 @@ def _check_offer(transaction: Transaction, asked: RunAsked, queue: Queue) -> Lev
     raise Problem("isolation-unavailable", detail, places=(place,))
 
 
-def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level) -> Submission:
+def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level, project_id: int) -> Submission:
+    asking = caller()
     return Submission(
         files=snippet.files,
         entry=snippet.entry,
@@ -128,7 +131,9 @@ def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level) -
         seed=asked.seed,
         priority=asked.priority,
         labels=asked.labels,
-        created_by="local" if context().settings.api_key is None else "key:server",
+        created_by=asking.actor,
+        tenant_id=asking.tenant_id,
+        project_id=project_id,
     )
 
 
@@ -140,8 +145,9 @@ def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level) -
         202: Answer(text="Queued; Location has it.", model=RunTold, headers=("Location", "Retry-After")),
         200: Answer(text="Ended while waited for.", model=RunTold, headers=("Location", "Preference-Applied", "ETag")),
     },
-    problems=_SPECIAL,
-    headers=("Prefer",),
+    problems=(*_SPECIAL, *ONCE),
+    headers=("Prefer", "Idempotency-Key"),
+    scope="runs:write",
 )
 def submit_run(body: RunAsked, query: Included) -> Response:
     """Submit a snippet.
@@ -155,22 +161,28 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     with shared.database.read() as transaction:
         least = _check_offer(transaction, body, queue)
     try:
-        with shared.database.begin() as transaction:
-            run = runs.submit(transaction, _submission(body, snippet, queue, least))
+        with effect() as write:
+            if write.known is None:
+                project_id = caller().project_id or tenants.first_project(write.transaction, caller().tenant_id)
+                run = runs.submit(write.transaction, _submission(body, snippet, queue, least, project_id)).id
+                write.done("run.submit", run, run=run)
+            else:
+                run = str(write.known.run)
     except runs.QueueFull as full:
         raise Problem("quota-exceeded", f"{full}.", headers={"Retry-After": str(FULL_SECONDS)}) from None
-    shared.wakeups.publish(queue)
-    return _told(run.id, query.include)
+    if write.known is None:
+        shared.wakeups.publish(queue)
+    return _told(run, query.include, write.headers)
 
 
-def _told(public_id: str, include: Sequence[str]) -> Response:
+def _told(public_id: str, include: Sequence[str], more: Mapping[str, str]) -> Response:
     shared = context()
     seconds = asked_seconds()
-    waited = seconds is not None and shared.waiters.wait(public_id, seconds)
+    waited = seconds is not None and shared.waiters.wait(public_id, seconds, caller().tenant_id)
     with shared.database.read() as transaction:
         run = run_of(transaction, public_id)
         told = run_json(run, included_json(transaction, run, include))
-    headers = {"Location": f"/v1/runs/{run.id}"}
+    headers = {"Location": f"/v1/runs/{run.id}", **more}
     if waited:
         headers["Preference-Applied"] = f"wait={seconds}"
     if run.ended:

@@ -28,6 +28,11 @@ PROMISED = {
     "GET /v1/findings/{finding}",
     "GET /v1/rules",
     "GET /v1/rules/{name}",
+    "POST /v1/keys",
+    "GET /v1/keys",
+    "DELETE /v1/keys/{key}",
+    "GET /v1/me",
+    "GET /v1/audit-log",
     "GET /healthz",
     "GET /readyz",
 }
@@ -157,6 +162,11 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
     ask("GET /v1/rules", "/v1/rules?limit=5")
     ask("GET /v1/rules/{name}", "/v1/rules/non-leaf-grad-read")
     ask("GET /v1/rules/{name}", "/v1/rules/none-such")
+    key = ask("POST /v1/keys", "/v1/keys", "POST", json={"name": "ci", "scopes": ["read"]}).json["id"]
+    for path in ("/v1/keys", "/v1/me", "/v1/audit-log"):
+        ask(f"GET {path}", path)
+    for _ in range(2):
+        ask("DELETE /v1/keys/{key}", f"/v1/keys/{key}", "DELETE")
     ask("GET /v1/runs", "/v1/runs?limit=2")
     ask("GET /v1/runs", "/v1/runs?colour=red")
     ask("GET /v1/runs/{run}/tensors/{no}", f"/v1/runs/{run}/tensors/77")

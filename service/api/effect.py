@@ -1,0 +1,104 @@
+"""The effect of a write: one transaction with the change, its entry in the audit log and its Idempotency-Key.
+
+The key exists exactly if the effect does: a refusal rolls both back, so that a request can be mended and sent again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from flask import g, request
+
+from service.caller import caller
+from service.context import context
+from service.errors import Place, Problem
+from store import audit_log, idempotency
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from store.session import Transaction
+
+HEADER: Final = "Idempotency-Key"
+RETRY_SECONDS: Final = 1
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+@dataclass(slots=True)
+class Effect:
+    """One write in progress.
+
+    Attributes:
+        transaction: To write by.
+        known: The answer to give again, because this request has had its effect before; None: it is new.
+    """
+
+    transaction: Transaction
+    key: str | None
+    known: idempotency.Answer | None
+
+    def done(self, action: str, about: str, *, run: str | None = None, detail: Mapping[str, Any] | None = None) -> None:
+        """Write the audit log and keep the answer under the Idempotency-Key, if there is one.
+
+        Args:
+            action: `run.submit`, `key.create`, ...
+            about: Public id of what was written.
+            run: The run that is the answer, shown as it is when the request comes again.
+            detail: For the log; never content.
+        """
+        asked = caller()
+        entry = audit_log.Entry(
+            actor=asked.actor,
+            action=action,
+            object=about,
+            request_id=g.request_id,
+            address=request.remote_addr,
+            detail=detail,
+        )
+        audit_log.append(self.transaction, entry, tenant_id=asked.tenant_id)
+        if self.key is not None:
+            answer = idempotency.Answer(status=200, run=run, body=None if run else about.encode())
+            idempotency.done(self.transaction, self.key, answer, tenant_id=asked.tenant_id)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the answer says of a repeated request."""
+        return {} if self.known is None else {"Idempotent-Replayed": "true"}
+
+
+def _key() -> str | None:
+    key = request.headers.get(HEADER)
+    if key is None:
+        return None
+    if _KEY.fullmatch(key) is None:
+        detail = "An Idempotency-Key is 1 to 255 printable ASCII characters without blanks."
+        raise Problem("invalid-request", detail, places=(Place(header=HEADER, code="invalid-header", detail=detail),))
+    return key
+
+
+@contextmanager
+def effect() -> Generator[Effect]:
+    """The transaction of a write; `body()` has checked the request before.
+
+    Raises:
+        Problem: `idempotency-in-flight`, `idempotency-mismatch`, `invalid-request`.
+    """
+    key = _key()
+    with context().database.begin() as transaction:
+        known = None if key is None else _begun(transaction, key)
+        yield Effect(transaction=transaction, key=key, known=known)
+
+
+def _begun(transaction: Transaction, key: str) -> idempotency.Answer | None:
+    sent = hashlib.sha256(f"{request.method} {request.path}\0".encode() + g.get("body_sha256", b"")).digest()
+    try:
+        return idempotency.begin(transaction, key, sent, tenant_id=caller().tenant_id)
+    except idempotency.InFlight as error:
+        raise Problem("idempotency-in-flight", f"{error}.", headers={"Retry-After": str(RETRY_SECONDS)}) from None
+    except idempotency.Mismatch as error:
+        place = Place(header=HEADER, code="idempotency-mismatch", detail=f"{error}.")
+        raise Problem("idempotency-mismatch", f"{error}.", places=(place,)) from None
