@@ -9,7 +9,7 @@ from werkzeug.routing import IntegerConverter
 
 from backprobe import __version__
 from service import errors, guard, openapi
-from service.api import events, findings, graph, health, keys, record, rows, rules, runs, source, submit
+from service.api import compare, events, findings, graph, health, keys, record, rows, rules, runs, source, submit
 from service.context import EXTENSION, Context
 from service.cursors import Cursors
 from service.dashboard import pages
@@ -66,7 +66,7 @@ def create_app(settings: Settings) -> APIFlask:
     errors.register(app)
     guard.register(app, settings)
     openapi.register(app)
-    for part in (submit, runs, events, record, rows, graph, findings, rules, source, keys, health):
+    for part in (submit, runs, events, compare, record, rows, graph, findings, rules, source, keys, health):
         app.register_blueprint(part.blueprint)
     app.register_blueprint(pages.blueprint)
     return app

@@ -13,7 +13,7 @@ from service.api.body import body, query
 from service.api.effect import effect
 from service.api.record import NoQuery
 from service.api.reply import after_of, iso, json_reply, page_reply
-from service.api.told import AuditEntryList, KeyList, KeyMade, Me
+from service.api.told_access import AuditEntryList, KeyList, KeyMade, Me
 from service.caller import SCOPES, Scope, caller, demand, digest_of, new_key
 from service.context import context
 from service.errors import Problem

@@ -15,6 +15,7 @@ PROMISED = {
     "POST /v1/runs/{run}/cancel",
     "POST /v1/runs/{run}/judge",
     "GET /v1/runs/{run}/events",
+    "GET /v1/compare",
     "GET /v1/runs/{run}/tensors",
     "GET /v1/runs/{run}/tensors/{no}",
     "GET /v1/runs/{run}/tensors/{no}/snapshots",
@@ -162,6 +163,8 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
     ask("GET /v1/rules", "/v1/rules?limit=5")
     ask("GET /v1/rules/{name}", "/v1/rules/non-leaf-grad-read")
     ask("GET /v1/rules/{name}", "/v1/rules/none-such")
+    ask("GET /v1/compare", f"/v1/compare?a={run}&b={site.finished(samples.tutorial(nan=True))}")
+    ask("GET /v1/compare", f"/v1/compare?a={run}")
     key = ask("POST /v1/keys", "/v1/keys", "POST", json={"name": "ci", "scopes": ["read"]}).json["id"]
     for path in ("/v1/keys", "/v1/me", "/v1/audit-log"):
         ask(f"GET {path}", path)
