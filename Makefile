@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check core bench accuracy mutate fuzz oracle hostile suite examples identical docs venv venv-dev clean
+.PHONY: help run test check core bench accuracy mutate fuzz oracle hostile soak suite examples identical docs venv venv-dev clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -30,6 +30,7 @@ check: $(DEV_STAMP) ## format, lint, types, imports, laws, generated documents
 
 bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 	$(BIN)/python -m bench.submit
+	$(BIN)/python -m bench.sandbox
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.capture
 	$(BIN)/python -m bench.overhead
@@ -60,6 +61,9 @@ identical: $(SUITE_STAMP) ## 20 steps of each model, plain and captured: the sam
 
 hostile: $(DEV_STAMP) ## hostile programs at every level that this machine gives; BACKPROBE_HOSTILE names another folder of them
 	BACKPROBE_HOSTILE_ALL=1 $(BIN)/python -m pytest tests/hostile $(ARGS)
+
+soak: $(DEV_STAMP) ## 20,000 runs in a row, a fifth of them hostile: everything is back where it began; ARGS="--level namespace"
+	$(BIN)/python -m tests.hostile.soak $(ARGS)
 
 docs: $(DEV_STAMP) ## write the generated part of the documents
 	$(BIN)/python -m docs.generate

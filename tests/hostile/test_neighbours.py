@@ -40,7 +40,7 @@ for pid in set(PIDS) - {os.getpid()}:
                  lambda: os.pidfd_open(pid), lambda: os.sched_setaffinity(pid, {0}),
                  lambda: os.setpriority(os.PRIO_PROCESS, pid, 19), lambda: open(f"/proc/{pid}/mem", "r+b"),
                  lambda: open(f"/proc/{pid}/environ").read(), lambda: open(f"/proc/{pid}/maps").read(),
-                 lambda: os.listdir(f"/proc/{pid}/fd"), lambda: os.listdir(f"/proc/{pid}/root/tmp")):
+                 lambda: os.listdir(f"/proc/{pid}/fd"), lambda: os.listdir(os.path.join("/proc", str(pid), "root", "tmp"))):
         try: print("CANARY", pid, call())
         except OSError: pass
     for number in (101, 310, 311, 434):  # ptrace, process_vm_readv and writev, pidfd_open

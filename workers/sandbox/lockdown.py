@@ -153,8 +153,14 @@ def few_files(around: Surroundings) -> None:
 
 
 def bare_environment(around: Surroundings) -> None:
-    """Nothing of ours is in the environment."""
+    """Nothing of ours is in the environment.
+
+    The first optimizer of a process that is not fully warm imports what makes torch's cache folder, and fails where it
+    cannot: so that is one that exists.
+    """
     os.environ.clear()
+    if around.level != "none":
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = around.folder
     os.environ.update(
         PATH="/usr/local/bin:/usr/bin:/bin",
         LANG="C.UTF-8",

@@ -3,5 +3,5 @@
 # CONTROL: breaches
 import os
 for pid in ('self', '1', os.getppid()):
-    try: print(open(f'/proc/{pid}/root/etc/passwd').read())
+    try: print(open(os.path.join('/proc', str(pid), 'root', 'etc/passwd')).read())
     except OSError as e: print(pid, type(e).__name__)
