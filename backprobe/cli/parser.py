@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 import backprobe
-from backprobe.cli import explain, rules, run, show
+from backprobe.cli import explain, rules, run, service, show
 from backprobe.cli.exits import UsageError
 from backprobe.cli.plugins import commands, register
 
@@ -19,6 +19,9 @@ BUILT_IN: Final = {
     "show": show.add_parser,
     "explain": explain.add_explain,
     "rules": rules.add_rules,
+    "submit": service.add_submit,
+    "runs": service.add_runs,
+    "compare": service.add_compare,
 }
 
 

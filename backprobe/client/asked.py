@@ -1,0 +1,196 @@
+"""What is asked of the service, and when it is asked again: generators that do no I/O.
+
+A question yields `Send` and `Pause` and is sent a `Reply`; `clients.py` drives it, once with threads and once with
+asyncio, so that the two cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+MOST_TRIES: Final = 6
+FIRST_PAUSE_SECONDS: Final = 0.2
+LONGEST_PAUSE_SECONDS: Final = 30.0
+MOST_WAIT_SECONDS: Final = 30
+"""That the service waits in one request; a longer wait asks again."""
+
+_AGAIN: Final = frozenset({429, 502, 503, 504})
+
+
+class ApiError(Exception):
+    """The service refused: `detail` says what, `hint` what to do; `errors` point at the places.
+
+    Attributes:
+        status: Of HTTP. code: stable, kebab case; its page is `/problems/CODE`.
+        request_id: By which the operator finds it in the log.
+    """
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        self.status = status
+        self.code = str(problem.get("code", "unknown"))
+        self.detail = str(problem.get("detail", ""))
+        self.hint = str(problem.get("hint", ""))
+        self.request_id = problem.get("request_id")
+        self.errors: list[Any] = list(problem.get("errors", ()))
+        super().__init__(f"{self.code}: {self.detail} {self.hint}".strip())
+
+
+class ServiceAway(Exception):
+    """The service could not be reached, or said for too long that it cannot answer."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A run, as `GET /v1/runs/{id}` tells it; fields that a newer service adds are left out, `told` has them all."""
+
+    id: str
+    status: str
+    ended: bool
+    entry: str | None
+    created_at: str
+    finished_at: str | None
+    labels: dict[str, str]
+    findings: dict[str, Any]
+    error: dict[str, Any] | None
+    links: dict[str, str]
+    told: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+
+def run_of(told: dict[str, Any]) -> Run:
+    """The run in an answer."""
+    return msgspec.structs.replace(msgspec.convert(told, Run), told=told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """A request to be sent."""
+
+    method: str
+    path: str
+    params: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Wait so many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer; `lost`: none came, and why."""
+
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes = b""
+    lost: str | None = None
+
+    def json(self) -> Any:
+        """The body's value."""
+        return msgspec.json.decode(self.body)
+
+
+T = TypeVar("T")
+Question = Generator[Send | Pause, Reply | None, T]
+
+
+def call(
+    method: str,
+    path: str,
+    *,
+    params: Mapping[str, Any] | None = None,
+    body: Any = None,
+    headers: Mapping[str, str] | None = None,
+) -> Question[Reply]:
+    """One request, sent again while that can help.
+
+    Raises:
+        ApiError: the service refused.
+        ServiceAway: it did not answer after `MOST_TRIES`.
+    """
+    sent = dict(headers or {})
+    if method == "POST":
+        sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
+    given = {name: _parameter(value) for name, value in (params or {}).items() if value is not None}
+    send = Send(method=method, path=path, params=given, body=body, headers=sent)
+    pause = FIRST_PAUSE_SECONDS
+    for tried in range(1, MOST_TRIES + 1):
+        reply = yield send
+        if reply is None:
+            raise RuntimeError("a request was not answered by its driver")
+        problem = _problem(reply)
+        again = reply.lost is not None or reply.status in _AGAIN or problem.get("code") == "idempotency-in-flight"
+        if not again and reply.status < 400:
+            return reply
+        if not again or (tried == MOST_TRIES and reply.lost is None):
+            raise ApiError(reply.status, problem)
+        if tried == MOST_TRIES:
+            raise ServiceAway(f"{path}: {reply.lost}")
+        yield Pause(seconds=_pause(reply, pause))
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+    raise ServiceAway(path)
+
+
+def _pause(reply: Reply, pause: float) -> float:
+    told = reply.headers.get("retry-after", "")
+    least = float(told) if told.isdigit() else 0.0
+    return min(max(least, pause * random.uniform(0.5, 1.5)), LONGEST_PAUSE_SECONDS)  # noqa: S311 - spreads clients, guards nothing
+
+
+def _problem(reply: Reply) -> dict[str, Any]:
+    if reply.status < 400:
+        return {}
+    try:
+        found = reply.json()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        found = None
+    return found if isinstance(found, dict) else {"code": "unknown", "detail": f"status {reply.status}"}
+
+
+def _parameter(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def submitted(body: Mapping[str, Any], wait: float) -> Question[Run]:
+    """Submit a snippet and wait so many seconds for its end; the run as it then is."""
+    first = min(int(wait), MOST_WAIT_SECONDS)
+    reply = yield from call("POST", "/v1/runs", body=body, headers={"Prefer": f"wait={first}"} if first else {})
+    run = run_of(reply.json())
+    return (yield from waited(run.id, wait - first)) if wait > first and not run.ended else run
+
+
+def waited(run: str, wait: float) -> Question[Run]:
+    """One run; with `wait`, as soon as it has ended, or after so many seconds as it stands."""
+    left = wait
+    while True:
+        now = min(max(int(left), 0), MOST_WAIT_SECONDS)
+        reply = yield from call("GET", f"/v1/runs/{run}", headers={"Prefer": f"wait={now}"} if now else {})
+        found = run_of(reply.json())
+        left -= now
+        if found.ended or left < 1:
+            return found
+        if "preference-applied" not in reply.headers:  # all places to wait were taken
+            yield Pause(seconds=1.0)
+
+
+def page(path: str, params: Mapping[str, Any], cursor: str | None) -> Question[tuple[list[Any], str | None]]:
+    """A page of a list, and the cursor of the next one."""
+    reply = yield from call("GET", path, params={**params, "cursor": cursor})
+    told = reply.json()
+    return told["items"], told["next_cursor"]
+
+
+def told(method: str, path: str, params: Mapping[str, Any] | None = None, body: Any = None) -> Question[Any]:
+    """The JSON of one answer; None where it has no body."""
+    reply = yield from call(method, path, params=params, body=body)
+    return reply.json() if reply.body else None

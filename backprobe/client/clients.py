@@ -1,0 +1,192 @@
+"""`Client` and `AsyncClient`: they drive the questions of `asked.py` over httpx, and add nothing to them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Final, Self, TypeVar
+
+import backprobe
+from backprobe.client import asked
+from backprobe.client.asked import Pause, Question, Reply, Run, Send
+
+try:
+    import httpx
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "backprobe.client needs httpx: `pip install 'backprobe[client]'`", name="httpx"
+    ) from error
+
+T = TypeVar("T")
+_TIMEOUT: Final = httpx.Timeout(10.0, read=asked.MOST_WAIT_SECONDS + 15.0)
+"""Reading is waited for longer than the service may wait."""
+
+
+def _settings(url: str, key: str | None) -> dict[str, Any]:
+    headers = {"User-Agent": f"backprobe/{backprobe.__version__}", "Accept": "application/json"}
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
+    return {"base_url": url, "headers": headers, "timeout": _TIMEOUT, "follow_redirects": False}
+
+
+def _request(send: Send) -> dict[str, Any]:
+    sent = {"method": send.method, "url": send.path, "params": dict(send.params), "headers": dict(send.headers)}
+    return sent if send.body is None else {**sent, "json": send.body}
+
+
+def _reply(response: httpx.Response) -> Reply:
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Reply(status=response.status_code, headers=headers, body=response.content)
+
+
+class Client:
+    """The service, asked from this thread. Close it, or use it as a context.
+
+    Args:
+        url: Of the service, `http://127.0.0.1:8000`.
+        key: An API key; None: none is sent.
+        transport: For tests.
+    """
+
+    def __init__(self, url: str, key: str | None = None, *, transport: httpx.BaseTransport | None = None) -> None:
+        self._http = httpx.Client(**_settings(url, key), transport=transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()
+
+    def _ask(self, question: Question[T]) -> T:
+        answer: Reply | None = None
+        while True:
+            try:
+                step = question.send(answer)
+            except StopIteration as done:
+                return done.value
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+                answer = None
+                continue
+            try:
+                answer = _reply(self._http.request(**_request(step)))
+            except httpx.TransportError as error:
+                answer = Reply(lost=f"{type(error).__name__}: {error}")
+
+    def submit(self, *, wait: float = 0, **body: Any) -> Run:
+        """Submit a snippet: `source=` or `files=` and `entry=`, and whatever else `POST /v1/runs` takes.
+
+        Raises:
+            ApiError: it was refused; nothing was stored. ServiceAway: the service did not answer.
+        """
+        return self._ask(asked.submitted(body, wait))
+
+    def run(self, run: str, *, wait: float = 0) -> Run:
+        """One run; with `wait`, as soon as it has ended, or after so many seconds as it stands."""
+        return self._ask(asked.waited(run, wait))
+
+    def cancel(self, run: str) -> Run:
+        """Ask for a run's end."""
+        return asked.run_of(self._ask(asked.told("POST", f"/v1/runs/{run}/cancel")))
+
+    def compare(self, a: str, b: str) -> Mapping[str, Any]:
+        """What differs between two runs."""
+        return self._ask(asked.told("GET", "/v1/compare", {"a": a, "b": b}))
+
+    def items(self, path: str, **params: Any) -> Iterator[dict[str, Any]]:
+        """Every item of a list, page by page: `items("/v1/runs", status="failed")`."""
+        cursor: str | None = None
+        while True:
+            found, cursor = self._ask(asked.page(path, params, cursor))
+            yield from found
+            if cursor is None:
+                return
+
+    def runs(self, **filters: Any) -> Iterator[Run]:
+        """Runs, newest first."""
+        return (asked.run_of(told) for told in self.items("/v1/runs", **filters))
+
+    def findings(self, run: str, **filters: Any) -> Iterator[dict[str, Any]]:
+        """The findings of a run, `backprobe.finding/1`, worst first."""
+        return self.items(f"/v1/runs/{run}/findings", **filters)
+
+    def tensors(self, run: str, **filters: Any) -> Iterator[dict[str, Any]]:
+        """The tensors of a run with their last state."""
+        return self.items(f"/v1/runs/{run}/tensors", **filters)
+
+
+class AsyncClient:
+    """The same, to be awaited. Close it with `aclose`, or use it as an asynchronous context."""
+
+    def __init__(self, url: str, key: str | None = None, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._http = httpx.AsyncClient(**_settings(url, key), transport=transport)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        await self._http.aclose()
+
+    async def _ask(self, question: Question[T]) -> T:
+        answer: Reply | None = None
+        while True:
+            try:
+                step = question.send(answer)
+            except StopIteration as done:
+                return done.value
+            if isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
+                answer = None
+                continue
+            try:
+                answer = _reply(await self._http.request(**_request(step)))
+            except httpx.TransportError as error:
+                answer = Reply(lost=f"{type(error).__name__}: {error}")
+
+    async def submit(self, *, wait: float = 0, **body: Any) -> Run:
+        """As `Client.submit`."""
+        return await self._ask(asked.submitted(body, wait))
+
+    async def run(self, run: str, *, wait: float = 0) -> Run:
+        """As `Client.run`."""
+        return await self._ask(asked.waited(run, wait))
+
+    async def cancel(self, run: str) -> Run:
+        """As `Client.cancel`."""
+        return asked.run_of(await self._ask(asked.told("POST", f"/v1/runs/{run}/cancel")))
+
+    async def compare(self, a: str, b: str) -> Mapping[str, Any]:
+        """As `Client.compare`."""
+        return await self._ask(asked.told("GET", "/v1/compare", {"a": a, "b": b}))
+
+    async def items(self, path: str, **params: Any) -> AsyncIterator[dict[str, Any]]:
+        """As `Client.items`."""
+        cursor: str | None = None
+        while True:
+            found, cursor = await self._ask(asked.page(path, params, cursor))
+            for item in found:
+                yield item
+            if cursor is None:
+                return
+
+    async def runs(self, **filters: Any) -> AsyncIterator[Run]:
+        """As `Client.runs`."""
+        async for told in self.items("/v1/runs", **filters):
+            yield asked.run_of(told)
+
+    def findings(self, run: str, **filters: Any) -> AsyncIterator[dict[str, Any]]:
+        """As `Client.findings`."""
+        return self.items(f"/v1/runs/{run}/findings", **filters)
+
+    def tensors(self, run: str, **filters: Any) -> AsyncIterator[dict[str, Any]]:
+        """As `Client.tensors`."""
+        return self.items(f"/v1/runs/{run}/tensors", **filters)

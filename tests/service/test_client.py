@@ -1,0 +1,216 @@
+"""`backprobe.client` and its commands against a real server; its retries against a service that is made to fail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+
+import httpx
+import pytest
+
+from backprobe.client import ApiError, AsyncClient, Client, ServiceAway, asked
+
+
+@pytest.fixture
+def served(make):
+    """A site, and the address at which it is served."""
+    from service.address import listen
+    from service.server import Server
+
+    site = make(threads=8)
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=8)
+    server.start()
+    yield site, f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.stop()
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Retries without pauses."""
+    monkeypatch.setattr(asked, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(asked, "LONGEST_PAUSE_SECONDS", 0.0)
+
+
+def test_a_snippet_is_submitted_waited_for_and_read(served, samples):
+    site, url = served
+    with Client(url) as client:
+        run = client.submit(source=samples.TUTORIAL, labels={"pr": "12"})
+        assert (run.status, run.labels) == ("queued", {"pr": "12"})
+        ending = threading.Thread(target=site.finish, args=(run.id, samples.tutorial()))
+        ending.start()
+        ended = client.run(run.id, wait=30)
+        ending.join()
+        assert (ended.status, ended.ended) == ("succeeded", True)
+        (finding,) = client.findings(run.id)
+        assert finding["rule"]["code"] == "BP101"
+        assert [row["name"] for row in client.tensors(run.id, limit=2)] == ["x", "W", "b", "z", "loss"]
+        assert [one.id for one in client.runs(status=["succeeded"])] == [run.id]
+        assert client.compare(run.id, run.id)["tensors"]["aligned"] == 5
+        assert client.cancel(run.id).status == "succeeded"
+
+
+def test_the_same_can_be_awaited(served, samples):
+    site, url = served
+
+    async def ask():
+        async with AsyncClient(url) as client:
+            run = await client.submit(source=samples.TUTORIAL)
+            await asyncio.to_thread(site.finish, run.id, samples.tutorial())
+            ended = await client.run(run.id, wait=30)
+            findings = [finding["rule"]["code"] async for finding in client.findings(run.id)]
+            tensors = [row["name"] async for row in client.tensors(run.id, limit=2)]
+            runs = [one.id async for one in client.runs()]
+            same = await client.compare(run.id, run.id)
+            return ended.status, findings, len(tensors), runs == [run.id], same["findings"]["new"]
+
+    assert asyncio.run(ask()) == ("succeeded", ["BP101"], 5, True, 0)
+
+
+def test_both_clients_have_the_same_methods():
+    def methods(kind):
+        return {name for name in vars(kind) if not name.startswith("_")} - {"close", "aclose"}
+
+    assert methods(Client) == methods(AsyncClient)
+
+
+def test_a_refusal_is_an_error_with_its_code_and_places(served):
+    _, url = served
+    with Client(url) as client, pytest.raises(ApiError) as refused:
+        client.submit(source="x = (")
+    assert (refused.value.status, refused.value.code) == (422, "syntax-error")
+    assert refused.value.errors[0]["pointer"] == "#/source"
+    assert refused.value.request_id.startswith("req_")
+
+
+class Failing:
+    """Answers with each of these in turn: a status, or None for a broken line."""
+
+    def __init__(self, *answers):
+        self.answers, self.seen = list(answers), []
+
+    def __call__(self, request):
+        self.seen.append(request)
+        status = self.answers.pop(0)
+        if status is None:
+            raise httpx.ReadError("cut")
+        if status == 200:
+            return httpx.Response(200, json={"items": [], "next_cursor": None})
+        return httpx.Response(status, json={"code": "rate-limited", "detail": "no"}, headers={"Retry-After": "0"})
+
+
+def client_of(service):
+    return Client("http://service", transport=httpx.MockTransport(service))
+
+
+@pytest.mark.parametrize("first", [429, 502, 503, 504, None])
+def test_what_may_pass_is_asked_again(impatient, first):
+    service = Failing(first, first, 200)
+    assert list(client_of(service).items("/v1/runs")) == []
+    assert len(service.seen) == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 500])
+def test_what_will_not_pass_is_not(impatient, status):
+    service = Failing(status)
+    with pytest.raises(ApiError) as refused:
+        list(client_of(service).items("/v1/runs"))
+    assert refused.value.status == status
+
+
+def test_it_gives_up_in_the_end(impatient):
+    with pytest.raises(ServiceAway):
+        list(client_of(Failing(*[None] * asked.MOST_TRIES)).items("/v1/runs"))
+    with pytest.raises(ApiError) as refused:
+        list(client_of(Failing(*[503] * asked.MOST_TRIES)).items("/v1/runs"))
+    assert refused.value.code == "rate-limited"
+
+
+def test_a_repeated_post_carries_one_key_and_two_posts_two(impatient):
+    service = Failing(None, 503, 404, 404)
+    client = client_of(service)
+    for _ in range(2):
+        with pytest.raises(ApiError):
+            client.cancel("run_x")
+    keys = [request.headers["Idempotency-Key"] for request in service.seen]
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+
+
+def test_a_pause_is_at_least_what_the_service_asks_for_and_grows():
+    question = asked.call("GET", "/v1/runs")
+    next(question)
+    pauses = []
+    for _ in range(4):
+        pauses.append(question.send(asked.Reply(status=503)).seconds)
+        next(question)
+    assert 0.1 <= pauses[0] <= 0.3
+    assert 0.8 <= pauses[3] <= 2.4
+    asking = asked.call("GET", "/v1/runs")
+    next(asking)
+    assert asking.send(asked.Reply(status=429, headers={"retry-after": "7"})).seconds == 7.0
+
+
+def command(capsys, *words):
+    from backprobe.cli import main
+
+    code = main(list(words))
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_submit_runs_and_compare_from_the_command_line(served, samples, capsys, tmp_path, monkeypatch):
+    site, url = served
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BACKPROBE_URL", url)
+    (tmp_path / "train.py").write_text(samples.TUTORIAL)
+    code, out, _ = command(capsys, "submit", "train.py", "--label", "pr=12")
+    assert (code, out.split()[1]) == (0, "queued")
+    run = out.split()[0]
+    site.finish(run, samples.tutorial())
+    code, out, _ = command(capsys, "runs", "--status", "succeeded")
+    assert (code, out.split()[0], "1 warning" in out, "train.py" in out) == (0, run, True, True)
+    assert json.loads(command(capsys, "runs", "--format", "json")[1])[0]["labels"] == {"pr": "12"}
+    code, out, _ = command(capsys, "compare", run, run)
+    assert (code, out.splitlines()[0]) == (0, "findings: 0 new, 0 fixed, 1 as before")
+    assert "5 aligned, 0 changed" in out
+
+
+def test_submit_waits_and_its_exit_code_tells_what_was_found(served, samples, capsys, tmp_path, monkeypatch):
+    site, url = served
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(samples.TUTORIAL)
+
+    def work():
+        while not (queued := site.app.test_client().get("/v1/runs?status=queued").json["items"]):
+            pass
+        site.finish(queued[0]["id"], samples.tutorial())
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    code, out, _ = command(capsys, "submit", "train.py", "--wait", "60", "--url", url)
+    worker.join()
+    assert code == 1
+    assert "snippet.py:5:1: non-leaf-grad-read BP101 warning:" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("submit", "none-such.py"), 2),
+        (("submit", "bad.py"), 2),
+        (("submit", "train.py", "--label", "x"), 2),
+        (("runs", "--url", "ftp://x"), 2),
+        (("compare", "a", "b"), 2),
+        (("runs", "--url", "http://127.0.0.1:1"), 3),
+    ],
+)
+def test_what_cannot_be_done_is_said(served, impatient, capsys, tmp_path, monkeypatch, words, code):
+    _, url = served
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BACKPROBE_URL", url)
+    (tmp_path / "train.py").write_text("x = 1\n")
+    (tmp_path / "bad.py").write_text("x = (\n")
+    ended, out, err = command(capsys, *words)
+    assert (ended, out) == (code, "")
+    assert err.startswith("backprobe: ")
