@@ -142,6 +142,8 @@ def _executor(arguments: argparse.Namespace) -> int:
 
     from workers.sandbox import boot
     from workers.sandbox import executor as service
+    from workers.sandbox.offer import CannotConfine
+    from workers.sandbox.start import executor_confinement
 
     settings = WorkerSettings.from_environment()
     path = arguments.socket or (Path(settings.executor) if settings.executor else None)
@@ -150,7 +152,11 @@ def _executor(arguments: argparse.Namespace) -> int:
     if arguments.check:
         return 0 if boot.executor_answers(str(path)) else _failed(f"no executor answers at {path}")
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
-    service.run(path, settings.visible_devices if arguments.queue == "gpu" else "")
+    try:
+        confined = executor_confinement(settings, arguments.queue)
+    except CannotConfine as error:
+        return _failed(f"backprobe executor: {error}")
+    service.run(path, settings.visible_devices if arguments.queue == "gpu" else "", confined)
     return 0
 
 

@@ -8,9 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from backprobe import stack
 from workers.sandbox import private_root, syscalls
@@ -28,6 +31,7 @@ TRUSTED: Final = Confinement()
 WANT_ZYGOTE: Final = b"zygote"
 CHECK: Final = b"check"
 OK: Final = b"ok"
+OFFER: Final = b"offer"
 """What is said on an executor's socket before anything else."""
 
 
@@ -105,6 +109,30 @@ def executor_answers(path: str) -> bool:
             return connection.recv(64) == OK
     except OSError:
         return False
+
+
+def executor_offers(path: str, patience_seconds: float) -> Confinement:
+    """How an executor confines its children; one that is not there yet is waited for.
+
+    Its children are attested from here; a cgroup or a uid of their own this side cannot give them.
+
+    Raises:
+        OSError: none answered in time, or what it said is no confinement.
+    """
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        try:
+            with _connected(path) as connection:
+                connection.settimeout(5.0)
+                connection.send(OFFER)
+                said = msgspec.json.decode(connection.recv(4096), type=Confinement)
+                return replace(said, uids=0, cgroups=False, no_cgroups="the executor is in another container")
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+        except msgspec.DecodeError as error:
+            raise OSError(f"the executor at {path} does not say how it confines programs: {error}") from None
 
 
 def _connected(path: str) -> socket.socket:

@@ -2,7 +2,7 @@
 
 The executing container has no network, no secret and no environment but its own; the supervisor beside it reaches the
 database. A connection that says `zygote` becomes the control socket of a fresh one; descriptors travel over it. One
-that says `check` is answered `ok`.
+that says `check` is answered `ok`, one that says `offer` by how children are confined here.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ import threading
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from workers.sandbox import orphans
-from workers.sandbox.boot import CHECK, OK, WANT_ZYGOTE, popen_zygote
+from workers.sandbox.boot import CHECK, OFFER, OK, TRUSTED, WANT_ZYGOTE, popen_zygote
+from workers.sandbox.levels import Confinement
 from workers.told import set_on_signals
 
 MOST_ZYGOTES: Final = 8
@@ -35,10 +38,12 @@ class Executor:
 
     Args:
         visible_devices: CUDA_VISIBLE_DEVICES of the zygotes: "" hides every GPU, None leaves all visible.
+        confinement: What every zygote gives its children.
     """
 
-    def __init__(self, path: Path, visible_devices: str | None = "") -> None:
+    def __init__(self, path: Path, visible_devices: str | None = "", confinement: Confinement = TRUSTED) -> None:
         orphans.adopt_orphans()
+        self._confinement = confinement
         self._path, self._visible_devices = path, visible_devices
         self._zygotes: list[subprocess.Popen[bytes]] = []
         self._selector = selectors.DefaultSelector()
@@ -69,9 +74,11 @@ class Executor:
             said = connection.recv(64)
             if said == CHECK:
                 connection.send(OK)
+            elif said == OFFER:
+                connection.send(msgspec.json.encode(self._confinement))
             elif said == WANT_ZYGOTE and len(self._zygotes) < MOST_ZYGOTES:
                 connection.setblocking(True)
-                self._zygotes.append(popen_zygote(connection, self._visible_devices))
+                self._zygotes.append(popen_zygote(connection, self._visible_devices, self._confinement))
             elif said == WANT_ZYGOTE:
                 _log.error("%d zygotes are running, which is the most: a supervisor was turned away", MOST_ZYGOTES)
 
@@ -112,9 +119,9 @@ def _listener(path: Path) -> socket.socket:
     return listener
 
 
-def run(path: Path, visible_devices: str | None) -> None:
+def run(path: Path, visible_devices: str | None, confinement: Confinement = TRUSTED) -> None:
     """Serve until SIGTERM or SIGINT."""
     stop = threading.Event()
-    executor = Executor(path, visible_devices)
+    executor = Executor(path, visible_devices, confinement)
     set_on_signals(stop)
     executor.serve(stop)

@@ -12,7 +12,11 @@ import pytest
 
 from workers.sandbox.boot import connect_executor, executor_answers
 from workers.sandbox.job import Job
+from workers.sandbox.levels import Confinement
+from workers.sandbox.offer import CannotConfine, lacking
+from workers.sandbox.start import supervisor_for
 from workers.sandbox.supervisor import Supervisor
+from workers.settings import WorkerSettings
 
 GOOD = Job(
     files={"main.py": "import torch\nx = torch.ones(3, requires_grad=True)\n(x * x).sum().backward()\nprint(x.grad)"},
@@ -21,9 +25,10 @@ GOOD = Job(
 PRINTED = b"tensor([2., 2., 2.])\n"
 
 
-def start(path: Path) -> subprocess.Popen[bytes]:
-    # in an empty environment, as its container has one
-    return subprocess.Popen([sys.executable, "-m", "backprobe", "executor", "--socket", str(path)], env={})
+def start(path: Path, **environment: str) -> subprocess.Popen[bytes]:
+    # in an empty environment, as its container has one; most tests here are of the socket, not of the level
+    command = [sys.executable, "-m", "backprobe", "executor", "--socket", str(path)]
+    return subprocess.Popen(command, env={"BACKPROBE_ISOLATION": "none", **environment})
 
 
 @pytest.fixture
@@ -94,3 +99,38 @@ def test_the_check_answers_without_starting_a_zygote(executor, path):
     missing = subprocess.run([*check[:-1], str(path) + ".none"], env={}, check=False, stderr=subprocess.PIPE, text=True)
     assert missing.returncode == 3
     assert len(missing.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("level", ["process", "namespace"])
+def test_its_children_are_confined_as_it_offers_and_attested_from_here(level, path, until):
+    if lacks := lacking(level):
+        pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
+    one = start(path, BACKPROBE_ISOLATION=level, PATH=os.environ["PATH"])
+    try:
+        with supervisor_for(WorkerSettings(executor=str(path)), "cpu") as supervisor:
+            assert supervisor.confinement.level == level
+            outcome = supervisor.run(GOOD)
+            assert (outcome.status, outcome.facts.stdout) == ("succeeded", PRINTED), outcome.facts
+            assert (outcome.isolation["level"], outcome.isolation["attested"]) == (level, True)
+            assert outcome.isolation["seccomp"] == 2
+            assert outcome.isolation["no_cgroup"] == "the executor is in another container"
+            bad = supervisor.run(Job(files={"main.py": "import socket\nsocket.socket()"}, entry="main.py"))
+            assert (bad.status, bad.error.type) == ("failed", "PermissionError")
+    finally:
+        one.terminate()
+        assert one.wait(20) == 0
+
+
+@pytest.mark.usefixtures("executor")
+def test_a_worker_that_must_give_more_than_its_executor_does_not_start(path):
+    with pytest.raises(CannotConfine, match="gives none"):
+        supervisor_for(WorkerSettings(executor=str(path), isolation="process"), "cpu")
+
+
+@pytest.mark.usefixtures("executor")
+def test_an_executor_that_gives_less_than_it_said_runs_nothing(path):
+    said = Confinement(level="process")
+    with Supervisor(lambda: connect_executor(str(path)), confinement=said) as supervisor:
+        outcome = supervisor.run(GOOD)
+        assert (outcome.status, outcome.reason) == ("lost", "sandbox")
+        assert outcome.facts.stdout == b""

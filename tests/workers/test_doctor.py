@@ -1,0 +1,44 @@
+"""What `backprobe doctor` says of this machine: each level, why not more, and whether runs have cgroups."""
+
+import pytest
+
+from workers import doctor
+from workers.sandbox import cgroups, offer
+from workers.sandbox.hierarchies import NoCgroup
+from workers.sandbox.levels import SANDBOX_UID
+from workers.sandbox.probe import Proof
+from workers.settings import WorkerSettings
+
+
+@pytest.fixture
+def proved(monkeypatch):
+    """The probe has tests of its own: here every level that lacks nothing holds."""
+    monkeypatch.setattr(doctor, "_attacked", lambda _: Proof(probe_id="probe_1", breaches=(), seconds=0.1))
+
+
+@pytest.mark.usefixtures("proved")
+def test_it_says_whether_runs_have_cgroups_and_if_not_why(capsys, monkeypatch):
+    if offer.lacking("namespace", SANDBOX_UID):
+        pytest.skip("level namespace is not to be had")
+    if cgroups.lacking() is None:
+        assert doctor.examine(WorkerSettings(), probe=True) == 0
+        assert "with a cgroup for each run" in capsys.readouterr().out
+
+    def nowhere():
+        raise NoCgroup("/sys/fs/cgroup cannot be written (give it a part)")
+
+    monkeypatch.setattr(cgroups.hierarchies, "find", nowhere)
+    assert doctor.examine(WorkerSettings(), probe=True) == 0
+    assert "without cgroups" in (said := capsys.readouterr().out)
+    assert "/sys/fs/cgroup cannot be written (give it a part)" in said
+
+
+@pytest.mark.usefixtures("proved")
+def test_a_second_kernel_that_is_absent_is_named_with_where_to_get_it(capsys, monkeypatch):
+    monkeypatch.setattr(doctor.shutil, "which", lambda _: None)
+    doctor.examine(WorkerSettings(), probe=True)
+    assert "runsc is not installed (gvisor.dev" in capsys.readouterr().out
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
+    doctor.examine(WorkerSettings(), probe=True)
+    assert "runsc is not installed" not in (said := capsys.readouterr().out)
+    assert "runs no program under runsc" in said
