@@ -33,7 +33,7 @@ typedef struct {
 typedef struct {
     uintptr_t address;
     int64_t size;
-} bp_storage;
+} bp_held_storage;
 
 typedef struct bp_nodes bp_nodes;
 
@@ -46,8 +46,9 @@ typedef struct bp_facts {
     PyObject *hook; /* the sentinel, borrowed: valid while the node lives */
     uint64_t seq;
     int64_t number, thread, first_seen, site, module_call, born_call, grad_order, variable, freed_by, died;
+    int64_t feeds; /* the AccumulateGrad that is all it leads to; -1: another node, or several */
     uint64_t saved_bytes;
-    bp_storage *storages;
+    bp_held_storage *storages;
     char *outputs; /* msgpack; NULL: not known yet */
     int64_t *tensors; /* by output number, -1: none */
     int32_t storage_count, outputs_size, output_count, tensor_room;
@@ -106,6 +107,8 @@ int bp_node_row(bp_nodes *nodes, bp_facts *facts);
 int bp_node_outputs(bp_facts *facts, PyObject *node);
 /* Take what a gradient tells of the one output of a node. */
 void bp_node_output_is(bp_facts *facts, const int64_t *sizes, int ndim, const char *dtype);
+/* Nodes died of which nothing is written yet. */
+int bp_nodes_wait(PyObject *nodes);
 /* Count a node that was left alone. */
 int bp_nodes_refuse(bp_nodes *nodes);
 /* A sweep that no fact carries the mark of yet. */

@@ -626,7 +626,8 @@ static bp_facts *new_facts(bp_nodes *nodes, PyObject *node)
     facts->key = node;
     facts->seq = seq;
     facts->leaf = seq == ACCUMULATE;
-    facts->site = facts->module_call = facts->born_call = facts->variable = facts->freed_by = facts->died = -1;
+    facts->site = facts->module_call = facts->born_call = facts->variable = facts->freed_by = facts->died =
+        facts->feeds = -1;
     facts->first_seen = nodes->walk_moment >= 0 ? nodes->walk_moment : bp_moment_now(nodes->moments);
     if (facts->first_seen < 0 || fill_owner(nodes, facts) < 0) {
         bp_facts_drop(facts);
@@ -797,7 +798,7 @@ int bp_held(bp_facts *const *facts, size_t count, int64_t *nodes, int64_t *bytes
     while (room < storages * 2) {
         room *= 2;
     }
-    bp_storage *seen = PyMem_RawCalloc(room, sizeof *seen);
+    bp_held_storage *seen = PyMem_RawCalloc(room, sizeof *seen);
     if (seen == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -809,7 +810,7 @@ int bp_held(bp_facts *const *facts, size_t count, int64_t *nodes, int64_t *bytes
         }
         ++*nodes;
         for (int32_t n = 0; n < facts[i]->storage_count; n++) {
-            bp_storage *one = &facts[i]->storages[n];
+            bp_held_storage *one = &facts[i]->storages[n];
             size_t at = (size_t)(((one->address >> 4) * 0x9E3779B97F4A7C15ULL) >> 32) & (room - 1);
             while (seen[at].address && seen[at].address != one->address) {
                 at = (at + 1) & (room - 1);
@@ -1085,6 +1086,18 @@ static PyObject *nodes_has_room(PyObject *self, void *Py_UNUSED(closure))
 static PyObject *nodes_dead(PyObject *self, void *Py_UNUSED(closure))
 {
     return PyBool_FromLong(((bp_nodes *)self)->dead_first != NULL);
+}
+
+int bp_nodes_wait(PyObject *nodes)
+{
+    if (Py_TYPE(nodes) == &bp_nodes_type) {
+        return ((bp_nodes *)nodes)->dead_first != NULL;
+    }
+    PyObject *dead = PyObject_GetAttrString(nodes, "dead");
+    int any = dead == NULL ? -1 : PyObject_IsTrue(dead);
+    Py_XDECREF(dead);
+    PyErr_Clear();
+    return any != 0; /* an error shows at the burial */
 }
 
 static PyObject *nodes_held(PyObject *self, void *Py_UNUSED(closure))

@@ -160,14 +160,14 @@ static int note_storage(bp_facts *facts, const described *one)
         }
     }
     if ((facts->storage_count & 3) == 0) {
-        bp_storage *more = PyMem_RawRealloc(facts->storages, ((size_t)facts->storage_count + 4) * sizeof *more);
+        bp_held_storage *more = PyMem_RawRealloc(facts->storages, ((size_t)facts->storage_count + 4) * sizeof *more);
         if (more == NULL) {
             PyErr_NoMemory();
             return -1;
         }
         facts->storages = more;
     }
-    facts->storages[facts->storage_count++] = (bp_storage){one->address, one->size};
+    facts->storages[facts->storage_count++] = (bp_held_storage){one->address, one->size};
     facts->saved_bytes += (uint64_t)one->size;
     return 0;
 }

@@ -44,6 +44,8 @@ int bp_bind_value(bp_statements *statements, bp_site *site, PyObject *target, Py
    user's own, and still set. */
 int bp_swallow(bp_statements *statements);
 int bp_bury_all(bp_statements *statements);
+/* nodes.c: nodes died of which nothing is written yet. */
+int bp_nodes_wait(PyObject *nodes);
 int bp_flush_if_due(bp_statements *statements);
 static inline int bp_is_few(const bp_statements *statements)
 {
