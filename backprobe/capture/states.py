@@ -30,6 +30,7 @@ class States:
 
     Attributes:
         touched: Leaves whose `.grad` changed since the caller last emptied it.
+        hooked: Hooks of the program may write during a backward call: the core in C measures again what they may reach.
         turn: Statements that ended. since: the turn of the statement before the one in progress.
         full: The turn in which all tensors were compared; quick: in which their versions and gradients were.
     """
@@ -38,6 +39,7 @@ class States:
         self._writer, self._moments, self._tensors, self._nodes = writer, moments, tensors, nodes
         self._options = options
         self.touched: set[int] = set()
+        self.hooked = False
         self.turn = self.since = self.full = self.quick = 0
         self._inplace_events = 0
         self._leaf_grads = 0

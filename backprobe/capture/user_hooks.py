@@ -49,6 +49,7 @@ class UserHooks:
             return
         if not by_user and (code is None or not recorder.sites.is_user_file(code.co_filename)):
             return  # torch's own, of a parametrization or a checkpoint
+        recorder.states.hooked = True
         if self._next >= _MOST:
             recorder.writer.cut("hooks", "more hooks than are kept", _MOST)
             return

@@ -4,7 +4,7 @@
    2. Statistics are kept as the MessagePack of their row: when a pass ends they are copied, nothing is encoded again. */
 
 #include "graph.h"
-#include "stats.h"
+#include "states.h"
 #include "torch_api.h"
 
 #include <string.h>
@@ -41,6 +41,9 @@ typedef struct {
     size_t count, room, small_count, small_room;
     arena statistics, values;
     char detailed;
+    int64_t last_feeds; /* what the node that ran last leads to alone, and what it was brought */
+    bp_measured_at last_at;
+    bp_row last_row;
 } bp_pass;
 
 struct bp_passes {
@@ -216,6 +219,39 @@ static int take_slowly(bp_passes *passes, bp_pass *pass, int64_t tensor, PyObjec
     return done;
 }
 
+/* The statistics of a gradient. What a node leads to alone may be handed the same elements, turned: it runs next.
+   1: filled, 0: there is nothing to reduce. */
+static int reduce(bp_passes *passes, bp_pass *pass, bp_facts *facts, PyObject *gradient, const bp_tensor_view *view,
+                  bp_row *row)
+{
+    bp_measured_at at;
+    int there = bp_place_of(view, bp_version_of(gradient), &at), done = 1;
+    PyErr_Clear(); /* a version that cannot be read is none */
+    if (there && facts->leaf && pass->last_feeds == facts->number && bp_same_place(&at, &pass->last_at)) {
+        *row = pass->last_row;
+    } else {
+        done = bp_stats(view, &passes->limits, row);
+    }
+    pass->last_feeds = -1;
+    if (!there || !done || row->sampled) {
+        return done;
+    }
+    if (!facts->leaf) {
+        pass->last_feeds = facts->kind->custom == NULL ? facts->feeds : -1;
+        pass->last_at = at;
+        pass->last_row = *row;
+    } else if (facts->variable >= 0 && Py_TYPE(passes->states) == &bp_states_type) {
+        bp_known *known = bp_known_at(((bp_states *)passes->states)->tensors, facts->variable);
+        if (known != NULL && known->arrival == NULL) {
+            known->arrival = PyMem_RawMalloc(sizeof *known->arrival);
+        }
+        if (known != NULL && known->arrival != NULL) {
+            *known->arrival = (bp_arrival){at, *row, pass->call};
+        }
+    }
+    return done;
+}
+
 /* One gradient: its statistics if it `counts`, its elements if it is small and a tensor of the record awaits it. */
 static int take(bp_passes *passes, bp_pass *pass, bp_facts *facts, int64_t tensor, PyObject *gradient)
 {
@@ -239,7 +275,7 @@ static int take(bp_passes *passes, bp_pass *pass, bp_facts *facts, int64_t tenso
         char bytes[STATISTICS_BYTES];
         size_t size = 1;
         bytes[0] = (char)0xC0;
-        if (bp_stats(&view, &passes->limits, &row)) {
+        if (reduce(passes, pass, facts, gradient, &view, &row)) {
             size = (size_t)(pack_statistics(bytes, &row) - bytes);
         }
         if (add_statistics(pass, bytes, size) < 0) {
@@ -300,8 +336,14 @@ static int add_ran(bp_passes *passes, bp_pass *pass, bp_facts *facts, PyObject *
     Py_ssize_t outputs = PyTuple_Check(gradients) ? PyTuple_GET_SIZE(gradients) : 0;
     ran_node *ran = &pass->ran[pass->count++];
     *ran = (ran_node){bp_facts_keep(facts), pass->statistics.size, 0, false};
+    if (facts->kind->custom != NULL && Py_TYPE(passes->states) == &bp_states_type) {
+        ((bp_states *)passes->states)->custom_call = pass->call;
+    }
     if (!pass->detailed) {
         return 0;
+    }
+    if (!facts->leaf || outputs != 1) {
+        pass->last_feeds = -1;
     }
     if (outputs > 1) {
         facts->kind->several = true;
@@ -521,6 +563,7 @@ static PyObject *new_pass(PyObject *call, PyObject *met, int detailed)
     bp_pass *pass = (bp_pass *)pass_type.tp_alloc(&pass_type, 0);
     if (pass != NULL) {
         pass->call = number;
+        pass->last_feeds = -1;
         pass->task = -1;
         pass->thread = PyThread_get_thread_ident();
         pass->met = Py_NewRef(met);

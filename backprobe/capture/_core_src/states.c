@@ -286,9 +286,55 @@ static int meet_gradient(bp_states *states, PyObject *gradient, const bp_cause *
     return done;
 }
 
+/* A gradient is what a backward call brought: its statistics are known from its arrival. */
+static int is_as_it_came(const bp_states *states, const bp_known *known, PyObject *tensor, PyObject *gradient, int64_t version,
+                         const bp_cause *cause)
+{
+    const bp_arrival *arrival = known->arrival;
+    bp_tensor_view view;
+    bp_measured_at now;
+    if (arrival == NULL || cause->call < 0 || arrival->call != cause->call || states->custom_call == cause->call ||
+        states->hooked || !bp_is_exact(gradient) || !bp_view_of(gradient, &view) ||
+        !bp_place_of(&view, version, &now) || !bp_same_place(&now, &arrival->at)) {
+        return 0;
+    }
+    PyObject *hooks = PyObject_GetAttr(tensor, bp_name__post_accumulate_grad_hooks);
+    int free = hooks == Py_None; /* they may have been registered before anything was captured */
+    Py_XDECREF(hooks);
+    PyErr_Clear();
+    return free;
+}
+
+/* Measure a gradient that changed, once for its owner's snapshot and for its own. */
+static int measure_gradient(bp_states *states, const bp_known *known, PyObject *tensor, PyObject *gradient,
+                            int64_t version, const bp_cause *cause)
+{
+    states->measured = NULL;
+    if (!states->measures) {
+        return 0;
+    }
+    if (is_as_it_came(states, known, tensor, gradient, version, cause)) {
+        states->measured_row = known->arrival->row;
+        states->measured_has = 1;
+    } else {
+        states->measured_has = bp_measure_tensor(gradient, &states->limits, states->caps, &states->measured_row);
+    }
+    states->measured = gradient;
+    return states->measured_has < 0 ? -1 : 0;
+}
+
+static int measure(const bp_states *states, PyObject *tensor, bp_row *row)
+{
+    if (states->measured == tensor) {
+        *row = states->measured_row;
+        return states->measured_has;
+    }
+    return bp_measure_tensor(tensor, &states->limits, states->caps, row);
+}
+
 /* Whether `.grad` changed since the last look: 1, 0, or -1 with an exception. */
-static int look_at_gradient(bp_states *states, bp_known *known, PyObject *gradient, const bp_cause *cause, int is_leaf,
-                            int empties, bp_small *small)
+static int look_at_gradient(bp_states *states, bp_known *known, PyObject *tensor, PyObject *gradient,
+                            const bp_cause *cause, int is_leaf, int empties, bp_small *small)
 {
     if (gradient == NULL) {
         if (known->grad == NULL) {
@@ -318,7 +364,8 @@ static int look_at_gradient(bp_states *states, bp_known *known, PyObject *gradie
     }
     Py_XSETREF(known->grad, (bp_ref *)Py_NewRef(ref));
     known->grad_version = version;
-    if (keep(&known->grad_raw, small) < 0 || meet_gradient(states, gradient, cause) < 0) {
+    if (keep(&known->grad_raw, small) < 0 || measure_gradient(states, known, tensor, gradient, version, cause) < 0 ||
+        meet_gradient(states, gradient, cause) < 0) {
         return -1;
     }
     return 1;
@@ -342,10 +389,10 @@ static int write_snapshot(bp_states *states, bp_known *known, seen *now)
         return -1;
     }
     if (states->measures && now->value_changed) {
-        has_value = bp_measure_tensor(now->tensor, &states->limits, states->caps, &value);
+        has_value = measure(states, now->tensor, &value);
     }
     if (states->measures && now->grad_changed && now->gradient != NULL) {
-        has_grad = bp_measure_tensor(now->gradient, &states->limits, states->caps, &grad);
+        has_grad = measure(states, now->gradient, &grad);
     }
     if (has_value < 0 || has_grad < 0) {
         return -1;
@@ -451,7 +498,8 @@ static int compare(bp_states *states, bp_known *known, const bp_cause *cause, se
     }
     now->gradient = gradient;
     int followed = state->is_leaf && state->requires_grad;
-    now->grad_changed = look_at_gradient(states, known, gradient, cause, followed, followed || state->retains, &now->grad);
+    now->grad_changed = look_at_gradient(states, known, tensor, gradient, cause, followed, followed || state->retains,
+                                         &now->grad);
     if (now->grad_changed < 0) {
         return -1;
     }
@@ -524,6 +572,9 @@ int bp_look(bp_states *states, bp_known *known, PyObject *tensor, const bp_cause
     now.value.size = now.grad.size = -1;
     now.value.brought = now.grad.brought = NULL;
     int done = compare(states, known, cause, &now, &state);
+    if (now.gradient != NULL && states->measured == now.gradient) {
+        states->measured = NULL; /* from here on it may change */
+    }
     Py_XDECREF(now.gradient);
     bp_small_done(&now.value);
     bp_small_done(&now.grad);
@@ -579,6 +630,7 @@ static int states_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(kwarg
     states->nodes = Py_NewRef(nodes);
     states->options = Py_NewRef(options);
     states->touched = PySet_New(NULL);
+    states->custom_call = -1;
     return states->touched == NULL ? -1 : 0;
 }
 
@@ -710,6 +762,7 @@ static PyMethodDef states_methods[] = {
 };
 
 static PyMemberDef states_members[] = {
+    {"hooked", T_BOOL, offsetof(bp_states, hooked), 0, "Hooks of the program may write during a backward call."},
     {"touched", T_OBJECT_EX, offsetof(bp_states, touched), 0, "Leaves whose `.grad` changed."},
     {NULL, 0, 0, 0, NULL},
 };

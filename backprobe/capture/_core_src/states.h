@@ -24,6 +24,11 @@ typedef struct {
     bp_limits limits;
     int64_t turn, since, full, quick; /* see the twin */
     char measures, walks;
+    char hooked;              /* hooks of the program may write while a backward call runs */
+    int64_t custom_call;      /* the last backward call that ran Python code of the program's own functions */
+    PyObject *measured;       /* the gradient of the look in progress, borrowed, and what it measured */
+    bp_row measured_row;
+    int measured_has;
 } bp_states;
 
 extern PyTypeObject bp_states_type;

@@ -273,6 +273,35 @@ int bp_measure(const bp_tensor_view *view, bp_measures *out)
     return 1;
 }
 
+#define FEWEST 1024 /* elements whose place is remembered */
+
+int bp_place_of(const bp_tensor_view *view, int64_t version, bp_measured_at *place)
+{
+    int64_t last = 0;
+    place->data = NULL;
+    if (view->numel < FEWEST || view->conj || view->neg || version < 0) {
+        return 0;
+    }
+    for (int i = 0; i < view->ndim; i++) {
+        if (view->sizes[i] > 1 && view->strides[i] <= 0) {
+            return 0;
+        }
+        last += view->sizes[i] > 1 ? (view->sizes[i] - 1) * view->strides[i] : 0;
+    }
+    if (last + 1 != view->numel) {
+        return 0;
+    }
+    uint64_t samples = 0xCBF29CE484222325ULL;
+    for (int64_t i = 0; i < 64; i++) {
+        const unsigned char *at = (const unsigned char *)view->data + (i * view->numel / 64) * view->item;
+        for (int byte = 0; byte < view->item; byte++) {
+            samples = (samples ^ at[byte]) * 0x100000001B3ULL;
+        }
+    }
+    *place = (bp_measured_at){view->data, view->numel, version, samples, view->dtype};
+    return 1;
+}
+
 int bp_stats(const bp_tensor_view *view, const bp_limits *limits, bp_row *row)
 {
     bp_measures all;

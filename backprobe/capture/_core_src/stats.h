@@ -48,6 +48,23 @@ typedef struct {
 /* 1: the view is filled. 0: the elements cannot be read in place (another device, layout, fake, functorch, ...). */
 int bp_view_of(PyObject *tensor, bp_tensor_view *view);
 
+/* Which elements were reduced. The same place with the same `_version` holds the same ones, while its memory lives and
+   nothing writes past the counter; `samples` are bytes of 64 of them. */
+typedef struct {
+    const char *data;
+    int64_t numel, version;
+    uint64_t samples;
+    bp_dtype dtype;
+} bp_measured_at;
+
+/* Where a view lies: 1; 0 if it is so small that nothing is saved, or has holes, or is lazily changed. */
+int bp_place_of(const bp_tensor_view *view, int64_t version, bp_measured_at *place);
+static inline bool bp_same_place(const bp_measured_at *one, const bp_measured_at *other)
+{
+    return one->data != NULL && one->data == other->data && one->numel == other->numel && one->version >= 0 &&
+           one->version == other->version && one->dtype == other->dtype && one->samples == other->samples;
+}
+
 /* The dtype's own word for a record is Python's business; this is its size. */
 int bp_item_size(bp_dtype dtype);
 

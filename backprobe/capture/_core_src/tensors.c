@@ -23,6 +23,7 @@ static void known_dealloc(PyObject *self)
     PyMem_RawFree(known->raw.bytes);
     PyMem_RawFree(known->grad_raw.bytes);
     PyMem_RawFree(known->versions);
+    PyMem_RawFree(known->arrival);
     Py_XDECREF(known->ref);
     Py_XDECREF(known->grad);
     Py_XDECREF(known->cls);

@@ -4,6 +4,7 @@
 #define BACKPROBE_TENSORS_H
 
 #include "map.h"
+#include "stats.h"
 #include "timeline.h"
 
 /* A weak reference that remembers which tensor it was. */
@@ -61,9 +62,17 @@ typedef struct {
     int64_t version;
 } bp_state;
 
+/* The gradient that a backward call brought a leaf, as it was measured on arrival. */
+typedef struct {
+    bp_measured_at at;
+    bp_row row;
+    int64_t call;
+} bp_arrival;
+
 typedef struct {
     PyObject_HEAD
     bp_ref *ref;
+    bp_arrival *arrival; /* NULL: none was kept */
     int64_t number, moment, storage, view_of, site, died;
     bp_description is;
     PyObject *cls, *created_how, *fqn;

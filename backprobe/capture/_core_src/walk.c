@@ -104,6 +104,9 @@ static int describe(sweep *over, bp_facts *facts, PyObject *following)
             complete = 0;
             continue;
         }
+        if (target != NULL && target->leaf && PyTuple_GET_SIZE(following) == 1) {
+            facts->feeds = target->number;
+        }
         if (!bp_row_begin(over->edges, input_nr ? 4 : 3)) {
             continue;
         }
