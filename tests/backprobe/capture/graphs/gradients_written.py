@@ -37,12 +37,24 @@ early = Scales.apply(x.clone().requires_grad_())
 with torch.no_grad():
     other.grad.data.clamp_(-1, 1)
 other.grad = None
-handle = other.register_post_accumulate_grad_hook(lambda leaf: leaf.grad.data.mul_(2))
+
+
+def doubles(leaf):
+    leaf.grad.data.mul_(2)
+
+
+handle = other.register_post_accumulate_grad_hook(doubles)
 (x @ other.t()).sum().backward()
 handle.remove()
 other.grad = None
+
+
+def writes(_gradient):
+    model[2].weight.grad.data.view(-1)[7:9].zero_()
+
+
 h = model[0](x)
-h.register_hook(lambda _gradient: model[2].weight.grad.data.view(-1)[7:9].zero_() and None)
+h.register_hook(writes)
 model.zero_grad()
-model[2](h.tanh()).sum().backward()
-print(float(other.sum()))
+model[2](h.tanh()).pow(2).sum().backward()
+print(float(other.sum()), float(model[2].weight.grad.norm()))
