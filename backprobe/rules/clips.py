@@ -40,11 +40,15 @@ def clips(record: Record) -> tuple[Clip, ...]:
         for span in spans:
             for row in span.changed:
                 changed.setdefault(row.moment, []).append(span)
-    return tuple(
-        Clip(event=event, site=event.site, name=f"{event.kind}_", spans=tuple(changed.get(event.moment, ())))
-        for event in record.optimizer_events
-        if event.kind in KINDS and event.site is not None
-    )
+    others = {event.moment for event in record.optimizer_events}
+    found: list[Clip] = []
+    for event in record.optimizer_events:
+        if event.kind in KINDS and event.site is not None:
+            spans = changed.get(event.moment)
+            if spans is None and event.moment + 1 not in others:
+                spans = changed.get(event.moment + 1)  # at the end of a function it is seen when that returns
+            found.append(Clip(event=event, site=event.site, name=f"{event.kind}_", spans=tuple(spans or ())))
+    return tuple(found)
 
 
 def only_measures(record: Record, site: int, events: list[OptimizerEvent]) -> bool:

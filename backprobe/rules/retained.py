@@ -130,6 +130,21 @@ def alive(record: Record, site: Site, value: ast.expr, moment: int, last: int) -
     return found
 
 
+def kept_alive(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, list[Operand]]]:
+    """The turns that took in tracked tensors which live on, each tensor in one turn only.
+
+    Where a statement runs often, its name may be known only from an earlier turn; that tensor counts once.
+    """
+    found: list[tuple[int, list[Operand]]] = []
+    seen: set[int] = set()
+    for moment in turns:
+        new = [one for one in alive(record, site, value, moment, turns[-1]) if one.tensor not in seen]
+        seen.update(one.tensor for one in new)
+        if new:
+            found.append((moment, new))
+    return found
+
+
 def number_of(record: Record, site: Site, operand: Operand) -> Edit:
     """The operand as a number, `loss.item()`, where it has one element; else `.detach()`."""
     region = region_in(record, site.source, operand.part)

@@ -100,7 +100,16 @@ from typing import TYPE_CHECKING
 from backprobe.rules.finding import Finding, Fix
 from backprobe.rules.lookup import lookup
 from backprobe.rules.named import tensor_named
-from backprobe.rules.retained import LEAST, Operand, alive, crossing, executions, is_walked_after, number_of, operands
+from backprobe.rules.retained import (
+    LEAST,
+    Operand,
+    crossing,
+    executions,
+    is_walked_after,
+    kept_alive,
+    number_of,
+    operands,
+)
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import state_at
 from backprobe.rules.syntax import site_of, statement
@@ -176,8 +185,7 @@ def _goes_on(record: Record, site: Site, name: str, before: int, tensor: int) ->
 
 def _kept_unseen(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, int]]:
     """The turns whose operands live on: what `self.total += loss` makes has no row, as no name of its own holds it."""
-    found = ((moment, alive(record, site, value, moment, turns[-1])) for moment in turns)
-    return [(moment, operands[0].tensor) for moment, operands in found if operands]
+    return [(moment, taken[0].tensor) for moment, taken in kept_alive(record, site, value, turns)]
 
 
 def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]], taken: list[Operand]) -> Finding:

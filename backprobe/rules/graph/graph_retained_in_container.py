@@ -99,7 +99,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.finding import Finding, Fix
 from backprobe.rules.lookup import lookup
-from backprobe.rules.retained import LEAST, Operand, alive, crossing, executions, number_of
+from backprobe.rules.retained import LEAST, Operand, crossing, executions, kept_alive, number_of
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import method_called, site_of, statement, tree_of
 from backprobe.rules.told import told
@@ -129,7 +129,7 @@ def check(record: Record) -> Iterator[Finding]:
         stored = _stored(record, site) if len(turns) >= LEAST else None
         if stored is None or _is_bounded(record, site, stored[0]):
             continue
-        kept = [(moment, found) for moment in turns if (found := alive(record, site, stored[1], moment, turns[-1]))]
+        kept = kept_alive(record, site, stored[1], turns)
         if len(kept) >= LEAST:
             yield _finding(record, site, ast.unparse(stored[0]), kept)
 

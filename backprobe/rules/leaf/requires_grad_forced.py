@@ -188,6 +188,11 @@ def _finding(record: Record, site: int, found: list[tuple[BackwardCall, int]]) -
     )
 
 
+def _is_tracked(record: Record, tensor: int) -> bool:
+    history = lookup(record).snapshots_of[tensor]
+    return bool(history) and history[-1].requires_grad
+
+
 def _cut_before(record: Record, leaf: int) -> tuple[int, str] | None:
     """The nearest cut among what the flagged tensor was computed from."""
     index, known = lookup(record), cuts(record)
@@ -198,7 +203,7 @@ def _cut_before(record: Record, leaf: int) -> tuple[int, str] | None:
         if tensor in known:
             return known[tensor].site, known[tensor].how
         made = index.tensors[tensor].site
-        if made is not None and tensor != leaf and made in tracked:
+        if made is not None and tensor != leaf and made in tracked and not _is_tracked(record, tensor):
             return made, "this statement"  # a module computed tracked values in it, and what came out is not
         for binding in index.bindings_of[tensor]:
             new = [parent for parent in binding.parents if parent not in seen]

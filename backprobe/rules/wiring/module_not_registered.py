@@ -115,11 +115,12 @@ from backprobe.rules.grad_lives import grad_lives
 from backprobe.rules.parameter_lists import last_name
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import site_at, site_of, statement, trees
+from backprobe.rules.table import table
 from backprobe.rules.told import told
 from backprobe.rules.trained import in_optimizers
 
 if TYPE_CHECKING:
-    from backprobe.record import Module, Record
+    from backprobe.record import Module, ModuleCall, Record
     from backprobe.rules.finding import Finding
 
 RULE = Rule(
@@ -146,7 +147,7 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per list or dict."""
     by_holder: dict[tuple[int, str, bool], list[tuple[Module, Module]]] = {}
     for module in record.modules:
-        around = None if module.fqn or not module.parameters else _caller(record, module)
+        around = None if module.fqn or not _parameters(record, module) else _caller(record, module)
         built = None if around is None else _built_at(record, module, around)
         holder = None if built is None else _holder(statement(record, site_of(record, built)))
         if built is not None and around is not None and holder is not None and _is_left_out(record, module):
@@ -206,12 +207,30 @@ def _caller(record: Record, module: Module) -> Module | None:
     return None
 
 
+@table
+def _inside(record: Record) -> dict[int, set[int]]:
+    """By module: itself and those called inside its calls, as a Sequential's parts have no other owner."""
+    calls = {call.module_call: call for call in record.module_calls}
+    found: dict[int, set[int]] = {}
+    for call in record.module_calls:
+        around: ModuleCall | None = call
+        while around is not None:
+            found.setdefault(around.module, {around.module}).add(call.module)
+            around = None if around.parent is None else calls.get(around.parent)
+    return found
+
+
+def _parameters(record: Record, module: Module) -> list[int]:
+    """The parameters of a module and of what runs inside it, in order."""
+    inside = _inside(record).get(module.module, {module.module})
+    rows = (row for one in record.modules if one.module in inside for row in one.parameters)
+    return list(dict.fromkeys(row.tensor for row in rows if row.tensor is not None))
+
+
 def _is_left_out(record: Record, module: Module) -> bool:
     """Its own parameters get gradients in several steps, no optimizer holds them, and nothing writes them."""
     stepped = {event.optimizer for event in record.optimizer_events if event.kind == "step"}
-    lives = [
-        life for row in module.parameters if row.tensor is not None and (life := grad_lives(record).get(row.tensor))
-    ]
+    lives = [life for one in _parameters(record, module) if (life := grad_lives(record).get(one))]
     return bool(lives and stepped) and all(
         life.tensor not in in_optimizers(record) and not life.writes and len(life.steps) >= LEAST_STEPS
         for life in lives
@@ -220,7 +239,7 @@ def _is_left_out(record: Record, module: Module) -> bool:
 
 def _finding(record: Record, site: int, name: str, found: list[tuple[Module, Module]], *, is_dict: bool) -> Finding:
     module, around = found[0]
-    tensors = [row.tensor for one, _around in found for row in one.parameters if row.tensor is not None]
+    tensors = [tensor for one, _around in found for tensor in _parameters(record, one)]
     arrivals = grad_lives(record)[tensors[0]].arrivals
     many = f"the {len(found)} modules" if len(found) > 1 else f"the `{module.cls}`"
     return told(

@@ -63,4 +63,20 @@ for x in torch.randn(3, 8, 3):
     nn.utils.clip_grad_norm_(model.parameters(), 0.1)
     optimizer.step()
 """,
+    "as the last statement of a function": """
+import torch
+
+
+def shorten(model):
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)  # <- BP720
+
+
+model = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.01)
+for x in torch.randn(4, 8, 3):
+    opt.zero_grad()
+    (model(x) - 3).pow(2).mean().backward()
+    opt.step()
+    shorten(model)
+""",
 }

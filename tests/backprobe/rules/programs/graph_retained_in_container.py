@@ -46,4 +46,17 @@ for x in torch.ones(2, 5, 3):
     history.append(loss)
 print(len(history))
 """,
+    "one and the same tensor is taken in at each step": """
+import torch
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+anchor = net(torch.ones(2, 3)).tanh()
+kept = []
+for x in torch.randn(5, 4, 3):
+    opt.zero_grad()
+    net(x).pow(2).mean().backward()
+    opt.step()
+    kept.append(anchor)
+print(len(kept))
+""",
 }

@@ -53,4 +53,26 @@ PROGRAMS = {
     "nothing steps": net("self.rest = [nn.Linear(4, 1)]", "self.rest[0](self.first(x))").replace(
         "    optimizer.step()\n", "    print(net.first.weight.grad.norm())\n"
     ),
+    "a dict of containers": """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ways = {n: nn.Sequential(nn.Linear(4, 4), nn.ReLU()) for n in ("a", "b")}  # <- BP703
+        self.out = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.out(sum(way(x) for way in self.ways.values()))
+
+
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 4):
+    opt.zero_grad()
+    net(x).pow(2).mean().backward()
+    opt.step()
+""",
 }
