@@ -24,6 +24,7 @@ MAY_READ_ENVIRONMENT: dict[str, str] = {
     "backprobe/capture/environment.py": "the variables that steer torch are facts of the record",
     "backprobe/capture/core.py": "BACKPROBE_CORE, once per process: which core serves",
     "backprobe/cli/grown.py": "carries the former stack limit into the interpreter that it replaces itself with",
+    "backprobe/cli/service.py": "where the service is that a command asks, and the key to it",
     "backprobe/cli/output.py": "NO_COLOR and FORCE_COLOR are asked of every command line",
     "service/serve.py": "hands its own environment on to the parts that it starts",
 }
