@@ -29,6 +29,8 @@ _REF: Final = "#/components/schemas/{model}"
 _EVERYWHERE: Final = ("unauthenticated", "scope-missing", "foreign-host", "internal-error", "unavailable")
 """Problems that any address can answer."""
 
+_BOUNDS: Final = {"ge": "minimum", "le": "maximum"}
+
 _PATH_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "run": {"type": "string", "description": "Id of a run.", "pattern": "^run_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
     "no": {"type": "integer", "minimum": 0, "description": "Number of a tensor within its run."},
@@ -151,7 +153,7 @@ def register(app: APIFlask) -> None:
             ref_template=_REF,
             schema_generator=_Schema,
         )
-        document.setdefault("components", {})["schemas"] = schemas["$defs"]
+        document.setdefault("components", {})["schemas"] = _with_bounds(schemas["$defs"])
         document["components"]["securitySchemes"] = {
             "key": {
                 "type": "http",
@@ -218,15 +220,27 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
     return found
 
 
+def _with_bounds(described: Any) -> Any:
+    """A schema whose bounds have JSON Schema's words: where a text is read first, pydantic leaves them in its own."""
+    if isinstance(described, list):
+        return [_with_bounds(one) for one in described]
+    if not isinstance(described, dict):
+        return described
+    return {_BOUNDS.get(key, key): _with_bounds(value) for key, value in described.items()}
+
+
 def _query_parameters(view: Any) -> list[dict[str, Any]]:
     model: type[BaseModel] | None = getattr(view, "query_model", None)
     if model is None:
         return []
-    schema = model.model_json_schema(mode="validation")
+    # What a value means, not the text that it is sent as: only so the document has its bounds and its words.
+    schema = model.model_json_schema(mode="serialization")
+    needed = {field.alias or name for name, field in model.model_fields.items() if field.is_required()}
     found = []
     for name, described in schema.get("properties", {}).items():
         kept = {key: value for key, value in _without_null(described).items() if key not in {"title", "description"}}
-        parameter: dict[str, Any] = {"name": name, "in": "query", "schema": kept}
+        kept = _with_bounds(kept)
+        parameter: dict[str, Any] = {"name": name, "in": "query", "required": name in needed, "schema": kept}
         if text := described.get("description"):
             parameter["description"] = text
         if kept.get("type") == "array":

@@ -78,7 +78,7 @@ def _told(key: keys.Key) -> dict[str, Any]:
             text="The key; `secret` is shown this once, and is null when the request comes again.", model=KeyMade
         )
     },
-    problems=("idempotency-in-flight", "idempotency-mismatch"),
+    problems=("not-found", "idempotency-in-flight", "idempotency-mismatch"),
     headers=("Idempotency-Key",),
     scope="keys:write",
 )

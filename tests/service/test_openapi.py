@@ -182,3 +182,15 @@ def test_the_control_a_wrong_answer_is_noticed(document):
     schema = {"$ref": "#/components/schemas/Health", "components": document["components"]}
     assert list(Draft202012Validator(schema).iter_errors({"status": "fine"}))
     assert unsaid(document, schema, {"status": "ok", "more": 1}) == ["/more"]
+
+
+def test_a_parameter_is_described_with_its_bounds_its_words_and_whether_it_is_needed(document):
+    def parameters(name):
+        return {one["name"]: one for one in operations(document)[name]["parameters"]}
+
+    limit = parameters("GET /v1/runs")["limit"]
+    assert (limit["schema"]["minimum"], limit["schema"]["maximum"], limit["required"]) == (1, 1000, False)
+    include = parameters("GET /v1/runs/{run}")["include"]
+    assert include["schema"]["items"]["enum"] == ["findings", "tensors"]
+    assert parameters("GET /v1/runs")["created.gt"]["schema"]["format"] == "date-time"
+    assert parameters("GET /v1/compare")["a"]["required"] is True
