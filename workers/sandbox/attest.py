@@ -32,6 +32,8 @@ _PRESCRIBED: Final[Mapping[str, str]] = {
     "SigCgt": "0000000000000002",
 }
 """Of /proc/PID/status. Signals as `python script.py` starts with them: SIGPIPE and SIGXFSZ ignored, SIGINT handled."""
+_LIBRARY_SIGNALS: Final = 1 << 31 | 1 << 32
+"""Signals 32 and 33, which libc keeps to itself: what started us may have had them ignored, and nobody can undo it."""
 _FILE: Final = 1 << 16
 
 
@@ -75,6 +77,7 @@ def _seen(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | No
     folder = _program_of(child) if apart else os.dup(child)
     try:
         status = dict(line.split(":\t", 1) for line in _text(folder, "status").splitlines() if ":\t" in line)
+        status["SigIgn"] = f"{int(status['SigIgn'], 16) & ~_LIBRARY_SIGNALS:016x}"
         _same({name: status[name] for name in _PRESCRIBED}, _PRESCRIBED)
         uids = set(status["Uid"].split() + status["Gid"].split())
         wanted = order.uid or confinement.uid

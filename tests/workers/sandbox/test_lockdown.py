@@ -1,7 +1,9 @@
 """What a child must have done to itself before it goes: each step left out, each field that is read changed or absent."""
 
 import contextlib
+import ctypes
 import os
+import platform
 import re
 import subprocess
 from collections.abc import Iterator
@@ -20,6 +22,8 @@ from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
 
+RT_SIGACTION = {"x86_64": 13, "aarch64": 134}[platform.machine()]
+CANCEL = 32
 CONFINED: tuple[Level, ...] = ("process", "namespace")
 RAN = 'print("user code ran")'
 
@@ -169,6 +173,19 @@ APART = {
     "no tmpfs for shared memory": ("mountinfo", re.compile(r"^.* /dev/shm .*\n", re.MULTILINE), ""),
     "a folder of the host": ("mountinfo", re.compile(r"(?<= /tmp )(.*) - tmpfs"), r"\1 - ext4"),
 }
+
+
+def test_a_signal_of_libcs_own_that_was_ignored_all_along_is_no_difference() -> None:
+    """As under a shell or a tool whose runtime ignores it: it is inherited, and no call of libc can change it."""
+    mask = ctypes.create_string_buffer(152)  # struct kernel_sigaction: handler 1, SIG_IGN, and more than its rest
+    mask[0] = 1
+    libc, before = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(152)
+    assert libc.syscall(RT_SIGACTION, CANCEL, mask, before, 8) == 0, ctypes.get_errno()
+    try:
+        with supervisor_at("process") as supervisor:
+            assert tried(supervisor).status == "succeeded"
+    finally:
+        libc.syscall(RT_SIGACTION, CANCEL, before, None, 8)
 
 
 @pytest.fixture(scope="module", params=CONFINED)
