@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.lookup import lookup
 from backprobe.rules.syntax import site_of, statement
@@ -12,6 +13,8 @@ from backprobe.rules.trained import parameters, shared_key
 
 if TYPE_CHECKING:
     from backprobe.record import Record
+
+_NAMELESS: Final = re.compile(r"`((?:the|this|a) [a-z][a-z ]{0,30})`")
 
 
 def called(record: Record, tensor: int) -> str:
@@ -38,6 +41,11 @@ def together(record: Record, tensors: Sequence[int]) -> str:
 def capital(text: str) -> str:
     """The text with a capital letter where it begins with a letter."""
     return text[:1].upper() + text[1:]
+
+
+def without_marks(text: str) -> str:
+    """The text with what has no name, `the root` say, not marked as one: no expression of a program reads like that."""
+    return _NAMELESS.sub(r"\1", text)
 
 
 def optimizer_name(record: Record, optimizer: int | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from backprobe.rules.finding import Evidence, Finding, Fix, Occurrences, Region, Related, Subject, rule_name
+from backprobe.rules.naming import without_marks
 from backprobe.rules.places import location
 from backprobe.rules.steps import step_of
 
@@ -50,7 +51,7 @@ def told(  # noqa: PLR0913 - one keyword for each part of a finding
         rule=rule_name(rule),
         level=level or rule.severity,
         confidence=rule.confidence,
-        message="\n".join(message[:3]),
+        message="\n".join(without_marks(line) for line in message[:3]),
         location=location(record, site, region),
         related=tuple(Related(message=text, location=location(record, at)) for text, at in related if at is not None),
         evidence={"binding": binding, **(evidence or {})},
