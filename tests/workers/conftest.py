@@ -78,9 +78,8 @@ def zygotes() -> Callable[..., list[psutil.Process]]:
     return zygotes_of
 
 
-def zygotes_of(parent: int | None = None, *, below: bool = False) -> list[psutil.Process]:
-    """Direct children; with `below` also those that bubblewrap has started, and what stands between."""
-    with_zombies = psutil.Process(parent).children(recursive=below)
+def zygotes_of(parent: int | None = None) -> list[psutil.Process]:
+    with_zombies = psutil.Process(parent).children()
     return [one for one in with_zombies if is_zygote(one)]
 
 

@@ -27,7 +27,7 @@ def confined(level: str) -> Confinement:
     return confinement(level, UID)  # pyright: ignore[reportArgumentType]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def apart() -> Iterator[Supervisor]:
     """At level `namespace`."""
     chosen = confined("namespace")
@@ -36,7 +36,7 @@ def apart() -> Iterator[Supervisor]:
         yield one
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def grouped(apart: Supervisor) -> Supervisor:
     """At level `namespace`, with a cgroup for each run."""
     if not apart.confinement.cgroups:
@@ -44,7 +44,7 @@ def grouped(apart: Supervisor) -> Supervisor:
     return apart
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def locked() -> Iterator[Supervisor]:
     """At level `process`."""
     chosen = confined("process")
