@@ -111,7 +111,8 @@ def _switches(record: Record, events: list[Event]) -> Iterator[set[int]]:
         itertools.combinations(candidates, min(there[key] - ends[key], len(candidates)))
         for key, candidates in inside.items()
     ]
-    for chosen in itertools.product(*choices):
+    yield set()
+    for chosen in itertools.product(*choices) if choices else ():
         yield {moment for moments in chosen for moment in moments}
 
 
