@@ -180,7 +180,7 @@ def test_no_line_of_a_log_holds_a_strangers_text(stack):
     assert stack.ended(stack.submit(source)).status == "failed"
     stack.running(stack.submit("import time  # MARKED\ntime.sleep(60)"))
     worker.terminate()
-    worker.wait(30)
+    worker.wait(90)
     assert "MARKED" not in stack.log()
 
 
