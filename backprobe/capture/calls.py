@@ -16,7 +16,7 @@ from backprobe.capture.entries import Entry, entry_name, handed_in
 from backprobe.capture.growth import Growths
 from backprobe.capture.light import Light, LightEntry
 from backprobe.capture.passes import Pass
-from backprobe.capture.private import functorch_is_active, node_of
+from backprobe.capture.private import node_of
 from backprobe.capture.retention import after_call
 from backprobe.capture.text import name
 from backprobe.capture.transformed import TransformedCalls
@@ -109,10 +109,8 @@ class Calls:
         recorder = self._recorder
         timeline = recorder.timeline()
         self.reached += 1
-        if functorch_is_active():
-            timeline.calls.append(-1)
+        if self._transformed.takes(timeline):
             recorder.passes.open(None, _Walk())
-            self._transformed.begin()
             return
         self.unseen.settle()
         site = recorder.calling_site(3)
@@ -153,14 +151,13 @@ class Calls:
         recorder, opened = self._recorder, self._mine()
         timeline = recorder.timeline()
         if opened is None:
-            if timeline.calls and timeline.calls.pop() < 0:
+            if timeline.calls and (number := timeline.calls.pop()) < 0:
                 recorder.passes.close(None)
-                self._transformed.end()
+                self._transformed.end(number)
             return
         self.unseen.settle()
         duration = recorder.writer.time_ns() - opened.started_ns
-        error = _handled()
-        error = None if error is opened.before else error
+        error = None if (found := _handled()) is opened.before else found
         row, call = opened.row, opened.row.call
         timeline.close(row.site)
         timeline.calls.pop()
@@ -195,6 +192,13 @@ class Calls:
         recorder.bury()
         recorder.writer.flush()
         recorder.sampler.backward_ended(error, row.accumulate_grad)
+
+    def arrive(self) -> None:
+        """The engine calls a function of the program: what it has brought so far is the call's, not the function's."""
+        opened, recorder = self._mine(), self._recorder
+        if opened is not None and recorder.is_small:
+            recorder.states.touched = opened.touched
+            recorder.look_at_all(Cause(site=opened.row.site, call=opened.row.call, creates=opened.row.create_graph))
 
     # ---- parts
 

@@ -34,7 +34,7 @@ class GradientCheck:
         """The norm of all gradients, after a backward call; None where it was not measured."""
         gradients: list[torch.Tensor] = []
         arrived = self._now.add
-        for parameter in self._parameters():
+        for parameter in self.parameters():
             gradient = parameter.grad
             if gradient is not None:
                 arrived(id(parameter))
@@ -51,9 +51,10 @@ class GradientCheck:
         if not missing:
             return None
         self._told |= missing
-        return next((parameter for parameter in self._parameters() if id(parameter) in missing), None)
+        return next((parameter for parameter in self.parameters() if id(parameter) in missing), None)
 
-    def _parameters(self) -> list[torch.Tensor]:
+    def parameters(self) -> list[torch.Tensor]:
+        """The optimizers' tensors; without an optimizer those of the modules."""
         return self._recorder.optimizers.held() or self._recorder.modules.held()
 
 

@@ -73,7 +73,7 @@ def mode_entered(by: str, subject: Any, after: Any) -> None:
     if observers is not None and Active.attending is not None:
         caller = sys._getframe(2)
         filename = caller.f_code.co_filename
-        if observers.is_user_file(filename) or filename.endswith(_BETWEEN):
+        if observers.guard.lightly(observers.is_user_file, filename) or filename.endswith(_BETWEEN):
             observers.guard.run(observers.mode_entered, by, subject, after, caller)
 
 
@@ -126,7 +126,7 @@ def suppressed(error: Any, given: Any) -> Any:
     observers = Observers.now
     if observers is not None and given is True and isinstance(error, BaseException):
         frame = sys._getframe(1).f_back
-        if frame is not None and observers.is_user_file(frame.f_code.co_filename):
+        if frame is not None and observers.guard.lightly(observers.is_user_file, frame.f_code.co_filename):
             observers.guard.run(observers.failures.suppressed, error)
     return given
 

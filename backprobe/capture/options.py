@@ -17,7 +17,8 @@ class Caps:
     """The most that is kept of each kind; one that bites leaves a truncation row.
 
     Attributes:
-        record_bytes: Encoded bytes in all; rows: rows in all. Past either only exceptions, warnings and the end follow.
+        record_bytes: Encoded bytes in all, never exceeded; rows: rows in all. An eighth of each (at least 24 KiB, 64
+            rows) is for what still comes when the rest is full: exceptions, warnings, what is missing, the end.
         tensors: Distinct tensors. nodes_per_call: Autograd nodes walked for one backward call.
         exact_tensors: Up to so many live tensors are compared again after a statement; beyond it only those it names.
         site_times: Executions of one statement kept in full; later ones thin out to 1-2-5 per decade.
@@ -64,6 +65,7 @@ class Options:
         entry: Who asked for the run, as the record's header names it.
         first_steps: Steps taken in full before they thin out to 1-2-5 per decade.
         every: Steps are taken in full at this distance instead; 1: all of them. None: as `first_steps` says.
+        histograms: At each step taken in full, how many elements of each parameter and gradient are of which size.
         seed: Seeds torch, `random` and numpy before the program starts; None leaves them as a plain start would.
         around: Entered around the program, with its recorder; for the second run of the deep tier.
     """
@@ -72,6 +74,7 @@ class Options:
     entry: Entry = "run"
     first_steps: int = 20
     every: int | None = None
+    histograms: bool = False
     seed: int | None = None
     caps: Caps = field(default_factory=Caps)
     around: Callable[[Any], AbstractContextManager[Any]] | None = None

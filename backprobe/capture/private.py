@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, Final
 
 import torch
+from torch._guards import TracingContext
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]  # not in its stub
 from torch.utils.hooks import RemovableHandle
 
@@ -35,7 +38,22 @@ without_torch_function: Final = _C.DisableTorchFunction
 EXACT: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 """The types whose attributes no user code answers."""
 
+_REGION: Final = "__compiled_fn"
+"""How the names begin by which dynamo's code calls what it compiled."""
+
 _handles: Final = iter(range(2**40, 2**62))
+
+
+def _bytes_lie_at() -> int | None:
+    """Where a storage object keeps its size, in bytes from its address; None where three probes do not agree."""
+    probes = [torch.empty(size, dtype=torch.uint8, device="cpu") for size in (7, 1001, 12347)]
+    for where in range(8, 64, 8):
+        if all(ctypes.c_int64.from_address(_C._storage_address(one) + where).value == one.numel() for one in probes):
+            return where
+    return None
+
+
+_BYTES_AT: Final = _bytes_lie_at()  # now: a mode of the program would see the probes
 
 
 def is_left_out(tensor: torch.Tensor) -> bool:
@@ -60,6 +78,20 @@ def own_hook_numbers() -> Iterator[None]:
         RemovableHandle.next_id = before
 
 
+def is_compiling() -> bool:
+    """`torch.compile` or `torch.export` traces in this thread."""
+    return TracingContext.try_get() is not None
+
+
+def is_compiled_region(frame: FrameType) -> bool:
+    """A frame runs what `torch.compile` made of its function: all of that stands at the line of its `def`.
+
+    The statement is then that which called the function.
+    """
+    code = frame.f_code
+    return frame.f_lineno == code.co_firstlineno and any(name.startswith(_REGION) for name in code.co_names)
+
+
 def data_address(tensor: torch.Tensor) -> int:
     """The address of a tensor's first element; 0 if it has no memory.
 
@@ -70,8 +102,11 @@ def data_address(tensor: torch.Tensor) -> int:
 
 
 def version_of(tensor: torch.Tensor) -> int | None:
-    """`_version`; None for an inference tensor, which has none."""
-    return None if tensor.is_inference() else tensor._version
+    """`_version`; None for an inference tensor, which has none, also where `.data =` took that flag from it."""
+    try:
+        return None if tensor.is_inference() else tensor._version
+    except RuntimeError:
+        return None
 
 
 def flags_of(tensor: torch.Tensor) -> tuple[bool, bool, bool] | None:
@@ -133,8 +168,23 @@ def user_not_asked() -> Iterator[None]:
 
 
 def storage_address(tensor: torch.Tensor) -> int | None:
-    """The address of a tensor's storage object; None for sparse, mkldnn and the like, which have none."""
+    """The address of a tensor's storage object; None for sparse, mkldnn and the like, which have none.
+
+    Not by `untyped_storage()`: the object that this makes counts as a user of the storage for as long as the tensor
+    lives, so autograd would no longer add to a gradient in place.
+    """
     try:
-        return tensor.untyped_storage()._cdata
+        return _C._storage_address(tensor)
     except (NotImplementedError, RuntimeError):
         return None
+
+
+def storage_of(tensor: torch.Tensor) -> tuple[int, int] | None:
+    """The address and the bytes of a tensor's storage; None where it has none."""
+    address = storage_address(tensor)
+    if address is None:
+        return None
+    size = -1 if _BYTES_AT is None else ctypes.c_int64.from_address(address + _BYTES_AT).value
+    if size < 0:  # not learned, or a symbol
+        size = int(tensor.untyped_storage().nbytes())
+    return address, size

@@ -21,6 +21,7 @@ from backprobe.capture.operations import Operations
 from backprobe.capture.optimizers import Optimizers
 from backprobe.capture.options import Options, is_kept
 from backprobe.capture.passes import Passes
+from backprobe.capture.private import is_compiled_region
 from backprobe.capture.retention import at_end
 from backprobe.capture.sampler import Sampler
 from backprobe.capture.saved import SavedTensors
@@ -146,10 +147,14 @@ class Recorder:
         frame = sys._getframe(depth)
         while frame is not None:
             filename = frame.f_code.co_filename
-            if self.sites.is_user_file(filename):
+            if self.sites.is_user_file(filename) and not is_compiled_region(frame):
                 return self.sites.at_line(filename, frame.f_lineno)
             frame = frame.f_back
         return None
+
+    def is_users_frame(self, depth: int) -> bool:
+        """The frame so many up is the user's."""
+        return self.sites.is_user_file(sys._getframe(depth).f_code.co_filename)
 
     def timeline(self) -> Timeline:
         """This thread's timeline."""

@@ -5,6 +5,7 @@
 2. Between the steps that are taken the taps are off and no sentinel, hook or strong reference of ours is left. One
    norm of the gradients per backward call tells whether the next two steps have to be looked at.
 3. What follows a loop is looked at again: the code behind training is not a step of it.
+4. Once the record is full the taps go off, at the end of a backward call or of a step, and stay off.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from backprobe.capture.cause import Cause
 from backprobe.capture.gradients import GradientCheck
 from backprobe.capture.options import is_kept
+from backprobe.capture.sizes import write_sizes
 from backprobe.capture.step_facts import at_roots, at_step
 from backprobe.capture.switch import Switch
 from backprobe.record import Step
@@ -93,25 +95,31 @@ class Sampler:
             self._open.facts |= at_step(optimizer)
             if self.detail and self._options.measures:
                 self._open.norm = self._check.norm()
+                if self._options.histograms:
+                    write_sizes(self._recorder, self._check.parameters())
             self._end()
 
     def rooted(self, roots: Sequence[Any]) -> None:
         """A backward call that accumulates begins at these roots."""
-        self._open.facts |= at_roots(self._recorder.tensors, roots)
+        if not self._recorder.writer.closed:
+            self._open.facts |= at_roots(self._recorder.tensors, roots)
 
     def backward_ended(self, error: BaseException | None, accumulates: bool) -> None:
         """A backward call ended, of a step that is taken in full or of another."""
         step = self._open
         step.backward_calls += 1
+        is_full = self._recorder.writer.closed
         if not self.detail:
             if error is not None:
                 step.anomaly = "exception"
                 self._recorder.failures.left_call(error, None)
-            elif accumulates and step.anomaly is None:
+            elif accumulates and step.anomaly is None and not is_full:
                 step.norm = self._check.norm()
                 step.anomaly = None if step.norm is None or math.isfinite(step.norm) else "non-finite"
         if accumulates and self._ends_with_backward and not self._recorder.timeline().calls:
             self._end()
+        elif is_full and self.detail:
+            self._rest()
 
     def keeps_walk(self, times: int) -> bool:
         """Whether a backward call, the `times`-th of its site, is walked."""
@@ -184,7 +192,7 @@ class Sampler:
     def _judge(self) -> None:
         """What went wrong in a step that was not taken in full makes the next ones be taken."""
         step = self._open
-        if self.detail:
+        if self.detail or self._recorder.writer.closed:
             return
         stopped = self._check.stopped()
         if stopped is not None and step.anomaly is None:
@@ -234,7 +242,10 @@ class Sampler:
             self._switch.off()
 
     def _attend(self, why: Why) -> None:
-        """What follows is taken in full."""
+        """What follows is taken in full, while the record has room."""
+        if self._recorder.writer.closed:
+            self._rest()
+            return
         was_off, self.detail = not self.detail, True
         if was_off:
             self._switch.on()

@@ -12,7 +12,7 @@ import msgspec
 import torch
 
 from backprobe.capture.nodes import NodeFacts
-from backprobe.capture.private import is_answered_by_user, is_functorch_wrapped
+from backprobe.capture.private import is_answered_by_user, is_functorch_wrapped, storage_of
 from backprobe.capture.reading import dtype_name
 from backprobe.capture.tensors import Known, Tensors
 from backprobe.capture.text import class_name, name
@@ -71,11 +71,7 @@ class SavedTensors:
         if not isinstance(content, torch.Tensor) or is_functorch_wrapped(content) or is_answered_by_user(content):
             row = Saved(node=facts.number, n=facts.saves, name=name(label), held_by=class_name(content))
             return row, None, 0
-        try:
-            storage = content.untyped_storage()
-            address, size = storage._cdata, storage.nbytes()
-        except (NotImplementedError, RuntimeError):
-            address, size = None, None
+        address, size = storage_of(content) or (None, None)
         known = self._known(content, address)
         version = None if known is None or facts.row.seq is None else known.version_at(facts.row.seq)
         row = Saved(

@@ -80,7 +80,7 @@ class Sites:
         self.facts: list[SiteFacts] = []
         self._writer = writer
         self.sources: dict[str, int] = {}
-        self._spans: dict[str, list[tuple[int, int, int]]] = {}
+        self._spans: dict[str, list[tuple[int, int, bool, int]]] = {}
         self._columns: dict[str, Columns] = {}
         self._lines: dict[tuple[str, int], int | None] = {}
         self.on_text: Callable[[str], None] | None = None
@@ -156,7 +156,7 @@ class Sites:
             ),
         )
         if kind != "grad-read":
-            self._spans[filename].append((line, end, number))
+            self._spans[filename].append((line, end, kind == "enter", number))
             self._lines.clear()
         return number
 
@@ -165,18 +165,21 @@ class Sites:
         return _keys(self.facts[site].scope, names)
 
     def at_line(self, filename: str, line: int) -> int | None:
-        """The site of the smallest statement that covers a line; None if there is none."""
+        """The site of the smallest statement that covers a line; None if there is none.
+
+        The entry of a function has the place of its first statement, which goes before it.
+        """
         key = (filename, line)
         if key not in self._lines:
             self._lines[key] = self._search(filename, line)
         return self._lines[key]
 
     def _search(self, filename: str, line: int) -> int | None:
-        best: tuple[int, int] | None = None
-        for start, end, number in self._spans.get(filename, ()):
-            if start <= line <= end and (best is None or end - start < best[0]):
-                best = (end - start, number)
-        return None if best is None else best[1]
+        best: tuple[int, bool, int] | None = None
+        for start, end, enters, number in self._spans.get(filename, ()):
+            if start <= line <= end and (best is None or (end - start, enters) < best[:2]):
+                best = (end - start, enters, number)
+        return None if best is None else best[2]
 
 
 def _keys(scope: Scope, names: Iterable[str]) -> tuple[tuple[str, str], ...]:

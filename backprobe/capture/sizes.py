@@ -1,14 +1,20 @@
-"""Histograms by size: how many elements lie between which powers of two. On request; no run takes them by itself."""
+"""Histograms by size: how many elements lie between which powers of two. A run takes them where it is asked to."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 import torch
 
 from backprobe.capture.core import native
 from backprobe.capture.reading import array
+from backprobe.record import Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backprobe.capture.recorder import Recorder
 
 LOWEST: Final = -40
 """Exponent at which the first bin begins."""
@@ -53,3 +59,27 @@ def sizes(tensor: torch.Tensor) -> Sizes | None:
         above=int((bins >= BINS).sum()),
         nonfinite=int(wide.size - finite.size),
     )
+
+
+def write_sizes(recorder: Recorder, parameters: Iterable[torch.Tensor]) -> None:
+    """A histogram of each parameter that has a row, and of the gradient that it holds; of what lies on a CPU."""
+    moment = recorder.moments.now()
+    for parameter in parameters:
+        known = recorder.tensors.find(parameter)
+        if known is None:
+            continue
+        contents: tuple[tuple[Literal["value", "grad"], torch.Tensor | None], ...]
+        contents = (("value", parameter), ("grad", parameter.grad if parameter.is_leaf else None))
+        for of, content in contents:
+            found = None if content is None else sizes(content)
+            if found is not None:
+                row = Histogram(
+                    tensor=known.number,
+                    moment=moment,
+                    of=of,
+                    low=2.0**LOWEST,
+                    high=2.0 ** (LOWEST + 2 * BINS),
+                    scale="log2",
+                    **found._asdict(),
+                )
+                recorder.writer.add("histograms", row)

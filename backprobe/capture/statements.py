@@ -138,8 +138,8 @@ class Statements:
         if type(given) not in PLAIN:
             self._binder.bind(facts, None, given, ())
         self._over(facts.site)
-        if not facts.is_inert:
-            self._look_again(facts)
+        if not facts.is_inert or is_kept(facts.times, self._recorder.options.caps.function_times):
+            self._look_again(facts)  # a statement before it may have raised, past its own tap
         moments.close_statement()
 
     def passing(self, site: int) -> None:
@@ -163,6 +163,8 @@ class Statements:
         recorder.optimizers.look_in_step()
         facts.times += 1
         recorder.moments.statement(site)
+        if timeline.calls and not recorder.is_users_frame(_CALLER):
+            recorder.calls.arrive()
         self.bury()
         for name, argument in zip(facts.targets, arguments, strict=True):
             kind = type(argument)

@@ -126,7 +126,7 @@ def entry(kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
     if recorder is None:
         return
     if Active.attending is None:
-        recorder.calls.light.entered()
+        recorder.guard.lightly(recorder.calls.light.entered)
     else:
         recorder.guard.run(recorder.calls.entered, kind, roots, gradients, retain_graph)
 
@@ -134,7 +134,7 @@ def entry(kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
 def entry_left() -> None:
     """Closes `autograd.backward` and `autograd.grad`."""
     recorder = Active.recorder
-    if recorder is not None and not recorder.calls.light.left():
+    if recorder is not None and not recorder.guard.lightly(recorder.calls.light.left):
         recorder.guard.run(recorder.calls.left)
 
 
@@ -144,7 +144,7 @@ def engine(outputs: Any, args: Any, options: Any) -> None:
     if recorder is None:
         return
     if Active.attending is None:
-        recorder.calls.light.begins(outputs, options)
+        recorder.guard.lightly(recorder.calls.light.begins, outputs, options)
     else:
         recorder.guard.run(recorder.calls.begin, outputs, args, options)
 
@@ -152,7 +152,7 @@ def engine(outputs: Any, args: Any, options: Any) -> None:
 def engine_left(outputs: Any) -> None:
     """Closes the engine's one Python entry."""
     recorder = Active.recorder
-    if recorder is not None and not recorder.calls.light.ends():
+    if recorder is not None and not recorder.guard.lightly(recorder.calls.light.ends):
         recorder.guard.run(recorder.calls.end, outputs)
 
 

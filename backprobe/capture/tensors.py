@@ -17,6 +17,7 @@ from backprobe.capture.private import (
     is_answered_by_user,
     is_left_out,
     storage_address,
+    storage_of,
     tracing_state,
     user_not_asked,
 )
@@ -212,7 +213,7 @@ def _read(tensor: torch.Tensor) -> tuple[Any, ...]:
     if why not in ("nested", "functorch") and tensor._is_view():
         root = tensor._base
     strided = tensor.layout is torch.strided and not tensor.is_nested
-    address = storage_address(tensor)
+    storage = storage_of(tensor)
     return (
         _shape(tensor),
         dtype_name(tensor.dtype),
@@ -222,8 +223,7 @@ def _read(tensor: torch.Tensor) -> tuple[Any, ...]:
         int(tensor.numel()) * tensor.element_size(),
         tuple(int(s) for s in tensor.stride()) if strided else None,
         int(tensor.storage_offset()) if strided else None,
-        address,
-        None if address is None else tensor.untyped_storage().nbytes(),
+        *(storage or (None, None)),
         why,
         None if root is tensor else root,
     )

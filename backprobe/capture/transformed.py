@@ -1,16 +1,26 @@
-"""Backward calls under a transform of `torch.func`: their tensors are wrappers, so that only the call is told."""
+"""Backward calls over what are no tensors of the program: under a transform of `torch.func`, and a compiler's own.
+
+1. Under a transform tensors are wrappers, so that only the call is told.
+2. A compiler traces a backward pass over fake tensors: the program made no such call, and none is told.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from backprobe.capture.private import functorch_is_active, is_compiling
 from backprobe.record import BackwardCall
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
+    from backprobe.capture.sequence import Timeline
+
+_TRANSFORMED: Final = -1
+_OF_COMPILER: Final = -3
+"""Stand, among a thread's open backward calls, for one under a transform and for one that a compiler makes."""
 
 
 class TransformedCalls:
@@ -20,8 +30,18 @@ class TransformedCalls:
         self._recorder = recorder
         self._open: list[tuple[BackwardCall, BaseException | None]] = []
 
-    def begin(self) -> None:
-        """The engine is called."""
+    def takes(self, timeline: Timeline) -> bool:
+        """The engine is called; whether it is a call of these kinds."""
+        if functorch_is_active():
+            timeline.calls.append(_TRANSFORMED)
+            self._begin()
+        elif is_compiling():
+            timeline.calls.append(_OF_COMPILER)
+        else:
+            return False
+        return True
+
+    def _begin(self) -> None:
         recorder = self._recorder
         site, call = recorder.calling_site(4), recorder.calls.number()
         row = BackwardCall(
@@ -31,9 +51,9 @@ class TransformedCalls:
         recorder.writer.add("backward_calls", row)
         self._open.append((row, sys.exc_info()[1]))
 
-    def end(self) -> None:
-        """The engine is left."""
-        if not self._open:
+    def end(self, number: int) -> None:
+        """The engine is left; `number` stood for the call."""
+        if number != _TRANSFORMED or not self._open:
             return
         row, before = self._open.pop()
         moment, error = self._recorder.moments.new("after-backward", row.site, row.call), sys.exc_info()[1]

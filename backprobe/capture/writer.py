@@ -2,6 +2,12 @@
 
 1. Tables leave in the order of `TABLES`, so that what was flushed is a valid record if the process dies.
 2. The sink's failure is not the program's: it closes the writer.
+3. A record stays below its caps in bytes and rows, its end included, however long the program goes on:
+
+    open    every row is taken
+    closed  the part for detail is full: only exceptions, warnings and the sources they stand in are taken, into a
+            part of their own; counts of what is missing are told again at the end only
+    sealed  that part is full too: only what ends a record follows, for which room is kept
 """
 
 from __future__ import annotations
@@ -17,14 +23,21 @@ import msgspec
 from backprobe.capture import core
 from backprobe.capture.options import Caps
 from backprobe.capture.rows import RowBuffer
-from backprobe.record import TABLES, End, Header, Truncation, batch_frames, end_frame, header_frame
-from backprobe.record.codec import BATCH_ROWS, MAX_FRAME
+from backprobe.record import TABLES, End, Header, Raised, Truncation, batch_frames, end_frame, header_frame
+from backprobe.record.codec import BATCH_ROWS, MAX_FRAME, batches
 
 Sink = Callable[[bytes], None]
 """Receives whole frames; one call may carry several."""
 
 _SIGNALS: Final = frozenset(_signal.valid_signals())
-_ALWAYS: Final = frozenset({"sources", "sites", "threads", "raised", "warned", "truncations"})
+_ALWAYS: Final = frozenset({"sources", "sites", "threads", "raised", "warned"})
+_LAST_BYTES: Final = 12 << 10
+"""Room for what ends a record: 25 truncations of 200 bytes, the uncaught exception, the end with an error's text."""
+
+_LAST_ROWS: Final = 32
+_LAST_RAISED: Final = 2048
+"""Bytes of the uncaught exception, if it has to go into that room: its innermost frames are kept."""
+
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -37,12 +50,17 @@ class Writer:
 
     def __init__(self, caps: Caps, sink: Sink) -> None:
         self.caps = caps
-        self.buffer = core.chosen(RowBuffer)(tuple(TABLES), _ENCODE, self._is_full, caps.rows, MAX_FRAME, BATCH_ROWS)
+        most_rows = max(0, caps.rows - max(caps.rows // 8, 2 * _LAST_ROWS))
+        self.buffer = core.chosen(RowBuffer)(tuple(TABLES), _ENCODE, self._is_full, most_rows, MAX_FRAME, BATCH_ROWS)
         self.sent_bytes = 0
         self.start_ns = time.perf_counter_ns()
         self._sink: Sink | None = sink
         self._pid = os.getpid()
         self._truncations: dict[str, Truncation] = {}
+        self._told: dict[str, int] = {}
+        self._told_rows = 0
+        self._last_raised: Raised | None = None
+        self._sealed = False
         self._flushed_at = 0.0
         self._dirty = False
 
@@ -70,9 +88,17 @@ class Writer:
             if table not in _ALWAYS:
                 return
             if table in ("raised", "warned"):
-                row = msgspec.structs.replace(row, moment=None)
-                row = msgspec.structs.replace(row, call=None, node=None) if table == "raised" else row
+                row = self._alone(row)
+            if self._sealed:
+                return
         self.buffer.add(table, row)
+
+    def _alone(self, row: Any) -> Any:
+        """An exception or a warning without what it refers to that may not be in the record."""
+        if not isinstance(row, Raised):
+            return msgspec.structs.replace(row, moment=None)
+        row = self._last_raised = msgspec.structs.replace(row, moment=None, call=None, node=None)
+        return row
 
     def _is_full(self) -> None:
         self.close("rows", "the record holds its most rows; the rest of the run is not in it", self.caps.rows)
@@ -122,22 +148,53 @@ class Writer:
 
     def _flush(self) -> None:
         self._flushed_at = time.monotonic()
-        data = self.buffer.drain()
-        if self.sent_bytes + len(data) > self.caps.record_bytes and not self.closed:
-            # what is in the buffer is dropped whole: rows already sent never refer to rows that were not
-            self.close("record bytes", "the record is full; the rest of the run is not in it", self.caps.record_bytes)
-            data = b""
+        data, most = self.buffer.drain(), self.caps.record_bytes
+        if self.sent_bytes + len(data) > most - max(most // 8, 2 * _LAST_BYTES) and not self.closed:
+            # what is in the buffer is dropped: rows already sent never refer to rows that were not
+            self.close("record bytes", "the record is full; the rest of the run is not in it", most)
+            data = self._kept(data)
         self._dirty = False
         for what, times in self.buffer.take_cuts().items():
             old = self._truncations[what]
             self._truncations[what] = msgspec.structs.replace(old, seen=old.seen + times)
-        if self._truncations:
-            data += b"".join(batch_frames("truncations", list(self._truncations.values())))
-        self._send(data)
+        if not self._sealed:
+            self._send(self._within(data + self._truncated(self._is_due)))
+
+    def _kept(self, data: bytes) -> bytes:
+        """Of frames that are dropped what is kept all the same: places, and exceptions and warnings by themselves."""
+        for table, rows in batches(data):
+            for row in rows if table in _ALWAYS else ():
+                self.add(table, row)
+        return self.buffer.drain()
+
+    def _within(self, data: bytes) -> bytes:
+        """What a closed writer may still send; once that does not fit, nothing but the end follows."""
+        if self.closed:
+            is_large = self.sent_bytes + len(data) > self.caps.record_bytes - _LAST_BYTES
+            self._sealed = is_large or self.rows + self._told_rows > self.caps.rows - _LAST_ROWS
+        return b"" if self._sealed else data
+
+    def _is_due(self, row: Truncation) -> bool:
+        """A count is told when it is the first of its kind, and when it has doubled."""
+        told = self._told.get(row.what)
+        return told is None or (not self.closed and row.seen >= 2 * told)
+
+    def _truncated(self, is_due: Callable[[Truncation], bool]) -> bytes:
+        due = [row for row in self._truncations.values() if is_due(row)]
+        self._told |= {row.what: row.seen for row in due}
+        self._told_rows += len(due)
+        return b"".join(batch_frames("truncations", due))
 
     def end(self, end: End) -> None:
         """Flush and send the last frame."""
         self.flush()
+        if self._sealed:
+            raised = self._last_raised
+            if raised is None or raised.n != end.exception:
+                end = msgspec.structs.replace(end, exception=None)
+            else:
+                self._send(_short(raised))
+        self._send(self._truncated(lambda row: self._sealed or row.seen != self._told.get(row.what)))
         self._send(end_frame(end))
         self._sink = None
 
@@ -153,3 +210,11 @@ class Writer:
             self._sink(data)
         except Exception:
             self._sink = None  # nobody listens any more; the program goes on
+
+
+def _short(raised: Raised) -> bytes:
+    """The uncaught exception, by itself and with as much of its text and frames as there is room for."""
+    row = msgspec.structs.replace(raised, site=None, message=raised.message[:400], frames=raised.frames[-8:], facts={})
+    while len(_ENCODE(row)) > _LAST_RAISED and row.frames:
+        row = msgspec.structs.replace(row, frames=row.frames[1:])
+    return b"".join(batch_frames("raised", [row]))

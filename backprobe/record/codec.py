@@ -12,7 +12,7 @@ stored record file (`.bprec`) is `MAGIC` and the same stream.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +21,7 @@ from backprobe.record.fields import Row
 from backprobe.record.integrity import BadRecord, check
 from backprobe.record.record import TABLES, End, Header, Record, RecordBuilder
 from backprobe.record.versions import upgraded
+from backprobe.record.weight import most_weight, weight
 
 MAGIC: Final = b"BPREC\x01\n"
 MAX_FRAME: Final = 1 << 20
@@ -87,6 +88,16 @@ def batch_frames(table: str, rows: Sequence[Row]) -> Iterator[bytes]:
         yield from _split(batch, rows[start : start + BATCH_ROWS])
 
 
+def batches(frames: bytes) -> Iterator[tuple[str, list[Row]]]:
+    """The rows of whole batch frames that this process wrote itself, with the names of their tables."""
+    at = 0
+    while at < len(frames):
+        (size,) = _LENGTH.unpack_from(frames, at)
+        at += _LENGTH.size + size
+        batch = _DECODER.decode(frames[at - size : at])
+        yield _TABLE_OF[type(batch)], batch.rows
+
+
 def _split(batch: type[msgspec.Struct], rows: Sequence[Row]) -> Iterator[bytes]:
     body = _ENCODER.encode(batch(list(rows)))
     if len(body) <= MAX_FRAME:
@@ -108,13 +119,25 @@ class FrameReader:
 
     Args:
         max_bytes: Bytes of the whole stream; max_rows: rows in all its frames.
+        max_weight: Bytes of memory that the rows may take, by `backprobe.record.weight`. None: as many as they do.
+        on_rows: Gets a table's name and its rows as soon as they are decoded, and first "header" and the header. Types
+            and ranges are checked by then, references are not.
     """
 
-    def __init__(self, max_bytes: int = 32 << 20, max_rows: int = 2_000_000) -> None:
-        self.max_bytes, self.max_rows = max_bytes, max_rows
+    def __init__(
+        self,
+        max_bytes: int = 32 << 20,
+        max_rows: int = 2_000_000,
+        on_rows: Callable[[str, Sequence[Any]], None] | None = None,
+        *,
+        max_weight: int | None = None,
+    ) -> None:
+        self.max_bytes, self.max_rows, self.max_weight = max_bytes, max_rows, max_weight
+        self._on_rows = on_rows
         self.bytes_seen = 0
         self._buffer = bytearray()
         self._builder: RecordBuilder | None = None
+        self._weight, self._weighed = 0, False
 
     @property
     def ended(self) -> bool:
@@ -165,14 +188,32 @@ class FrameReader:
         if isinstance(frame, _EndFrame):
             self._builder.end = frame.body
             return
-        self._builder.add(_TABLE_OF[type(frame)], frame.rows)
+        table = _TABLE_OF[type(frame)]
+        self._builder.shared.unify(frame.rows)
+        self._weigh(self._builder, frame.rows, len(body))
+        self._builder.add(table, frame.rows)
         if self._builder.rows > self.max_rows:
             raise BadRecord("too-many-rows", f"more than {self.max_rows} rows")
+        if self._on_rows is not None:
+            self._on_rows(table, frame.rows)
+
+    def _weigh(self, builder: RecordBuilder, rows: Sequence[Row], wire_bytes: int) -> None:
+        """Hold the memory of all rows below its bound; values are looked at only once the bytes alone do not tell."""
+        if self.max_weight is None:
+            return
+        most = self.max_weight - builder.shared.weight
+        self._weight += weight(rows, builder.shared) if self._weighed else most_weight(rows, wire_bytes)
+        if self._weight > most and not self._weighed:
+            self._weight, self._weighed = builder.weight + weight(rows, builder.shared), True
+        if self._weight > most:
+            raise BadRecord("record-too-heavy", f"rows of more than {self.max_weight} bytes of memory")
 
     def _begin(self, header: Header) -> None:
         if self._builder is not None:
             raise BadRecord("second-header", "a second header frame")
         self._builder = RecordBuilder(upgraded(header))
+        if self._on_rows is not None:
+            self._on_rows("header", (self._builder.header,))
 
     def record(self) -> Record | None:
         """The record so far; None before its header.

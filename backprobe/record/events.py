@@ -247,7 +247,7 @@ class Truncation(Row, frozen=True, kw_only=True):
         what: Which rows, or which part.
         why: In a sentence.
         limit: The cap; 0: there is none.
-        seen: How many there were.
+        seen: How many there were; in a record without its end, at least half of them.
         kept: How many are in the record.
         moment: When it first bit. None: after the record was full, or not known.
     """

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
 
 from backprobe.record import asked, events, graph, operations, optimizers, program, series, tensors
 from backprobe.record.fields import Count, Id, Name, Nanoseconds, Row, Text
+from backprobe.record.shared import Shared
+from backprobe.record.weight import weight
 
 SCHEMA_VERSION: Final = 3
 """Version of the stored format that this code writes. It reads 1 to this.
@@ -213,9 +215,11 @@ class RecordBuilder:
         self.header = header
         self.end: End | None = None
         self.rows = 0
+        self.shared: Final = Shared()
+        """What its rows have in common; whoever adds rows may unify them first."""
         self._tables: dict[str, dict[object, Row]] = {table: {} for table in TABLES}
 
-    def add(self, table: str, rows: Iterable[Row]) -> None:
+    def add(self, table: str, rows: Sequence[Row]) -> None:
         """Take rows of one table.
 
         Raises:
@@ -225,6 +229,11 @@ class RecordBuilder:
         for row in rows:
             self.rows += 1
             kept[key(row)] = row
+
+    @property
+    def weight(self) -> int:
+        """Bytes of memory that its rows take, without what they share."""
+        return sum(weight(list(kept.values()), self.shared) for kept in self._tables.values())
 
     def record(self) -> Record:
         """The record of what came so far."""

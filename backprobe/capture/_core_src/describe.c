@@ -98,18 +98,21 @@ static int64_t int_of(PyObject *answer)
     return value;
 }
 
-/* Its storage's address and bytes; 0 with an exception. */
-static uintptr_t storage_of(PyObject *tensor, int64_t *bytes)
+uintptr_t bp_storage_of(PyObject *tensor, int64_t *bytes)
 {
-    PyObject *storage = bp_method(tensor, bp_name_untyped_storage);
-    if (storage == NULL) {
-        return 0;
+    static PyObject *asked;
+    if (asked == NULL) {
+        PyObject *module = PyImport_ImportModule("backprobe.capture.private");
+        asked = module == NULL ? NULL : PyObject_GetAttrString(module, "storage_of");
+        Py_XDECREF(module);
     }
-    PyObject *cdata = PyObject_GetAttr(storage, bp_name__cdata);
-    uintptr_t address = cdata == NULL ? 0 : (uintptr_t)PyLong_AsUnsignedLongLong(cdata);
-    Py_XDECREF(cdata);
-    *bytes = PyErr_Occurred() ? -1 : int_of(bp_method(storage, bp_name_nbytes));
-    Py_DECREF(storage);
+    PyObject *told = asked == NULL ? NULL : PyObject_CallOneArg(asked, tensor);
+    uintptr_t address = 0;
+    if (told != NULL && told != Py_None) {
+        address = (uintptr_t)PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(told, 0));
+        *bytes = PyLong_AsLongLong(PyTuple_GET_ITEM(told, 1));
+    }
+    Py_XDECREF(told);
     return PyErr_Occurred() ? 0 : address;
 }
 
@@ -176,7 +179,7 @@ static int describe_ordinary(PyObject *tensor, bp_description *is)
     for (int i = 0; i < dtype_count && kind == NULL; i++) {
         kind = DTYPES[i].dtype == dtype ? &DTYPES[i] : NULL;
     }
-    is->address = kind == NULL ? 0 : storage_of(tensor, &is->storage_bytes);
+    is->address = kind == NULL ? 0 : bp_storage_of(tensor, &is->storage_bytes);
     if (!is->address) {
         return 0; /* a functorch wrapper, among others */
     }

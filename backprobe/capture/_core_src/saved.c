@@ -1,5 +1,6 @@
 /* What a node holds for backward, read without unpacking it. Twin: saved.py. */
 
+#include "describe.h"
 #include "graph.h"
 #include "layout.h"
 #include "stats.h"
@@ -14,7 +15,7 @@ typedef struct {
 } saved_tensors;
 
 static const char PREFIX[] = "_raw_saved_";
-static PyObject *s_data, *s_storage, *s_cdata, *s_nbytes, *s_qualname, *s_nested, *s_shape, *s_dtype, *cut_name;
+static PyObject *s_data, *s_qualname, *s_nested, *s_shape, *s_dtype, *cut_name;
 
 static const char *const DTYPES[BP_DTYPES] = {
     [BP_F32] = "float32", [BP_F64] = "float64",       [BP_F16] = "float16",  [BP_BF16] = "bfloat16", [BP_C64] = "complex64",
@@ -126,32 +127,6 @@ static int write_object(saved_tensors *saved, bp_facts *facts, described *one, P
     return done;
 }
 
-/* Address and bytes of a tensor's storage; a layout without one leaves 0. */
-static int read_storage(PyObject *content, described *one)
-{
-    PyObject *storage = PyObject_CallMethodNoArgs(content, s_storage), *address = NULL, *size = NULL;
-    if (storage != NULL) {
-        address = PyObject_GetAttr(storage, s_cdata);
-        size = address == NULL ? NULL : PyObject_CallMethodNoArgs(storage, s_nbytes);
-        Py_DECREF(storage);
-    }
-    if (size != NULL) {
-        one->address = (uintptr_t)PyLong_AsUnsignedLongLong(address);
-        one->size = PyLong_AsLongLong(size);
-    }
-    Py_XDECREF(address);
-    Py_XDECREF(size);
-    if (!PyErr_Occurred()) {
-        return 0;
-    }
-    one->address = 0;
-    if (PyErr_ExceptionMatches(PyExc_RuntimeError)) { /* NotImplementedError is one */
-        PyErr_Clear();
-        return 0;
-    }
-    return -1;
-}
-
 static int note_storage(bp_facts *facts, const described *one)
 {
     for (int32_t i = 0; i < facts->storage_count; i++) {
@@ -225,7 +200,8 @@ static int write_tensor(saved_tensors *saved, bp_facts *facts, described *one, P
     bp_tensor_view view;
     int64_t sizes[BP_MOST_DIMENSIONS];
     PyObject *dtype = NULL;
-    int done = read_storage(content, one);
+    one->address = bp_storage_of(content, &one->size);
+    int done = PyErr_Occurred() ? -1 : 0;
     if (done == 0) {
         one->tensor = bp_find_held(saved->tensors, content, one->address);
         one->version = one->tensor < 0 || facts->leaf ? -1 : bp_version_at(saved->tensors, one->tensor, facts->seq);
@@ -501,8 +477,8 @@ int bp_add_saved(PyObject *module)
         PyObject **to;
         const char *text;
     } names[] = {
-        {&s_data, "data"},         {&s_storage, "untyped_storage"}, {&s_cdata, "_cdata"}, {&s_nbytes, "nbytes"},
-        {&s_qualname, "__qualname__"}, {&s_nested, "is_nested"},    {&s_shape, "shape"},  {&s_dtype, "dtype"},
+        {&s_data, "data"},   {&s_qualname, "__qualname__"}, {&s_nested, "is_nested"},
+        {&s_shape, "shape"}, {&s_dtype, "dtype"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         *names[i].to = PyUnicode_InternFromString(names[i].text);

@@ -204,15 +204,28 @@ int bp_flush_if_due(bp_statements *statements)
 
 /* ---- where the program is */
 
+/* A frame runs what `torch.compile` made of its function: all of that stands at the line of its `def`. */
+static int is_compiled_region(PyCodeObject *code, int line)
+{
+    int found = 0;
+    for (Py_ssize_t i = 0; line == code->co_firstlineno && !found && i < PyTuple_GET_SIZE(code->co_names); i++) {
+        found = PyUnicode_Tailmatch(PyTuple_GET_ITEM(code->co_names, i), bp_name___compiled_fn, 0, PY_SSIZE_T_MAX, -1) == 1;
+    }
+    return found;
+}
+
 int64_t bp_calling_site(bp_statements *statements, PyFrameObject *frame)
 {
     while (frame != NULL) {
         PyCodeObject *code = PyFrame_GetCode(frame);
         PyObject *source = PyDict_GetItemWithError(statements->sources, code->co_filename);
         int64_t number = -2;
+        int line = source == NULL ? 0 : PyFrame_GetLineNumber(frame);
+        if (source != NULL && is_compiled_region(code, line)) {
+            source = NULL;
+        }
         if (source != NULL) {
-            PyObject *site = PyObject_CallMethod(statements->sites, "at_line", "Oi", code->co_filename,
-                                                 PyFrame_GetLineNumber(frame));
+            PyObject *site = PyObject_CallMethod(statements->sites, "at_line", "Oi", code->co_filename, line);
             number = site == NULL ? -2 : site == Py_None ? -1 : PyLong_AsLongLong(site);
             Py_XDECREF(site);
         }
@@ -395,7 +408,7 @@ int bp_after(bp_statements *statements, int64_t number, PyObject *const *values,
     return bp_flush_if_due(statements);
 }
 
-/* No tap follows a `return`: what its value changed in place is looked for here. */
+/* No tap follows a `return`: what its value changed in place is looked for here, and what a statement that raised did. */
 static int returned(bp_statements *statements, bp_site *site, PyObject *given, int64_t sequence)
 {
     int plain = bp_is_plain(given);
@@ -407,7 +420,8 @@ static int returned(bp_statements *statements, bp_site *site, PyObject *given, i
     if (bp_bury_all(statements) < 0 ||
         (!plain && bp_bind_value(statements, site, NULL, given, NULL, 0, 0) < 0) ||
         over(statements, site->number) < 0 ||
-        (!site->is_inert && look_again(statements, site, sequence) < 0)) {
+        ((!site->is_inert || bp_is_kept(site->runs, statements->function_times)) &&
+         look_again(statements, site, sequence) < 0)) {
         return -1;
     }
     bp_close_statement(statements->moments);
@@ -469,12 +483,21 @@ int bp_passing(bp_statements *statements, int64_t number)
     return 0;
 }
 
+static int is_users(bp_statements *statements, PyFrameObject *frame)
+{
+    PyCodeObject *code = frame == NULL ? NULL : PyFrame_GetCode(frame);
+    int found = code != NULL && PyDict_GetItemWithError(statements->sources, code->co_filename) != NULL;
+    Py_XDECREF(code);
+    return found;
+}
+
 int bp_enter(bp_statements *statements, int64_t number, PyObject *const *arguments, Py_ssize_t count)
 {
     bp_site *site = bp_site_at(statements->names, number);
     bp_timeline *timeline = site == NULL ? NULL : bp_here(statements->threads);
-    PyFrameObject *frame = PyEval_GetFrame();
-    int64_t caller = timeline == NULL ? -2 : bp_calling_site(statements, frame == NULL ? NULL : PyFrame_GetBack(frame));
+    PyFrameObject *frame = PyEval_GetFrame(), *back = frame == NULL ? NULL : PyFrame_GetBack(frame);
+    int inside = timeline != NULL && PyList_GET_SIZE(timeline->calls) && !is_users(statements, back);
+    int64_t caller = timeline == NULL ? -2 : bp_calling_site(statements, back);
     if (caller == -2 || bp_close(timeline, caller) < 0) {
         return -1;
     }
@@ -487,6 +510,13 @@ int bp_enter(bp_statements *statements, int64_t number, PyObject *const *argumen
     }
     site->runs++;
     bp_statement(statements->moments, number);
+    if (inside) {
+        PyObject *done = PyObject_CallMethod(statements->calls, "arrive", NULL);
+        Py_XDECREF(done);
+        if (done == NULL) {
+            return -1;
+        }
+    }
     if (bp_bury_all(statements) < 0) {
         return -1;
     }
@@ -524,6 +554,7 @@ static int take_parts(bp_statements *statements, PyObject *recorder)
         {&statements->failures, "failures", NULL},
         {&statements->sampler, "sampler", NULL},
         {&statements->operations, "operations", NULL},
+        {&statements->calls, "calls", NULL},
         {(PyObject **)&statements->threads, "threads", &bp_threads_type},
         {(PyObject **)&statements->moments, "moments", &bp_moments_type},
         {(PyObject **)&statements->tensors, "tensors", &bp_tensors_type},
@@ -591,7 +622,7 @@ static int statements_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(k
 }
 
 #define PARTS(X) \
-    X(guard) X(writer) X(sites) X(nodes) X(modules) X(optimizers) X(failures) X(sampler) X(operations) X(ended) X(sources) X(raised) X(open_steps) X(gate) \
+    X(guard) X(writer) X(sites) X(nodes) X(modules) X(optimizers) X(failures) X(sampler) X(operations) X(calls) X(ended) X(sources) X(raised) X(open_steps) X(gate) \
     X(threads) X(moments) X(tensors) X(states) X(names) X(known_modules)
 
 static int statements_traverse(PyObject *self, visitproc visit, void *arg)

@@ -9,7 +9,7 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *operations, *ended; /* ended: the dict of statements whose values' parts were seen */
+    PyObject *calls, *operations, *ended; /* ended: the dict of statements whose values' parts were seen */
     PyObject *recorder, *guard, *writer, *sites, *nodes, *modules, *optimizers, *failures, *sampler;
     PyObject *sources;            /* the dict of the user's files */
     PyObject *raised, *open_steps; /* lists that are empty almost always */

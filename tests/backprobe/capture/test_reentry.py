@@ -99,8 +99,8 @@ def test_a_handler_that_raises_leaves_the_lock_open_for_other_threads(tmp_path: 
         signal.signal(signal.SIGALRM, tick)
         w = torch.ones(2, requires_grad=True)
         for attempt in range(40):
-            signal.setitimer(signal.ITIMER_REAL, 0.005)
             try:
+                signal.setitimer(signal.ITIMER_REAL, 0.005)
                 while True:
                     h = w * 2
             except TimeoutError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 import torch
 
@@ -53,3 +55,26 @@ def test_a_loss_with_many_elements_has_no_value():
         optimizer.step()
     (row,) = watching.record.steps
     assert (row.loss, row.backward_calls) == (None, 1)
+
+
+def test_histograms_are_taken_at_each_step_in_full_where_they_are_asked_for():
+    net, idle = torch.nn.Linear(3, 2), torch.nn.Parameter(torch.zeros(2))
+    optimizer = torch.optim.SGD([*net.parameters(), idle], lr=0.5)
+    records = []
+    for asked in (True, False):
+        with backprobe.watch(net, optimizer, report=False, every=2, histograms=asked) as watching:
+            for _ in range(4):
+                optimizer.zero_grad()
+                net(torch.ones(4, 3)).square().sum().backward()
+                optimizer.step()
+        records.append(watching.record)
+    record, without = records
+    told = Counter((record.tensors[row.tensor].fqn, row.of) for row in record.histograms)
+    assert told["net.weight", "value"] == told["net.weight", "grad"] == told["net.bias", "grad"] == 2
+    assert told[record.tensors[0].fqn, "value"] == 2
+    assert (sum(told.values()), len(told)) == (10, 5), "what has no gradient has no histogram of one"
+    for row in record.histograms:
+        numel = record.tensors[row.tensor].numel
+        assert sum(row.counts) + row.zeros + row.below + row.above + row.nonfinite == numel
+        assert (row.scale, row.low, row.high) == ("log2", 2.0**-40, 2.0**24)
+    assert not without.histograms

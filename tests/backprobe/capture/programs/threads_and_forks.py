@@ -7,6 +7,8 @@ import time
 import torch
 
 w = torch.ones(2, requires_grad=True)
+(w * 1).sum().backward()  # torch makes its engine anew at a fork's first pass, without a lock: not in four threads at once
+w.grad = None
 results = {}
 
 
@@ -45,8 +47,8 @@ def ring(*_):
 
 
 signal.signal(signal.SIGALRM, ring)
-signal.setitimer(signal.ITIMER_REAL, 0.05)
 try:
+    signal.setitimer(signal.ITIMER_REAL, 0.05)  # in the block: on a busy machine it rings at once
     while True:
         a = w * 2
         b = a + 1
