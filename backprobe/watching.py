@@ -32,6 +32,7 @@ class Watching:
         self,
         *watched: Any,
         every: int | None = None,
+        histograms: bool = False,
         tier: Literal["state", "grad", "full"] = "full",
         save: str | Path | None = None,
         report: bool = True,
@@ -43,7 +44,7 @@ class Watching:
             raise ValueError(f"every={every}: a step is taken at every so many, so it is 1 or more")
         check(watched)
         self._watched: tuple[Any, ...] = watched
-        self._options = Options(tier=tier, entry="watch", every=every)
+        self._options = Options(tier=tier, entry="watch", every=every, histograms=histograms)
         self._path = None if save is None else Path(save)
         self._report = report
         self._frames: list[bytes] = []
@@ -166,6 +167,7 @@ class Watching:
 def watch(
     *watched: Any,
     every: int | None = None,
+    histograms: bool = False,
     tier: Literal["state", "grad", "full"] = "full",
     save: str | Path | None = None,
     report: bool = True,
@@ -177,6 +179,7 @@ def watch(
 
     Args:
         every: Take every so-manieth step instead; 1: all of them.
+        histograms: At each step taken, count the elements of each parameter and gradient by size; at the tier "full".
         tier: How much is recorded: "state" walks no graph, "grad" reads no values.
         save: A file for the record, which `backprobe show` and `backprobe.load` read.
         report: Print the findings to standard error at the end.
@@ -185,7 +188,7 @@ def watch(
         TypeError: something is no module, optimizer or tensor.
         RuntimeError: on entering, if another capture is active in this process.
     """
-    return Watching(*watched, every=every, tier=tier, save=save, report=report).named(_caller())
+    return Watching(*watched, every=every, histograms=histograms, tier=tier, save=save, report=report).named(_caller())
 
 
 def _caller() -> FrameType | None:

@@ -64,6 +64,11 @@ _DEEP: Final = f"{_TIERS}; deep: runs it again for the op that made the first Na
 
 def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", metavar="N", type=_count, help="take every N-th training step in full; 1: all")
+    parser.add_argument(
+        "--histograms",
+        action="store_true",
+        help="at each such step, count the parameters' and gradients' elements by size",
+    )
     parser.add_argument("--seed", metavar="N", type=int, help="seed torch, random and numpy before it starts")
     add_output(parser)
     parser.add_argument("--save", metavar="FILE", type=Path, help="keep the record, for `backprobe show FILE`")
@@ -156,7 +161,7 @@ def _captured(args: argparse.Namespace) -> tuple[Record | None, End]:
     from backprobe.record.codec import MAGIC
 
     frames: list[bytes] = []
-    options = Options(tier=args.tier, entry=args.entry, every=args.every, seed=args.seed)
+    options = Options(tier=args.tier, entry=args.entry, every=args.every, histograms=args.histograms, seed=args.seed)
     with _Saved(args.save) as kept:
         kept.write(MAGIC)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.cli.arguments import Subparsers
 from backprobe.cli.exits import CLEAN, FINDINGS, OURS, SCRIPT, UsageError
+from backprobe.cli.project import add_judging
 from backprobe.show.plain import cut, plain
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def add_submit(subparsers: Subparsers) -> None:
     parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="for the end of the run")
     parser.add_argument("--isolation", choices=("none", "process", "namespace", "gvisor"), default="none")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    add_judging(parser)
     parser.add_argument("--label", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
     parser.add_argument("--fail-on", choices=_LEVELS, default="warning", help="exit with 1 on findings this bad")
     parser.set_defaults(run=_submit)
@@ -118,6 +120,10 @@ def _submit(args: argparse.Namespace) -> int:
         "device": args.device,
         "labels": _labels(args.label),
     }
+    chosen = {name: getattr(args, name) for name in ("select", "ignore", "min_confidence")}
+    rules = {name: value for name, value in chosen.items() if value is not None}
+    if rules:
+        body["rules"] = rules
     return _asked(args, lambda client: _submitted(client, args, body))
 
 

@@ -90,6 +90,10 @@ class Client:
         """One run; with `wait`, as soon as it has ended, or after so many seconds as it stands."""
         return self._ask(asked.waited(run, wait))
 
+    def rerun(self, run: str, **body: Any) -> Run:
+        """Run the same program again; `body` names what is to be other than it was (`POST /v1/runs/{run}/rerun`)."""
+        return asked.run_of(self._ask(asked.told("POST", f"/v1/runs/{run}/rerun", body=body)))
+
     def cancel(self, run: str) -> Run:
         """Ask for a run's end."""
         return asked.run_of(self._ask(asked.told("POST", f"/v1/runs/{run}/cancel")))
@@ -159,6 +163,10 @@ class AsyncClient:
     async def run(self, run: str, *, wait: float = 0) -> Run:
         """As `Client.run`."""
         return await self._ask(asked.waited(run, wait))
+
+    async def rerun(self, run: str, **body: Any) -> Run:
+        """As `Client.rerun`."""
+        return asked.run_of(await self._ask(asked.told("POST", f"/v1/runs/{run}/rerun", body=body)))
 
     async def cancel(self, run: str) -> Run:
         """As `Client.cancel`."""

@@ -3,7 +3,7 @@
 from backprobe.rules.finding import Edit, Finding, Fix, Location, Occurrences, Region, Related, finding_json
 from backprobe.rules.judge import Judgement, NotRun, judge, ruleset
 from backprobe.rules.manual import Manual, UnknownRule, manual
-from backprobe.rules.options import BadOption, JudgeOptions, options_from
+from backprobe.rules.options import BadOption, JudgeOptions, kept_options, options_from
 from backprobe.rules.registry import RULES
 from backprobe.rules.rule import Rule
 from backprobe.rules.why_none import WhyNone, why_none
@@ -27,6 +27,7 @@ __all__ = [
     "WhyNone",
     "finding_json",
     "judge",
+    "kept_options",
     "manual",
     "options_from",
     "ruleset",

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.finding import Region
 from backprobe.rules.lookup import lookup
 from backprobe.rules.loss_calls import values_of
-from backprobe.rules.outputs import innermost_call
+from backprobe.rules.outputs import innermost_call, parent_of
 from backprobe.rules.syntax import region_in, site_of, statement
 from backprobe.rules.table import table
+from backprobe.rules.training_modes import written_call
 from backprobe.rules.walks import op, tensors_of
 
 if TYPE_CHECKING:
@@ -33,14 +34,14 @@ class Place:
     """Where an operation stands.
 
     Attributes:
-        text: How the program writes it: `torch.softmax(z, dim=1)`, `nn.Sigmoid()`.
-        is_module: It is built there, as a module, and runs somewhere else.
+        text: How the program writes it: `torch.softmax(z, dim=1)`, `nn.Sigmoid()`, `self.act(z)`.
+        built: Where the module is built whose call stands here; None: it is no such call.
     """
 
     site: int
     region: Region | None
     text: str
-    is_module: bool = False
+    built: int | None = None
 
 
 def place_of(record: Record, node: int) -> Place | None:
@@ -54,7 +55,7 @@ def place_of(record: Record, node: int) -> Place | None:
         call = _built(record, module)
         region = None if call is None else region_in(record, site_of(record, module.site).source, call)
         text = f"nn.{module.cls}" if call is None else ast.unparse(call)
-        return Place(site=module.site, region=region, text=text, is_module=True)
+        return Place(site=module.site, region=region, text=text)
     site = row.site if row.site is not None else _site_of_result(record, node)
     if site is None:
         return None
@@ -62,6 +63,26 @@ def place_of(record: Record, node: int) -> Place | None:
     if len(calls) != 1:
         return Place(site=site, region=None, text=names[0] if names else op(row).lower())
     return Place(site=site, region=region_in(record, site_of(record, site).source, calls[0]), text=_short(calls[0]))
+
+
+def use_of(record: Record, node: int) -> Place | None:
+    """Where the program applies the operation of a node: as `place_of`, but for a module that its own code calls.
+
+    `self.act = nn.Softmax(1)` is used where `forward` says `self.act(z)`; a part of an `nn.Sequential` is called by
+    torch and stands where it is built.
+    """
+    place, called = place_of(record, node), innermost_call(record, node)
+    module = None if called is None else _modules(record).get(called.module)
+    if place is None or called is None or module is None or module.site != place.site or called.site is None:
+        return place
+    around = parent_of(record, called)
+    owner = None if around is None else _modules(record).get(around.module)
+    written = written_call(record, called)
+    if called.site == place.site or (owner is not None and not owner.user_code) or written is None:
+        return place
+    text = ast.unparse(written[1])
+    short = text if len(text) <= 60 or not isinstance(written[1], ast.Call) else f"{ast.unparse(written[1].func)}(...)"
+    return Place(site=called.site, region=region_in(record, *written), text=short, built=place.site)
 
 
 def _short(call: ast.Call) -> str:

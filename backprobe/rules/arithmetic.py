@@ -59,6 +59,15 @@ def _is_torch(called: ast.expr, imported: frozenset[str]) -> bool:
     return isinstance(called, ast.Name) and (called.id in imported or called.id == "sum")
 
 
+def summands(value: ast.expr | None) -> Iterator[ast.expr]:
+    """`a`, `b` and `c` of `a + (b + c)`; the whole of what is no sum."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        yield from summands(value.left)
+        yield from summands(value.right)
+    elif value is not None:
+        yield value
+
+
 def dotted(record: Record, site: Site, called: ast.expr) -> str | None:
     """The full name of a function of torch as it was imported: `torch.autograd.grad` for `grad`; None for others."""
     links: list[str] = []

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 _LOSSES: Final = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "gaussian_nll_loss", "poisson_nll_loss")
 
-_POINTWISE: Final = frozenset({"Pow", "Abs", "Mul", "Div", "Neg", "ToCopy", "Clone", "Square", "Sqrt", "Where", "Add"})
+_POINTWISE: Final = frozenset(
+    {"Pow", "Abs", "Mul", "Div", "Neg", "ToCopy", "Clone", "Square", "Sqrt", "Where", "Add", "Maximum", "Minimum"}
+    | {"Cosh", "Log"}
+)
 """What may stand between a difference and its mean or sum in a loss."""
 
 _REDUCES: Final = frozenset({"Mean", "Sum", "LinalgVectorNorm", "Norm"})
@@ -88,11 +91,14 @@ def broadcasts(record: Record) -> Iterator[Broadcast]:
 
 
 def _differences(record: Record) -> Iterator[Broadcast]:
-    """Subtractions in the graph with one untracked operand, whose elements are only reduced afterwards."""
+    """Subtractions in the graph with one untracked operand, whose elements are only reduced afterwards.
+
+    Where both are tracked the program compares its own values with each other, each with every one.
+    """
     differences = nodes_like(record, lambda kind: op_of(kind) in ("Sub", "Rsub"))
     reduced = _reduced(record) if differences else frozenset[int]()
     for node in differences:
-        if node.site is None or node.node not in reduced or not node.outputs:
+        if node.site is None or node.node not in reduced or not node.outputs or None not in operands(record, node.node):
             continue
         found = _of_names(record, node)
         if found is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -11,11 +12,12 @@ from backprobe.rules.raised import raised_as
 from backprobe.rules.reach import above, reaches
 from backprobe.rules.saved_changes import saved_changes
 from backprobe.rules.steps import step_of
+from backprobe.rules.syntax import parts_of, statement_at
 from backprobe.rules.table import table
 from backprobe.rules.updates import updates
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, Raised, Record
+    from backprobe.record import BackwardCall, Operation, Raised, Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +110,11 @@ def carried_between(record: Record, first: BackwardCall, second: BackwardCall, n
     if not named:
         return None
     tensor = max(named)[1]
-    fed = _feeding(record, tensor, first, second)
+    fed = _feeding(record, tensor, first, second) or _feeding_by_an_expression(record, tensor, first, second)
     last = [row for row in index.bindings_of[tensor] if row.moment <= second.moment_before][-1]
     return Carried(
         tensor=tensor,
-        name=(fed[1] if fed else last.name).split("[")[0],
+        name=fed[1] if fed else last.name.split("[")[0],
         site=fed[0] if fed else None,
         made_anew=_runs_again(record, tensor, first, second),
     )
@@ -137,7 +139,31 @@ def _feeding(record: Record, tensor: int, first: BackwardCall, second: BackwardC
             names = {name for name in names if name in row.reads or name.split("[")[0] in row.reads}
             held = (name for name in names if _held(record, name, row.function, moment) == tensor)
             found += [(not own, moment, site, name) for name in held]
-    return min(found)[2:] if found else None
+    if not found:
+        return None
+    _own, _moment, site, name = min(found)
+    return site, name.split("[")[0]
+
+
+def _feeding_by_an_expression(
+    record: Record, tensor: int, first: BackwardCall, second: BackwardCall
+) -> tuple[int, str] | None:
+    """The same where no name of the statement held it, `cell(x, states[-1])`: the statement and the expression."""
+    met = reaches(record)[second.call].met
+    start = first.moment_before if first.moment_after is None else first.moment_after
+    for row in record.operations:
+        late = row.moment is not None and start <= row.moment < second.moment_before
+        if late and tensor in row.operands and row.tensor is not None and _node(record, row.tensor) in met:
+            return row.statement, _written(record, row, tensor)
+    return None
+
+
+def _written(record: Record, row: Operation, tensor: int) -> str:
+    """The argument that the operation was given a tensor in, else the name that the tensor had last."""
+    for part in parts_of(statement_at(record, row.statement)):
+        if isinstance(part, ast.Call) and (part.lineno, len(part.args)) == (row.line, len(row.operands)):
+            return ast.unparse(part.args[row.operands.index(tensor)])
+    return lookup(record).bindings_of[tensor][-1].name
 
 
 def _node(record: Record, tensor: int) -> int | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.lookup import lookup
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from backprobe.record import Operation, Record
+
+_DETACHES: Final = (".detach", ".data")
 
 
 @table
@@ -34,3 +36,38 @@ def unnamed_from(record: Record) -> dict[int, tuple[int, ...]]:
             if made:
                 found[row.tensor] = made
     return found
+
+
+def is_detached(record: Record, tensor: int) -> bool:
+    """A `detach()` or `.data` of the program gave the tensor."""
+    made = _made_by(record).get(tensor)
+    return made is not None and made.function.endswith(_DETACHES)
+
+
+def undetached_from(record: Record, tensor: int) -> set[int]:
+    """What went into the operation that gave a tensor without being detached on its way.
+
+    Where no operation of the program gave it, the parents of its first binding.
+    """
+    made = _made_by(record).get(tensor)
+    if made is None:
+        return {one for bound in lookup(record).bindings_of[tensor][:1] for one in bound.parents}
+    found: set[int] = set()
+    waiting = [made]
+    while waiting:
+        row = waiting.pop()
+        if not row.function.endswith(_DETACHES):
+            found |= set(row.operands)
+            waiting += [_operations(record)[one] for one in row.inner if one in _operations(record)]
+    return found
+
+
+@table
+def _operations(record: Record) -> dict[int, Operation]:
+    return {row.operation: row for row in record.operations}
+
+
+@table
+def _made_by(record: Record) -> dict[int, Operation]:
+    """The first operation that gave a tensor: further ones only hand it on."""
+    return {row.tensor: row for row in reversed(record.operations) if row.tensor is not None}

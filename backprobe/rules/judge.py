@@ -82,7 +82,7 @@ def judge(
         if rules is None and options.select is None and not options.ignore:
             single += _unexplained(record, single)
         kept = with_fingerprints(finding for finding in single if options.keeps(finding))
-        shown = suppressed(record, kept, judged)
+        shown = [finding for finding in suppressed(record, kept, judged) if options.keeps(finding)]
     levelled = (msgspec.structs.replace(finding, level=options.level(finding)) for finding in shown)
     return Judgement(
         findings=tuple(sorted(levelled, key=lambda finding: LEVELS.index(finding.level))),
@@ -162,11 +162,17 @@ def _place(finding: Finding) -> tuple[str, int, int, str]:
 
 
 def ruleset(options: JudgeOptions | None = None) -> str:
-    """Digest of all that decides about findings: the sources in this folder, those of plug-ins, and the options."""
+    """Digest of all that decides about findings: the sources in this folder and those of plug-ins, then the options.
+
+    Without options it is the beginning of every digest that the same rules have with some.
+    """
     digest = hashlib.sha256(_sources())
     digest.update(installed().digest)
-    digest.update(msgspec.json.encode(asdict(options or JudgeOptions()), order="deterministic"))
-    return f"rs_{digest.hexdigest()[:16]}"
+    rules = f"rs_{digest.hexdigest()[:16]}"
+    if options is None or options == JudgeOptions():
+        return rules
+    chosen = msgspec.json.encode(asdict(options), order="deterministic")
+    return f"{rules}_{hashlib.sha256(chosen).hexdigest()[:8]}"
 
 
 @cache

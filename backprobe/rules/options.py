@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from backprobe.rules.finding import Finding
+from backprobe.rules.finding import Finding, RuleName
 from backprobe.rules.rule import Confidence, Level, Rule
 
 LEVELS: Final[tuple[Level, ...]] = ("error", "warning", "note")
@@ -53,8 +53,10 @@ class JudgeOptions:
         return chosen and not _names(rule, self.ignore)
 
     def keeps(self, finding: Finding) -> bool:
-        """The finding is to be shown, as far as its place and confidence tell."""
+        """The finding is to be shown, as far as its place, confidence and rule tell: some rules are about rules."""
         if CONFIDENCES.index(finding.confidence) > CONFIDENCES.index(self.min_confidence):
+            return False
+        if _names(finding.rule, self.ignore):
             return False
         names = {finding.rule.name, finding.rule.code}
         return not any(
@@ -69,7 +71,7 @@ class JudgeOptions:
         return self.severity.get(finding.rule.name) or self.severity.get(finding.rule.code) or finding.level
 
 
-def _names(rule: Rule, asked: Iterable[str]) -> bool:
+def _names(rule: Rule | RuleName, asked: Iterable[str]) -> bool:
     return any(one == rule.name or rule.code.startswith(one.upper()) for one in asked if one)
 
 
@@ -107,6 +109,20 @@ def options_from(settings: Mapping[str, Any], rules: Sequence[Rule]) -> JudgeOpt
         if known not in _READERS:
             raise BadOption(f"`{key}` is no setting of judging{_near(known, _READERS)}")
         given[known] = _READERS[known](key, value, rules)
+    return JudgeOptions(**given)
+
+
+def kept_options(settings: Mapping[str, Any] | None) -> JudgeOptions | None:
+    """The options of settings that were checked when they were stored; None: none were given.
+
+    A rule that is gone since is no fault: there is nothing left to choose.
+    """
+    if settings is None:
+        return None
+    given = dict(settings)
+    given |= {key: tuple(given[key]) for key in ("select", "ignore") if given.get(key) is not None}
+    if "per_file_ignores" in given:
+        given["per_file_ignores"] = {path: tuple(names) for path, names in given["per_file_ignores"].items()}
     return JudgeOptions(**given)
 
 

@@ -36,6 +36,11 @@ def innermost_call(record: Record, node: int) -> ModuleCall | None:
     return call
 
 
+def parent_of(record: Record, call: ModuleCall) -> ModuleCall | None:
+    """The module call that made this one; None if the program did."""
+    return None if call.parent is None else _by_number(record).get(call.parent)
+
+
 @table
 def _by_number(record: Record) -> dict[int, ModuleCall]:
     return {call.module_call: call for call in record.module_calls}

@@ -13,14 +13,14 @@ from backprobe.rules.causes import cause_between
 from backprobe.rules.expressions import insertion
 from backprobe.rules.finding import Edit
 from backprobe.rules.lookup import bindings_named, lookup
-from backprobe.rules.named import tensor_named
+from backprobe.rules.named import binding_named, tensor_named
 from backprobe.rules.reach import reaches
 from backprobe.rules.steps import state_at
 from backprobe.rules.syntax import parts_of, region_in, tree_of
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Record, Site
+    from backprobe.record import Operation, Record, Site
 
 LEAST: Final = 3
 """Times that something is taken in before it is a pattern (rules.md: repetition needs two, a shape three)."""
@@ -44,7 +44,7 @@ def executions(record: Record) -> dict[int, list[int]]:
     """The moments after which each statement had run, by site, in order.
 
     `self.total += loss` and `losses.append(loss)` bind no name and may have no moment of their own: they are taken to
-    have run before each new value of `loss`.
+    have run before each new value of `loss`; `losses.append(self.validate(x))` when its operations ended.
     """
     found: defaultdict[int, list[int]] = defaultdict(list)
     for row in record.moments:
@@ -52,8 +52,18 @@ def executions(record: Record) -> dict[int, list[int]]:
             found[row.site].append(row.moment)
     for site in record.sites:
         if site.kind in ("inplace", "call", "assign") and site.site not in found:
-            found[site.site] = _ends_of_values(record, site)
+            found[site.site] = _ends_of_values(record, site) or _ends_of_operations(record).get(site.site, [])
     return dict(found)
+
+
+@table
+def _ends_of_operations(record: Record) -> dict[int, list[int]]:
+    """The last moments before the operations of each statement ended, each once."""
+    found: defaultdict[int, dict[int, None]] = defaultdict(dict)
+    for row in record.operations:
+        if row.moment is not None:
+            found[row.statement][row.moment] = None
+    return {site: list(moments) for site, moments in found.items()}
 
 
 def _ends_of_values(record: Record, site: Site) -> list[int]:
@@ -100,6 +110,40 @@ def operands(record: Record, site: Site, value: ast.expr, moment: int) -> Iterat
             continue
         if cause_between(tree, part, value) is None and (part is value or not _is_cut(tree.parents.get(part))):
             yield Operand(part=part, name=name, tensor=tensor)
+    if isinstance(value, ast.Name):
+        yield from _elements(record, site, value, moment)
+    given = _given(record, site, value, moment) if isinstance(value, ast.Call) else None
+    if given is not None:
+        yield Operand(part=value, name=ast.unparse(value), tensor=given)
+
+
+def _given(record: Record, site: Site, call: ast.Call, moment: int) -> int | None:
+    """The tracked tensor that a call of a function of the program gave in that execution, and that never had a name."""
+    region = region_in(record, site.source, call)
+    place = (region.start_line, region.start_col, region.end_line, region.end_col)
+    for row in reversed(_operations_at(record).get(site.site, [])):
+        if row.moment is not None and row.moment <= moment and (row.line, row.col, row.end_line, row.end_col) == place:
+            own = row.requires_grad and row.tensor is not None and row.tensor not in row.operands
+            return row.tensor if own else None
+    return None
+
+
+@table
+def _operations_at(record: Record) -> dict[int, list[Operation]]:
+    found: defaultdict[int, list[Operation]] = defaultdict(list)
+    for row in record.operations:
+        found[row.statement].append(row)
+    return dict(found)
+
+
+def _elements(record: Record, site: Site, value: ast.Name, moment: int) -> Iterator[Operand]:
+    """The tracked tensors that a name's dict or list was bound with last, as `values['loss']`."""
+    named = (name for name in bindings_named(record) if name.startswith(f"{value.id}["))
+    for name in named:
+        row = binding_named(record, name, site, moment)
+        state = None if row is None or row.function != site.function else state_at(record, row.tensor, moment)
+        if row is not None and state is not None and state.requires_grad:
+            yield Operand(part=value, name=name, tensor=row.tensor)
 
 
 def _is_cut(above: ast.AST | None) -> bool:
@@ -124,8 +168,10 @@ def alive(record: Record, site: Site, value: ast.expr, moment: int, last: int) -
     found: list[Operand] = []
     for one in operands(record, site, value, moment):
         made = index.node_of.get(one.tensor)
-        died = None if made is None else index.nodes[made.node].died
-        if made is not None and (died is None or died > last) and not is_walked_after(record, one.tensor, moment):
+        # a graph that no backward call walked has no nodes in the record: it lives as long as its result
+        known = made is not None or isinstance(one.part, ast.Call)
+        died = index.tensors[one.tensor].died if made is None else index.nodes[made.node].died
+        if known and (died is None or died > last) and not is_walked_after(record, one.tensor, moment):
             found.append(one)
     return found
 

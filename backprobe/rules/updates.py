@@ -51,8 +51,12 @@ def updates(record: Record) -> tuple[Update, ...]:
 
 
 def _is_by_hand(record: Record, event: InplaceEvent) -> bool:
-    """A leaf that requires grad and holds a gradient is written by a statement that tracks nothing."""
-    if event.done_by != "statement" or lookup(record).moments[event.moment].grad_mode:
+    """A leaf whose gradient the program reads is written by a statement that tracks nothing, while it has one."""
+    if (
+        event.tensor not in _read(record)
+        or event.done_by != "statement"
+        or lookup(record).moments[event.moment].grad_mode
+    ):
         return False
     state = state_at(record, event.tensor, event.moment)
     return state is not None and state.is_leaf and state.requires_grad and state.grad == "present"
@@ -66,3 +70,9 @@ def updates_of(record: Record) -> Mapping[int, tuple[Update, ...]]:
         for tensor in update.tensors:
             found[tensor].append(update)
     return {tensor: tuple(rows) for tensor, rows in found.items()}
+
+
+@table
+def _read(record: Record) -> frozenset[int]:
+    """The tensors whose gradient the program read: an average over other weights is written without it."""
+    return frozenset(row.tensor for row in record.grad_reads if not row.was_none)

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.endings import Ending
 from backprobe.rules.flow import Program, Step
+from backprobe.rules.hook_cuts import hook_cuts
 from backprobe.rules.lookup import lookup
 from backprobe.rules.modes import switched_off_at
 from backprobe.rules.module_sites import entered, entering, expressions_of, outermost_call
 from backprobe.rules.scopes import Function, names
 from backprobe.rules.syntax import site_of, statement, trees
 from backprobe.rules.table import table
+from backprobe.rules.training_modes import inside
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from backprobe.record import ModuleCall, Record
 
 
 def uses_of(record: Record, leaf: int) -> Iterator[tuple[Step, int]]:
@@ -51,9 +53,19 @@ def _calls_of(record: Record) -> dict[int, list[tuple[Step, int]]]:
             continue
         moment = _first_moments(record).get(key[1] or 0, 0)
         steps = found.setdefault(call.module, [])
+        file = written[0]
+        if ending is None:
+            ending, file = _hooked(record, call) or (None, file)
         for part in written[1]:
-            steps.append((Step(part=part, source=written[0], ending=ending, ended_in=written[0], origin=part), moment))
+            steps.append((Step(part=part, source=written[0], ending=ending, ended_in=file, origin=part), moment))
     return found
+
+
+def _hooked(record: Record, call: ModuleCall) -> tuple[Ending, int] | None:
+    """What a forward hook hands back without a history, of a module that runs in the same expression."""
+    cuts = hook_cuts(record)
+    around = inside(record, outermost_call(record, call)) if cuts else ()
+    return next((cuts[one.module] for one in around if one.module in cuts), None)
 
 
 @table

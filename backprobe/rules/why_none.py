@@ -123,9 +123,15 @@ def _set_none(case: Case) -> WhyNone | None:
     changes = [row for row in case.index.leaf_grads_of[case.tensor.tensor] if row.kind != "untouched"]
     if not changes or changes[-1].kind != "set-none":
         return None
+    if any(_is_inside(changes[-1].moment, call) for call in case.reached) and (taken := _taken(case)) is not None:
+        return taken
     site = changes[-1].site
     where = "" if site is None else f" at line {line_of(case.record, site)}"
     return case.said("set-none", f"it had one, which was set to None{where}", site=site)
+
+
+def _is_inside(moment: int, call: BackwardCall) -> bool:
+    return call.moment_before < moment and (call.moment_after is None or moment < call.moment_after)
 
 
 def _no_backward(case: Case) -> WhyNone | None:

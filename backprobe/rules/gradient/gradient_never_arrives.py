@@ -80,6 +80,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.arithmetic import goes_in
 from backprobe.rules.module_tree import above, calls_of_modules, module_keys
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import method_called, site_at, site_of, statement, value_of
@@ -128,11 +129,13 @@ def _dropped_at(record: Record, call: ModuleCall, key: str) -> tuple[Site, str |
         return None
     node = statement(record, site_of(record, call.site))
     site = None if node is None else site_at(record, node)  # not the one that opens its function
-    value = value_of(node)
-    if site is None or not isinstance(value, ast.Call) or method_called(value) != key.rpartition(".")[2]:
+    value, last = value_of(node), key.rpartition(".")[2]
+    if site is None or value is None:
         return None
     if isinstance(node, ast.Expr):
-        return site, None
+        return (site, None) if isinstance(value, ast.Call) and method_called(value) == last else None
+    if not goes_in(record, site, lambda part: isinstance(part, ast.Call) and method_called(part) == last):
+        return None
     name = site.targets[0] if isinstance(node, ast.Assign) and len(site.targets) == 1 else None
     return (site, name) if name is not None and not _is_read(record, site, name) else None
 

@@ -2,8 +2,9 @@
 
 What it finds:
     A leaf's gradient was used by an update, the next backward call added to it, and the next update used the sum. The
-    finding stands at a clear that hit another optimizer in its place; else at the step, if several backward calls feed
-    one; else at the backward call.
+    finding stands at a clear that is named and not called, or that hit another optimizer, or a module that has nothing
+    to clear, in its place; else at the step, if several backward calls outside of it feed one; else at the backward
+    call.
 
 Why it matters:
     Every step uses the sum of all gradients so far: training drifts, or blows up slowly, and nothing is said.
@@ -76,6 +77,7 @@ Source:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -86,12 +88,14 @@ from backprobe.rules.grad_spans import Span, grad_spans
 from backprobe.rules.lookup import lookup
 from backprobe.rules.naming import capital, optimizer_name, receiver, together
 from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of, statement
+from backprobe.rules.scopes import last_name
+from backprobe.rules.syntax import method_called, parts_of, site_at, site_of, statement, statement_at, tree_of, value_of
 from backprobe.rules.told import told
+from backprobe.rules.uncalled import named_only
 from backprobe.rules.updates import updates_of
 
 if TYPE_CHECKING:
-    from backprobe.record import LeafGrad, OptimizerEvent, Record
+    from backprobe.record import LeafGrad, Record
     from backprobe.rules.finding import Finding
     from backprobe.rules.updates import Update
 
@@ -143,14 +147,14 @@ def _sums(span: Span) -> Iterator[_Sum]:
 def _finding(record: Record, found: list[_Sum]) -> Finding | None:
     first = found[0]
     tensors = sorted({one.tensor for one in found})
-    wrong = _clear_of_another(record, first)
-    many = first.arrivals > 1
+    wrong = _clear_not_called(record, first) or _clear_of_another(record, first) or _clear_without_effect(record, first)
+    many = first.arrivals > 1 and not _is_inside_the_step(record, first)
     site = wrong.site if wrong is not None else first.second.site if many else first.arrival.site
     if site is None:
         return None
     who = optimizer_name(record, first.second.optimizer)
     moments = sorted({one.second.moment for one in found})
-    cleared = "" if wrong is None else f"; `{optimizer_name(record, wrong.optimizer)}` is cleared here in its place"
+    cleared = "" if wrong is None else wrong.text
     return told(
         record,
         RULE,
@@ -174,7 +178,24 @@ def _finding(record: Record, found: list[_Sum]) -> Finding | None:
     )
 
 
-def _clear_of_another(record: Record, found: _Sum) -> OptimizerEvent | None:
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """A clear that stands where the missing one belongs; text: what is wrong with it."""
+
+    site: int | None
+    text: str
+
+
+def _clear_not_called(record: Record, found: _Sum) -> _Wrong | None:
+    """A statement beside the backward call or the step that names `zero_grad` and does not call it."""
+    beside = [*_beside(record, found.arrival.site), *_beside(record, found.second.site)]
+    for site, part in named_only(record, "zero_grad"):
+        if statement(record, site) in beside:
+            return _Wrong(site.site, f": this names the method `{ast.unparse(part)}` and does not call it")
+    return None
+
+
+def _clear_of_another(record: Record, found: _Sum) -> _Wrong | None:
     """A clear between the two updates of an optimizer that holds none of it, and that was cleared there already."""
     own = found.second.optimizer
     clears = [
@@ -186,14 +207,49 @@ def _clear_of_another(record: Record, found: _Sum) -> OptimizerEvent | None:
         return None
     counts = [event.optimizer for event in clears]
     twice = [event for event in clears if counts.count(event.optimizer) > 1]
-    if twice:
-        return twice[-1]
-    # the only clear in the turn, and its optimizer does not step there
+    # else the only clear in the turn, and its optimizer does not step there
     stepped = {row.optimizer for row in record.optimizer_events if row.kind == "step"}
-    return next((event for event in clears if event.optimizer not in stepped), None)
+    event = twice[-1] if twice else next((event for event in clears if event.optimizer not in stepped), None)
+    if event is None:
+        return None
+    return _Wrong(event.site, f"; `{optimizer_name(record, event.optimizer)}` is cleared here in its place")
 
 
-def _fixes(record: Record, found: _Sum, wrong: OptimizerEvent | None) -> Iterator[Fix]:
+def _clear_without_effect(record: Record, found: _Sum) -> _Wrong | None:
+    """A `module.zero_grad()` beside the backward call or the step that never in the run cleared a gradient."""
+    clears = {event.site for event in record.optimizer_events if event.kind == "zero_grad"}
+    clears |= {row.site for row in record.leaf_grads if row.call is None and row.kind != "untouched"}
+    for node in (*_beside(record, found.arrival.site), *_beside(record, found.second.site)):
+        site, value = site_at(record, node), value_of(node)
+        if site is not None and site.site not in clears and value is not None and method_called(value) == "zero_grad":
+            name = receiver(record, site.site, "zero_grad") or "another module"
+            return _Wrong(site.site, f"; `{name}` is cleared here in its place")
+    return None
+
+
+def _beside(record: Record, site: int | None) -> list[ast.stmt]:
+    """The statements that run whenever this one does: those of the `with`, loop or function around it."""
+    node, tree = statement_at(record, site), None if site is None else tree_of(record, site_of(record, site))
+    above = None if node is None or tree is None else tree.parents.get(node)
+    body: list[ast.stmt] = getattr(above, "body", [])
+    return body if node in body else []
+
+
+def _is_inside_the_step(record: Record, found: _Sum) -> bool:
+    """The optimizer calls the closure that walks the graph: the clear belongs there, not beside the step."""
+    if found.arrival.site is None:
+        return False
+    walks = site_of(record, found.arrival.site).function.rpartition(".")[2]
+    calls = (part for part in parts_of(statement_at(record, found.second.site)) if method_called(part) == "step")
+    given = (one for call in calls if isinstance(call, ast.Call) for one in (*call.args, *call.keywords))
+    return any(
+        isinstance(part, ast.Name | ast.Attribute) and last_name(part) == walks
+        for one in given
+        for part in ast.walk(one)
+    )
+
+
+def _fixes(record: Record, found: _Sum, wrong: _Wrong | None) -> Iterator[Fix]:
     held = receiver(record, found.second.site, "step")
     arrival, step = found.arrival.site, found.second.site
     if held is None or arrival is None or step is None or wrong is not None:

@@ -1,16 +1,16 @@
 """BP220 zero-gradient-op: an operation whose derivative is zero everywhere stands between the loss and what is trained.
 
 What it finds:
-    `sign`, `round`, `floor`, `ceil`, `trunc` or `bernoulli` got a gradient in the backward calls and sent on zeros, and
-    no trained parameter behind it ever got anything else. The finding stands at that operation.
+    `sign`, `round`, `floor`, `ceil`, `trunc`, `bernoulli` or `normal` got a gradient in the backward calls and sent on
+    zeros, and no trained parameter behind it ever got anything else. The finding stands at that operation.
 
 Why it matters:
     Nothing raises, and `.grad` is not None: it is a tensor of zeros. The optimizer steps, and what lies behind the
     operation stays as it was made.
 
 What PyTorch does:
-    These functions are flat between their jumps, and torch gives them the derivative 0, not an error. Seen in torch
-    2.13.
+    These functions are flat between their jumps, and torch gives them the derivative 0, not an error; so it does to the
+    mean and deviation of what `normal` draws. Seen in torch 2.13.
 
 Example:
     import torch
@@ -113,7 +113,7 @@ RULE = Rule(
     needs=("node", "stats", "grad-life", "optimizer"),
 )
 
-_FLAT: Final = re.compile(r"(Sign|Round|Floor|Ceil|Trunc|Bernoulli)Backward\d*")
+_FLAT: Final = re.compile(r"(Sign|Round|Floor|Ceil|Trunc|Bernoulli|Normal)Backward\d*")
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -143,6 +143,7 @@ def _finding(record: Record, site: int, some: list[tuple[Node, str]]) -> Finding
     made = [row.tensor for row in record.tensor_nodes if row.node == node.node]
     names = [row.name for tensor in made for row in index.bindings_of[tensor]]
     result = f"`{names[0]}`" if names else "its result"
+    how = "has no derivative by what it draws from" if kind == "normal" else "is flat"
     whom = "it" if len(lost) == 1 else "them"
     calls = dict.fromkeys(row.call for one, _kind in some for row in came_to(record, one.node))
     return told(
@@ -150,9 +151,11 @@ def _finding(record: Record, site: int, some: list[tuple[Node, str]]) -> Finding
         RULE,
         site,
         (
-            f"`{kind}` is flat: the gradient that comes to {result} goes on as zeros.",
+            f"`{kind}` {how}: the gradient that comes to {result} goes on as zeros.",
             f"Nothing else ever comes to {together(record, lost)}: no step trains {whom}.",
-            f"Let the gradient pass straight through, as in `x + (torch.{kind}(x) - x).detach()`.",
+            "Draw it as `mean + std * torch.randn_like(std)`."
+            if kind == "normal"
+            else f"Let the gradient pass straight through, as in `x + (torch.{kind}(x) - x).detach()`.",
         ),
         binding=names[0] if names else kind,
         moments=[one.first_seen for one, _kind in some],

@@ -1,8 +1,8 @@
 """BP222 zero-product: two parameters that are multiplied are both all zeros, so neither ever gets a gradient.
 
 What it finds:
-    Two trained parameters that hold nothing but zeros from the first step to the last, enter one product, and got only
-    zeros as gradients. The finding stands where the first of them is made.
+    Two trained parameters that hold nothing but zeros from the first backward call to the last step, enter one product,
+    and got only zeros as gradients. The finding stands where the first of them is made, or was filled with zeros.
 
 Why it matters:
     Nothing raises, and `.grad` is there: it is all zeros, for both, in every step. The product stays zero for ever.
@@ -90,22 +90,34 @@ LEAST: Final = 2
 
 
 def check(record: Record) -> Iterator[Finding]:
-    """One finding per pair."""
+    """One finding per product: of several pairs that enter it, the first."""
     zeros = frozenset(leaf for leaf in always_zero(record) & trained(record) if _stays_zero(record, leaf))
     seen: set[tuple[int, int]] = set()
     for node in record.nodes if len(zeros) > 1 else ():
         if _PRODUCT.fullmatch(node.type):
-            for pair in _factors(record, node, zeros):
-                if pair not in seen:
-                    seen.add(pair)
-                    yield from _finding(record, node, pair)
+            pairs = list(_factors(record, node, zeros))
+            if pairs and seen.isdisjoint(pairs):
+                yield from _finding(record, node, pairs[0], sorted({leaf for pair in pairs for leaf in pair}))
+            seen.update(pairs)
 
 
 def _stays_zero(record: Record, leaf: int) -> bool:
-    """All its elements were 0 whenever they were looked at, and a gradient came to it often enough."""
-    index = lookup(record)
-    values = [row.value for row in index.snapshots_of[leaf] if row.value is not None]
-    return bool(values) and all(map(is_zero, values)) and len(came_to_leaves(record)[leaf]) >= LEAST
+    """All its elements were 0 whenever they were looked at since its first backward call, and gradients came often."""
+    came = came_to_leaves(record)[leaf]
+    if len(came) < LEAST:
+        return False
+    start = lookup(record).calls[came[0].call].moment_before
+    seen = [row for row in lookup(record).snapshots_of[leaf] if row.value is not None]
+    before = [n for n, row in enumerate(seen) if row.moment <= start]
+    values = [row.value for row in seen[before[-1] if before else 0 :]]
+    return bool(values) and all(map(is_zero, values))
+
+
+def _zeroed_at(record: Record, leaf: int) -> int | None:
+    """The statement that wrote the tensor last before its first backward call; else the one that made it."""
+    start = lookup(record).calls[came_to_leaves(record)[leaf][0].call].moment_before
+    written = [row.site for row in lookup(record).inplace_of[leaf] if row.moment <= start and row.site is not None]
+    return written[-1] if written else lookup(record).tensors[leaf].site
 
 
 def _factors(record: Record, node: Node, zeros: frozenset[int]) -> Iterator[tuple[int, int]]:
@@ -113,16 +125,16 @@ def _factors(record: Record, node: Node, zeros: frozenset[int]) -> Iterator[tupl
     sides = [
         leaves_behind(record, edge.to_node) & zeros
         for edge in lookup(record).edges_of[node.node]
-        if edge.to_node is not None
-    ]
+        if edge.to_node is not None and not (node.type.startswith(("Add", "Badd")) and edge.slot == 0)
+    ]  # the first input of `addmm` and its like is added to the product
     for one, other in combinations(sides, 2):
         yield from ((min(a, b), max(a, b)) for a in sorted(one) for b in sorted(other) if a != b)
 
 
-def _finding(record: Record, node: Node, pair: tuple[int, int]) -> Iterator[Finding]:
+def _finding(record: Record, node: Node, pair: tuple[int, int], leaves: list[int]) -> Iterator[Finding]:
     index = lookup(record)
     first, second = (called(record, leaf) for leaf in pair)
-    site = index.tensors[pair[0]].site
+    site = _zeroed_at(record, pair[0])
     if site is None:
         return
     calls = came_to_leaves(record)[pair[0]]
@@ -137,7 +149,7 @@ def _finding(record: Record, node: Node, pair: tuple[int, int]) -> Iterator[Find
         ),
         binding=first,
         moments=[index.calls[row.call].moment_before for row in calls],
-        related=((f"`{second}` is made here", index.tensors[pair[1]].site), ("multiplied here", node.site)),
+        related=((f"`{second}` is made here", _zeroed_at(record, pair[1])), ("multiplied here", node.site)),
         evidence={"tensors": list(pair), "node": node.type, "calls": len(calls)},
-        tensors=pair,
+        tensors=leaves,
     )

@@ -159,7 +159,7 @@ def detached(record: Record, site: Site, carried: Carried) -> Edit | None:
         text = f"if {name} is not None:\n{' ' * (site.col + 3)}{name} = tuple(part.detach() for part in {name})"
         return line_before(record, site, node, text)
     reads = [part for part in ast.walk(value) if isinstance(part, ast.expr) and ast.unparse(part) == name]
-    first = bindings_named(record)[name][0]
-    if len(reads) != 1 or first.tensor == carried.tensor:
+    bound_so = bindings_named(record)[name]
+    if len(reads) != 1 or not bound_so or bound_so[0].tensor == carried.tensor:
         return None
     return replacement(record, site, region_in(record, site.source, reads[0]), f"{name}.detach()")

@@ -138,7 +138,7 @@ def check(record: Record) -> Iterator[Finding]:
         if into is None or len(turns) < LEAST:
             continue
         name, value = into
-        kept = _kept(record, site, name, turns)
+        kept = _kept(record, site, _element(record, site, name), turns)
         if not kept and isinstance(statement(record, site), ast.AugAssign):
             kept = _kept_unseen(record, site, value, turns)
         taken = [one for one in operands(record, site, value, turns[-1] - 1) if one.name != name]
@@ -155,6 +155,13 @@ def _running(record: Record, site: Site) -> tuple[str, ast.expr] | None:
         name = ast.unparse(node.targets[0])
         return (name, node.value) if name in site.reads else None
     return None
+
+
+def _element(record: Record, site: Site, name: str) -> str:
+    """The name, or that of its first part where the statement binds a list or dict of tensors: `average[0]`."""
+    bound = {row.name for row in record.bindings if row.site == site.site}
+    parts = sorted(one for one in bound if one.startswith(f"{name}["))
+    return parts[0] if parts and name not in bound else name
 
 
 def _kept(record: Record, site: Site, name: str, turns: list[int]) -> list[tuple[int, int]]:

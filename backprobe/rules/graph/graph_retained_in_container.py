@@ -169,6 +169,7 @@ def _is_bounded(record: Record, site: Site, container: ast.expr) -> bool:
 def _finding(record: Record, site: Site, container: str, kept: list[tuple[int, list[Operand]]]) -> Finding:
     taken = kept[0][1]
     name = taken[0].name
+    whole = all(ast.unparse(one.part) == one.name for one in taken)
     edits = tuple(number_of(record, site, one) for one in taken)
     return told(
         record,
@@ -183,6 +184,10 @@ def _finding(record: Record, site: Site, container: str, kept: list[tuple[int, l
         moments=[moment for moment, _taken in kept],
         related=((f"`{name}` is made here", lookup(record).tensors[taken[0].tensor].site),),
         evidence={"turns": len(kept), "stores": [one.name for one in taken[:8]], "walked": False},
-        fixes=[Fix(title="Store the value without its history", safety="safe", edits=edits)],
+        fixes=[
+            Fix(title="Store the value without its history", safety="safe", edits=edits)
+            if whole
+            else Fix(title="Put the value in without its history", safety="manual")
+        ],
         tensors=sorted({one.tensor for _moment, found in kept for one in found}),
     )

@@ -124,9 +124,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.arithmetic import dotted, goes_in
+from backprobe.rules.arithmetic import dotted, goes_in, summands
 from backprobe.rules.expressions import with_keyword
 from backprobe.rules.finding import Finding, Fix, Occurrences, Region, Related, rule_name
+from backprobe.rules.ingredients import is_detached, undetached_from
 from backprobe.rules.lookup import bindings_named, lookup
 from backprobe.rules.places import location
 from backprobe.rules.raised import level_of, raised_as
@@ -233,11 +234,13 @@ def _takes_in(record: Record, call: BackwardCall, binding: Binding, known: dict[
 
 
 def _calls_that_gave(record: Record, call: BackwardCall, binding: Binding, known: dict[int, str]) -> frozenset[Region]:
-    """The calls in a binding's statement that returned a constant without a name, as in `loss = out + penalty(x)`."""
+    """The calls in a binding's statement that returned a constant, as in `loss = out + penalty(x)`."""
     return frozenset(
         Region(start_line=row.line, start_col=row.col, end_line=row.end_line, end_col=row.end_col)
         for row in _operations_at(record).get(binding.site, ())
-        if row.tensor is not None and row.tensor in binding.parents and _gives(record, call, row.tensor, known)
+        if row.tensor is not None
+        and row.tensor in binding.parents
+        and (row.tensor in known or _gives(record, call, row.tensor, known))
     )
 
 
@@ -280,7 +283,7 @@ def _names_of(
     return frozenset(found)
 
 
-def _text(part: ast.expr) -> str | None:
+def _text(part: ast.AST) -> str | None:
     if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Load):
         return ast.unparse(part)
     return None
@@ -294,26 +297,69 @@ def _differentiated_again(record: Record, call: BackwardCall, constants: dict[in
             continue
         site = site_of(record, later.site)
         names = _names_of(record, constants, site.function, later.moment_before, frozenset(site.reads))
-        if any(root.tensor in constants for root in later.roots) or names:
+        if any(root.tensor in constants for root in later.roots) or names or _made_of_returned(record, call, later):
             return _Use(site=later.site, binding=_first_name(constants), level=level_of(record, raised), raised=True)
     return None
 
 
+def _made_of_returned(record: Record, call: BackwardCall, later: BackwardCall) -> bool:
+    """The root of the later call was made, with tracking on and nothing detached on the way, of what it returned."""
+    index = lookup(record)
+    waiting = [root.tensor for root in later.roots if root.tensor is not None]
+    seen = set(waiting)
+    while waiting:
+        tensor = waiting.pop()
+        row = index.tensors[tensor]
+        state = state_at(record, tensor, row.moment)
+        if state is None or state.requires_grad or not index.moments[row.moment].grad_mode:
+            continue
+        if _is_returned(record, call, tensor):
+            return not is_detached(record, tensor)
+        new = undetached_from(record, tensor) - seen
+        seen |= new
+        waiting += sorted(new)
+    return False
+
+
 def _reaches_root(record: Record, call: BackwardCall, constants: dict[int, str]) -> _Use | None:
     """A tracked value that took a constant in by arithmetic, from which no trained parameter lies before a root."""
-    if any(root.tensor in trained(record) for root in call.inputs or ()):
-        return None
+    of_trained = any(root.tensor in trained(record) for root in call.inputs or ())
     for binding in record.bindings:
         state = state_at(record, binding.tensor, binding.moment)
         if state is None or not state.requires_grad:
             continue
         site = _takes_in(record, call, binding, constants)
-        if site is None or _is_step(record, call, binding) or any(row in trained(record) for row in binding.parents):
+        # the gradient of weights scales losses and steps in many correct programs; added to a loss it does nothing
+        added = of_trained and site == binding.site and _is_added(record, binding, constants)
+        if site is None or _is_step(record, call, binding) or (of_trained and not added):
+            continue
+        if not added and any(row in trained(record) for row in binding.parents):
             continue
         if _is_walked_plainly(record, binding.tensor):
             name = _first_name(constants)
             return _Use(site=site, binding=name, level=RULE.severity, raised=False)
     return None
+
+
+def _is_added(record: Record, binding: Binding, constants: dict[int, str]) -> bool:
+    """The statement binds a scalar sum, one summand of which is made of constants and numbers alone."""
+    site = site_of(record, binding.site)
+    node = statement(record, site)
+    if lookup(record).tensors[binding.tensor].shape != () or not isinstance(node, ast.Assign):
+        return False
+    names = _names_of(record, constants, site.function, binding.moment, frozenset(site.reads))
+    for summand in summands(node.value):
+        read = {part for part in ast.walk(summand) if isinstance(part, ast.Name)}
+        held = {part for part in ast.walk(summand) if _text(part) in names} if read else set[ast.AST]()
+        inside = {part for one in held for part in ast.walk(one)}
+        if summand is not node.value and held and all(part in inside or _is_number(record, part) for part in read):
+            return True
+    return False
+
+
+def _is_number(record: Record, part: ast.Name) -> bool:
+    """A name that never held a tensor, nor a module."""
+    return not bindings_named(record)[part.id] and all(part.id != module.binding for module in record.modules)
 
 
 def _is_step(record: Record, call: BackwardCall, binding: Binding) -> bool:

@@ -1,8 +1,9 @@
 """BP109 freeze-without-effect: an attribute is set that torch never looks at, and the parameters stay trainable.
 
 What it finds:
-    `module.requires_grad = False`, or a misspelt flag such as `p.require_grad = False`. The parameters still require
-    grad afterwards. The finding stands at the assignment.
+    `module.requires_grad = False`, a misspelt flag such as `p.require_grad = False`, or a comparison in place of an
+    assignment, `p.requires_grad == False`. The parameters still require grad afterwards. The finding stands at that
+    statement.
 
 Why it matters:
     What was to be frozen is trained all the same, and nothing says so.
@@ -64,7 +65,7 @@ Near miss: a class that has such a property
     print(encoder(torch.randn(4, 3)).requires_grad)
 
 Blind spots:
-    A module that is reached by a name which the record does not know, as in a loop over `model.layers`, is not judged.
+    A module that is reached by a name which the record does not know, as one that a function is given, is not judged.
 
 Source:
     torch.nn.Module.requires_grad_ in PyTorch's documentation; observed with torch 2.13.
@@ -80,13 +81,16 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.expressions import replacement
 from backprobe.rules.finding import Fix
 from backprobe.rules.lookup import bindings_named, lookup
+from backprobe.rules.module_sites import calls_by_number, modules_by_number, outermost_call
 from backprobe.rules.places import region_of
 from backprobe.rules.rule import Rule
+from backprobe.rules.scopes import target_names
 from backprobe.rules.syntax import region_in, statement, trees
 from backprobe.rules.told import told
+from backprobe.rules.training_modes import inside
 
 if TYPE_CHECKING:
-    from backprobe.record import Module, Record, Site
+    from backprobe.record import Module, ModuleCall, Record, Site
     from backprobe.rules.finding import Finding
 
 RULE = Rule(
@@ -114,13 +118,50 @@ def check(record: Record) -> Iterator[Finding]:
             continue
         owner = ast.unparse(target.value)
         if target.attr == _FLAG:
-            module = _module_called(record, owner)
-            if module is not None and _still_requires(record, _below(record, module)):
+            tensors = _trainable_of(record, site, owner)
+            if tensors is not None and _still_requires(record, tensors):
                 yield _finding(record, site, target, owner, moments.get(site.site, 0), module=True)
         elif _is_misspelt(target.attr):
             tensors = {row.tensor for row in bindings_named(record)[owner]}
             if _still_requires(record, tensors):
                 yield _finding(record, site, target, owner, moments.get(site.site, 0), module=False)
+    for site in record.sites:
+        compared = _compared(record, site)
+        if compared is not None:
+            yield _finding_of_comparison(record, site, compared, moments.get(site.site, 0))
+
+
+def _compared(record: Record, site: Site) -> ast.Attribute | None:
+    """The flag that a statement compares with False, and does nothing else with, though what it is of requires grad."""
+    node = statement(record, site) if site.kind not in ("enter", "grad-read") else None
+    value = node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(value, ast.Compare) or len(value.ops) != 1 or not isinstance(value.ops[0], ast.Eq | ast.Is):
+        return None
+    flag = value.left
+    if not isinstance(flag, ast.Attribute) or flag.attr != _FLAG or not _is_false(value.comparators[0]):
+        return None
+    held = [row.tensor for row in bindings_named(record)[ast.unparse(flag.value)] if row.function == site.function]
+    rows = [row for tensor in held for row in lookup(record).snapshots_of[tensor]]
+    return flag if rows and all(row.requires_grad for row in rows if row.is_leaf) else None
+
+
+def _finding_of_comparison(record: Record, site: Site, flag: ast.Attribute, moment: int) -> Finding:
+    owner = ast.unparse(flag.value)
+    edit = replacement(record, site, region_of(site), f"{owner}.{_FLAG} = False")
+    return told(
+        record,
+        RULE,
+        site.site,
+        (
+            f"This statement compares `{owner}.{_FLAG}` with False and drops the answer: it sets nothing.",
+            "What was to be frozen is trained all the same.",
+            f"Write `{owner}.{_FLAG} = False`.",
+        ),
+        binding=owner,
+        moments=[moment],
+        evidence={"attribute": _FLAG, "compared": True},
+        fixes=(Fix(title="Assign it", safety="safe", edits=(edit,)),),
+    )
 
 
 def _is_false(value: ast.expr) -> bool:
@@ -131,13 +172,68 @@ def _is_misspelt(name: str) -> bool:
     return name != _FLAG and difflib.SequenceMatcher(None, name, _FLAG).ratio() >= ALIKE
 
 
+def _trainable_of(record: Record, site: Site, owner: str) -> set[int] | None:
+    """The parameters of the module of that name; None where there is none, or where its class has such a property."""
+    module = _module_called(record, owner)
+    if module is not None:
+        return None if module.user_code and _has_property(record, module.cls) else _below(record, module)
+    looped = _looped_over(record, site, owner)
+    if looped is not None:
+        return None if any(one.user_code and _has_property(record, one.cls) for one in record.modules) else looped
+    call = _call_of(record, site, owner)
+    below = [] if call is None else [modules_by_number(record).get(one.module) for one in inside(record, call)]
+    if any(one is not None and one.user_code and _has_property(record, one.cls) for one in below):
+        return None
+    found = {row.tensor for one in below if one is not None for row in one.parameters if row.tensor is not None}
+    return found or None
+
+
 def _module_called(record: Record, owner: str) -> Module | None:
-    """The module of that name: a binding, or a path below one; one whose class has such a property is left out."""
+    """The module of that name: a binding, or a path below one."""
     roots = {module.binding: module for module in record.modules if module.binding}
     for module in record.modules:
         names = {module.binding} | {f"{root}.{module.fqn}" for root in roots if module.fqn}
         if owner in names:
-            return None if module.user_code and _has_property(record, module.cls) else module
+            return module
+    return None
+
+
+def _looped_over(record: Record, site: Site, owner: str) -> set[int] | None:
+    """The parameters of the module that a loop runs over whose own name is the owner; None where it is none of that.
+
+    `for block in net[:2]`, `for m in net.modules()`: which of the modules inside were meant does not matter where all
+    parameters still require grad. The name must never have held a tensor, and its flag must not be read.
+    """
+    node, tree = statement(record, site), trees(record).get(site.source)
+    if node is None or tree is None or any(row.function == site.function for row in bindings_named(record)[owner]):
+        return None
+    if any(
+        isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == f"{owner}.{_FLAG}"
+        for part in ast.walk(tree.module)
+    ):
+        return None
+    for above in tree.ancestors(node):
+        if isinstance(above, ast.For) and owner in target_names(above.target):
+            paths = (part for part in ast.walk(above.iter) if isinstance(part, ast.Name | ast.Attribute))
+            found = (_module_called(record, ast.unparse(part)) for part in paths)
+            module = next((one for one in found if one is not None), None)
+            return None if module is None else _below(record, module) or None
+    return None
+
+
+def _call_of(record: Record, site: Site, owner: str) -> ModuleCall | None:
+    """A call of `self.trunk(x)` in a method of the class whose method sets the flag of `self.trunk`."""
+    cls = site.function.rpartition(".")[0]
+    if not owner.startswith("self.") or not cls:
+        return None
+    index, called = lookup(record), calls_by_number(record)
+    for row in record.operations:
+        made = None if row.tensor is None or row.function != owner else index.node_of.get(row.tensor)
+        number = None if made is None else index.nodes[made.node].module_call
+        here = index.sites[row.statement].function.rpartition(".")[0] == cls
+        call = called.get(number) if number is not None and here else None
+        if call is not None and call.site == row.statement:
+            return outermost_call(record, call)
     return None
 
 

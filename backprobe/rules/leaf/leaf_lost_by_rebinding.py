@@ -2,7 +2,8 @@
 
 What it finds:
     A leaf had a gradient, a statement bound its name to a tensor computed from it, and the gradient of that name is
-    None from then on, or the next loss has no history. The finding stands at that statement.
+    None from then on, or the next loss has no history; or the name is a loop's own, and nothing reads what it was bound
+    to. The finding stands at that statement.
 
 Why it matters:
     After the first update there is no leaf left that a gradient could be stored in: training stops, or fails a line
@@ -54,6 +55,17 @@ Near miss: a loop's name stands for one tensor after the other
         if tensor.grad is not None:
             print(tensor.grad)
 
+Near miss: the results are collected
+    import torch
+
+    weights = [torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)]
+    sum((w * w).sum() for w in weights).backward()
+    moved = []
+    for w in weights:
+        w = w - 0.1 * w.grad
+        moved.append(w.detach())
+    print(moved)
+
 Near miss: adapted weights under other names
     import torch
 
@@ -72,18 +84,19 @@ Source:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.lookup import lookup
-from backprobe.rules.raised import level_at
+from backprobe.rules.raised import level_at, level_of
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import site_of
+from backprobe.rules.syntax import site_of, statement, tree_of
 from backprobe.rules.told import told
 
 if TYPE_CHECKING:
-    from backprobe.record import Binding, Record
+    from backprobe.record import Binding, Raised, Record
     from backprobe.rules.finding import Finding
 
 RULE = Rule(
@@ -97,6 +110,9 @@ RULE = Rule(
     explains=(),
     refines=("non-leaf-grad-read",),
 )
+
+
+_SCOPES: Final = (ast.For, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -116,7 +132,7 @@ def _lost(record: Record, binding: Binding) -> int | None:
     if new is None or (new.requires_grad and new.is_leaf) or binding.name not in site_of(record, binding.site).reads:
         return None
     read = any(row.tensor == binding.tensor and row.was_none for row in record.grad_reads)
-    if not (read or _ends_untracked(record, binding)):
+    if not (read or _raised_untracked(record, binding) or _is_thrown_away(record, binding)):
         return None
     for leaf in _computed_from(record, binding):
         old = state_at(record, leaf, binding.moment)
@@ -137,38 +153,75 @@ def _computed_from(record: Record, binding: Binding) -> list[int]:
     return [*binding.parents, *(variable for variable in variables if variable is not None)]
 
 
-def _ends_untracked(record: Record, binding: Binding) -> bool:
+def _raised_untracked(record: Record, binding: Binding) -> Raised | None:
     """The statement ran without tracking, nothing flagged the name again, and a backward call then found no history."""
     states = lookup(record).snapshots_of[binding.tensor]
     if any(state.requires_grad for state in states):
+        return None
+    later = (row for row in record.raised if row.moment is not None and row.moment > binding.moment)
+    return next((row for row in later if "does not require grad" in row.message), None)
+
+
+def _is_thrown_away(record: Record, binding: Binding) -> bool:
+    """A statement binds a loop's own name to an update, and nothing reads the name until the loop binds it again."""
+    site = site_of(record, binding.site)
+    node, tree = statement(record, site), tree_of(record, site)
+    if node is None or tree is None or not any(_is_grad(part) for part in ast.walk(node)):
         return False
-    return any(
-        row.moment is not None and row.moment > binding.moment and "does not require grad" in row.message
-        for row in record.raised
+    loops = (around for around in tree.ancestors(node) if isinstance(around, _SCOPES))
+    loop = next(
+        (around for around in loops if not isinstance(around, ast.For) or binding.name in _bound_by(around)), None
     )
+    if not isinstance(loop, ast.For):
+        return False
+    end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+    return not any(
+        isinstance(part, ast.Name) and part.id == binding.name and (part.lineno, part.col_offset) >= end
+        for one in loop.body
+        for part in ast.walk(one)
+    )
+
+
+def _is_grad(part: ast.AST) -> bool:
+    return isinstance(part, ast.Attribute) and part.attr == "grad"
+
+
+def _bound_by(loop: ast.For) -> set[str]:
+    return {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
 
 
 def _finding(record: Record, site: int, found: list[tuple[Binding, int]]) -> Finding:
     first, leaf = found[0]
     name = first.name
     read = next((row for row in record.grad_reads if row.tensor == first.tensor and row.was_none), None)
+    raised = _raised_untracked(record, first)
     made = lookup(record).tensors[leaf].site
+    lines = (
+        (
+            f"`{name}` is only this loop's name: the statement makes a new tensor, and nothing reads that.",
+            "What the loop runs over stays as it is: nothing is updated.",
+            f"Change `{name}` in place under `torch.no_grad()`.",
+        )
+        if _is_thrown_away(record, first)
+        else (
+            f"This statement makes a new tensor and calls it `{name}`: it is no leaf, so `{name}.grad` stays None.",
+            "Only the first update has an effect.",
+            f"Change `{name}` in place under `torch.no_grad()`, or add `.detach().requires_grad_()`.",
+        )
+    )
     return told(
         record,
         RULE,
         site,
-        (
-            f"This statement makes a new tensor and calls it `{name}`: it is no leaf, so `{name}.grad` stays None.",
-            "Only the first update has an effect.",
-            f"Change `{name}` in place under `torch.no_grad()`, or add `.detach().requires_grad_()`.",
-        ),
+        lines,
         binding=name,
         moments=[row.moment for row, _leaf in found],
         related=(
             (f"the leaf that was called `{name}`", made),
             (f"`{name}.grad` is read here and is None", None if read is None else read.site),
+            ("this backward call finds no history", None if raised is None else raised.site),
         ),
-        level=level_at(record, None if read is None else read.site),
+        level=level_at(record, None if read is None else read.site) if raised is None else level_of(record, raised),
         evidence={"leaf": leaf, "result": first.tensor, "is_leaf": False},
         tensors=[row.tensor for row, _leaf in found],
     )

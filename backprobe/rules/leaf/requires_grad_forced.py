@@ -72,6 +72,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.cuts import cuts
+from backprobe.rules.ingredients import operands_below
 from backprobe.rules.lookup import lookup
 from backprobe.rules.reach import reaches
 from backprobe.rules.rule import Rule
@@ -155,9 +156,12 @@ def _writes_flag(record: Record, site: int | None) -> bool:
 
 
 def _is_computed(record: Record, site: int | None) -> bool:
-    """The statement reads a name that held a tensor."""
+    """The statement reads a name that held a tensor, or an operation of it took tensors in: out of a list, perhaps."""
     names = {row.name.split("[")[0] for row in record.bindings}
-    return site is not None and any(name.split("[")[0] in names for name in site_of(record, site).reads)
+    return site is not None and (
+        any(name.split("[")[0] in names for name in site_of(record, site).reads)
+        or any(operands_below(record)[row.operation] for row in record.operations if row.statement == site)
+    )
 
 
 def _finding(record: Record, site: int, found: list[tuple[BackwardCall, int]]) -> Finding:

@@ -1,15 +1,16 @@
-"""BP613 dropout-always-on: `F.dropout` drops in a module that is in eval mode.
+"""BP613 dropout-always-on: dropout drops in a module that is in eval mode.
 
 What it finds:
     A call of a functional dropout that drops while the module around it has `training` false, because the call does not
-    say `training=self.training`. The finding stands at the call.
+    say `training=self.training`; or an `nn.Dropout` that such a module builds anew in each forward pass. The finding
+    stands at the call, or where the dropout is built.
 
 Why it matters:
     `eval()` does not reach it: every prediction and every validation number is noisy and too low.
 
 What PyTorch does:
-    `F.dropout(x)` has `training=True` as its default; the module `nn.Dropout` follows `train()` and `eval()`. Seen in
-    torch 2.13.
+    `F.dropout(x)` has `training=True` as its default; the module `nn.Dropout` follows `train()` and `eval()` of the
+    module that it is an attribute of, and begins in training mode. Seen in torch 2.13.
 
 Example:
     import torch
@@ -65,6 +66,26 @@ Near miss: dropout at prediction is written out, to sample from the model
     with torch.no_grad():
         print(torch.stack([reader(torch.ones(2, 4)) for _ in range(5)]).std(0))
 
+Near miss: a dropout of one's own is left out in eval mode
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 2)
+
+        def forward(self, x):
+            if self.training:
+                x = nn.Dropout(0.4)(x)
+            return self.layer(x)
+
+    reader = Reader()
+    reader(torch.ones(2, 4))
+    reader.eval()
+    with torch.no_grad():
+        print(reader(torch.ones(2, 4)))
+
 Blind spots:
     Dropout in a function outside every module has no flag to compare with.
 
@@ -80,10 +101,10 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.expressions import with_keyword
 from backprobe.rules.finding import Fix
-from backprobe.rules.module_sites import calls_by_number
+from backprobe.rules.module_sites import calls_by_number, function_at
 from backprobe.rules.rule import Rule
 from backprobe.rules.scopes import Function, last_name, parameters_of, scope_of
-from backprobe.rules.syntax import region_in, site_of, statement, tree_of
+from backprobe.rules.syntax import number_at, region_in, site_of, statement, tree_of
 from backprobe.rules.told import told
 from backprobe.rules.training_modes import DROPOUTS, module_of
 
@@ -112,6 +133,56 @@ def check(record: Record) -> Iterator[Finding]:
         part = _written(record, calls[0])
         if part is not None:
             yield _finding(record, site, calls, part)
+    for part, found in _built_in_forward(record).items():
+        yield _built(record, part, found)
+
+
+def _built_in_forward(record: Record) -> dict[ast.Call, list[ModuleCall]]:
+    """The expressions of a method that build a dropout, with its calls in which the module around was in eval mode."""
+    switched = {row.module for row in record.modes if row.kind == "training"}
+    found: dict[ast.Call, list[ModuleCall]] = {}
+    for call in record.module_calls:
+        around = None if call.parent is None else calls_by_number(record).get(call.parent)
+        module = module_of(record, call)
+        if around is None or around.training or not call.training or call.site is None or module is None:
+            continue
+        unowned = not module.fqn and module.module not in switched
+        if unowned and not module.user_code and module.cls in DROPOUTS:
+            function, tree = function_at(record, call.site), tree_of(record, site_of(record, call.site))
+            for part in ast.walk(function) if isinstance(function, Function) else ():
+                asks = None if tree is None else tree.parents.get(part)
+                asked = isinstance(asks, ast.Attribute) and asks.attr == "train"
+                if isinstance(part, ast.Call) and last_name(part.func) == module.cls and not asked:
+                    found.setdefault(part, []).append(call)
+    return found
+
+
+def _built(record: Record, part: ast.Call, calls: list[ModuleCall]) -> Finding:
+    row = site_of(record, calls[0].site or 0)
+    tree = tree_of(record, row)
+    above = () if tree is None else tree.ancestors(part)
+    at = number_at(record, next((one for one in above if isinstance(one, ast.stmt)), None))
+    return told(
+        record,
+        RULE,
+        row.site if at is None else at,
+        (
+            f"`{ast.unparse(part)}` is built in each forward pass, and so begins in training mode each time.",
+            "`eval()` never reaches it, and predictions stay noisy. Assumed: not meant.",
+            "Build it once, in `__init__`, as an attribute of the module.",
+        ),
+        binding=ast.unparse(part.func),
+        moments=[_moment(record, calls[0])],
+        region=region_in(record, row.source, part),
+        related=(("it is called here", row.site if at != row.site else None),),
+        evidence={"module_training": False, "dropout_training": True, "calls": len(calls)},
+        fixes=[Fix(title="Build it in `__init__`", safety="manual")],
+    )
+
+
+def _moment(record: Record, call: ModuleCall) -> int:
+    """The first moment inside a call of a module; the first of all where it has none of its own."""
+    return next((row.moment for row in record.moments if row.module_call == call.module_call), 0)
 
 
 def _around(record: Record, call: WatchedCall) -> ModuleCall | None:

@@ -78,7 +78,7 @@ RULE = Rule(
     confidence="proven",
     fix="manual",
     needs=("backward", "binding", "module", "optimizer", "grad-life", "raised"),
-    explains=("requires-grad-forced", "step-without-gradient", "grad-read-when-none"),
+    explains=("requires-grad-forced", "root-without-history", "step-without-gradient", "grad-read-when-none"),
     refines=("parameter-never-used",),
 )
 

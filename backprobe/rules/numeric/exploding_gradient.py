@@ -140,27 +140,30 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per statement that its gradient explodes in."""
     if any(row.kind.startswith("clip") for row in record.optimizer_events):
         return
-    found: dict[int, list[tuple[BackwardCall, list[float]]]] = {}
+    found: dict[int, dict[int, list[float]]] = {}
     calls = lookup(record).calls
-    for (number, site), norms in _through_statements(record).items():
+    for (number, site, _kind), norms in _through_statements(record).items():
         if _explodes(norms):
-            found.setdefault(site, []).append((calls[number], norms))
+            found.setdefault(site, {}).setdefault(number, norms)
     for site, rows in found.items():
         if len(rows) >= _LEAST:
-            yield _finding(record, site, rows)
+            yield _finding(record, site, [(calls[number], norms) for number, norms in rows.items()])
 
 
-def _through_statements(record: Record) -> dict[tuple[int, int], list[float]]:
-    """The norms of the gradients that a statement's products of matrices got, in order, by call and site."""
+def _through_statements(record: Record) -> dict[tuple[int, int, str], list[float]]:
+    """The norms of the gradients that a statement's products of matrices got, in order, by call, site and kind.
+
+    By kind, since a turn may add the product of its input, `h @ w + layer(x)`, which gets the same gradient.
+    """
     index = lookup(record)
-    found: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    found: dict[tuple[int, int, str], list[tuple[int, float]]] = {}
     for node in nodes_like(record, lambda kind: kind.startswith(("Addmm", "Mm", "Bmm", "Mv"))):
         if node.site is None or node.site not in _repeated(record):
             continue
         for row in index.passes_of_node[node.node]:
             measured = row.grad_output
             if row.position is not None and measured is not None and measured.norm is not None:
-                found.setdefault((row.call, node.site), []).append((row.position, measured.norm))
+                found.setdefault((row.call, node.site, node.type), []).append((row.position, measured.norm))
     return {place: [norm for _position, norm in sorted(rows)] for place, rows in sorted(found.items())}
 
 

@@ -97,6 +97,7 @@ Source:
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -165,8 +166,9 @@ def _where(record: Record, call: BackwardCall) -> tuple[int, Region | None, str]
             site = _site(record, number, part)
             if site is not None:
                 return site, region_in(record, number, part), cls
-        if nodes[0].site is not None:
-            return nodes[0].site, None, cls
+        most = Counter(node.site for node in nodes if node.site is not None).most_common(1)
+        if most:  # of a recurrence its loop, not what starts it
+            return most[0][0], None, cls
     made = [node.site for node in ran if node.site is not None and node.type.startswith(("Addmm", "Mm", "Convolution"))]
     return (made[0], None, "") if made else None
 

@@ -8,6 +8,7 @@ from backprobe.rules.rule import RuleModule
 from backprobe.rules.training import (
     bce_on_logits,
     bootstrap_target_tracked,
+    constant_loss_term,
     double_sigmoid,
     double_softmax,
     kl_div_without_log,
@@ -28,5 +29,6 @@ RULES: Final[tuple[RuleModule, ...]] = (
     softmax_over_batch,
     loss_shape_broadcast,
     bootstrap_target_tracked,
+    constant_loss_term,
     tracked_advantage,
 )

@@ -2,7 +2,7 @@
 
 What it finds:
     What `binary_cross_entropy_with_logits` gets was computed by a sigmoid, with nothing but views between the two.
-    The finding stands at that sigmoid: its call, or the line that builds its module.
+    The finding stands at that sigmoid: its call, or the line that builds a part of a Sequential.
 
 Why it matters:
     Probabilities taken for logits lie between 0 and 1, so the loss sees probabilities between 0.5 and 0.73: no
@@ -65,7 +65,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.activations import Place, place_of
+from backprobe.rules.activations import Place, use_of
 from backprobe.rules.lookup import lookup
 from backprobe.rules.loss_calls import LossCall, callee, loss_calls
 from backprobe.rules.rule import Rule
@@ -92,7 +92,7 @@ def check(record: Record) -> Iterator[Finding]:
     by_place: dict[tuple[int, str], list[tuple[Place, LossCall]]] = {}
     for call in loss_calls(record, "binary_cross_entropy_with_logits"):
         if call.made_by is not None and op(lookup(record).nodes[call.made_by]) == "Sigmoid":
-            place = place_of(record, call.made_by)
+            place = use_of(record, call.made_by)
             if place is not None:
                 by_place.setdefault((place.site, place.text), []).append((place, call))
     for found in by_place.values():
@@ -114,7 +114,10 @@ def _finding(record: Record, found: list[tuple[Place, LossCall]]) -> Finding:
         binding=place.text,
         moments=[one.moment for _place, one in found],
         region=place.region,
-        related=((f"`{name}` applies a sigmoid again", call.site if call.site != place.site else None),),
+        related=(
+            ("the module is built here", place.built),
+            (f"`{name}` applies a sigmoid again", call.site if call.site != place.site else None),
+        ),
         evidence={"calls": len(found), "assumed": "the loss is meant for these probabilities"},
         tensors=(call.given,),
     )

@@ -2,7 +2,7 @@
 
 What it finds:
     What `cross_entropy` gets was computed by a softmax over the classes, with nothing but views between the two. The
-    finding stands at that softmax: its call, or the line that builds its module.
+    finding stands at that softmax: its call, or the line that builds a part of a Sequential.
 
 Why it matters:
     A softmax of probabilities is nearly flat. The loss cannot fall below a floor (0.55 for three classes, 1.46 for
@@ -82,7 +82,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.activations import Place, dim_of, place_of
+from backprobe.rules.activations import Place, dim_of, use_of
 from backprobe.rules.lookup import lookup
 from backprobe.rules.loss_calls import LossCall, callee, class_dim, loss_calls, shape_of
 from backprobe.rules.rule import Rule
@@ -126,7 +126,7 @@ def _softmax_before(record: Record, call: LossCall) -> Place | None:
     dim, made = dim_of(record, call.made_by), row.outputs[0].shape
     if dim is not None and (made[dim] != shape[classes] or (made == shape and dim != classes)):
         return None
-    return place_of(record, call.made_by)
+    return use_of(record, call.made_by)
 
 
 def _finding(record: Record, found: list[tuple[Place, LossCall]]) -> Finding:
@@ -147,7 +147,10 @@ def _finding(record: Record, found: list[tuple[Place, LossCall]]) -> Finding:
         binding=place.text,
         moments=[one.moment for _place, one in found],
         region=place.region,
-        related=((f"`{name}` applies softmax again", call.site if call.site != place.site else None),),
+        related=(
+            ("the module is built here", place.built),
+            (f"`{name}` applies softmax again", call.site if call.site != place.site else None),
+        ),
         evidence={"classes": classes, "calls": len(found), "assumed": "the loss is meant for these probabilities"},
         tensors=(call.given,),
     )

@@ -10,6 +10,8 @@ from backprobe.rules.wiring import (
     clip_before_unscale,
     clip_without_gradient,
     ddp_forward_bypassed,
+    ddp_step_unsynchronised,
+    ddp_unused_parameters,
     learning_rate_zero,
     missing_optimizer_step,
     module_built_each_forward,
@@ -24,6 +26,7 @@ from backprobe.rules.wiring import (
     scheduler_before_optimizer,
     scheduler_never_stepped,
     step_without_gradient,
+    tensor_not_registered,
     unscale_twice,
     unscaled_loss_with_scaler,
 )
@@ -41,6 +44,7 @@ RULES: Final[tuple[RuleModule, ...]] = (
     scheduler_before_optimizer,
     scheduler_never_stepped,
     learning_rate_zero,
+    tensor_not_registered,
     clip_after_step,
     clip_before_unscale,
     clip_without_gradient,
@@ -49,4 +53,6 @@ RULES: Final[tuple[RuleModule, ...]] = (
     unscale_twice,
     scaler_update_missing,
     ddp_forward_bypassed,
+    ddp_unused_parameters,
+    ddp_step_unsynchronised,
 )

@@ -93,6 +93,7 @@ RULE = Rule(
     confidence="proven",
     fix="safe",
     needs=("optimizer", "grad-life"),
+    explains=("divergence",),
 )
 
 LEAST: Final = 2

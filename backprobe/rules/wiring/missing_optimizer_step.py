@@ -65,21 +65,23 @@ Source:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import line_after
+from backprobe.rules.expressions import insertion, line_after
 from backprobe.rules.finding import Fix
 from backprobe.rules.grad_spans import grad_spans
 from backprobe.rules.lookup import lookup
 from backprobe.rules.naming import together
 from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of, statement
+from backprobe.rules.syntax import region_in, site_of, statement
 from backprobe.rules.told import told
+from backprobe.rules.uncalled import named_only
 from backprobe.rules.updates import updates
 
 if TYPE_CHECKING:
-    from backprobe.record import LeafGrad, Optimizer, Record
+    from backprobe.record import LeafGrad, Optimizer, Record, Site
     from backprobe.rules.finding import Finding
 
 RULE = Rule(
@@ -125,23 +127,35 @@ def _finding(record: Record, optimizer: Optimizer, arrivals: list[LeafGrad]) -> 
         return
     who = optimizer.binding or optimizer.cls
     tensors = sorted({row.tensor for row in arrivals})
+    named = next((one for one in named_only(record, "step") if ast.unparse(one[1].value) == who), None)
     yield told(
         record,
         RULE,
-        site,
+        site if named is None else named[0].site,
         (
-            f"`{who}` never steps: this backward call fills {together(record, tensors)}, and nothing applies it.",
+            f"`{who}` never steps: this backward call fills {together(record, tensors)}, and nothing applies it."
+            if named is None
+            else f"This names the method `{who}.step` and does not call it: `{who}` never steps.",
             "Gradients alone change nothing; the model stays as it was made.",
-            f"Call `{who}.step()` after it.",
+            f"Call `{who}.step()` after it." if named is None else f"Write `{who}.step()`.",
         ),
         binding=who,
         moments=sorted({row.moment for row in arrivals}),
-        related=((f"`{who}` is built here", optimizer.site),),
+        related=(
+            (f"`{who}` is built here", optimizer.site),
+            ("gradients arrive from here", None if named is None else site),
+        ),
         evidence={"tensors": tensors[:16], "backward_calls": len({row.call for row in arrivals}), "steps": 0},
-        fixes=_fixes(record, optimizer, site),
+        fixes=_fixes(record, optimizer, site) if named is None else [_called(record, *named)],
         tensors=tensors,
         optimizers=(optimizer.optimizer,),
     )
+
+
+def _called(record: Record, site: Site, part: ast.Attribute) -> Fix:
+    region = region_in(record, site.source, part)
+    edit = insertion(record, site, region.end_line, region.end_col, "()")
+    return Fix(title="Call it", safety="safe", edits=(edit,))
 
 
 def _fixes(record: Record, optimizer: Optimizer, number: int) -> Iterator[Fix]:

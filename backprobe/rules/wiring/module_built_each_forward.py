@@ -1,8 +1,8 @@
 """BP709 module-built-each-forward: a forward pass builds a new layer each time and throws it away.
 
 What it finds:
-    A statement inside a module's forward pass builds modules with parameters. Each pass has new ones, they get
-    gradients, and no optimizer holds them.
+    A statement inside a module's forward pass builds modules with parameters, or an `nn.Parameter`. Each pass has new
+    ones, they get gradients, and no optimizer holds them.
 
 Why it matters:
     The layer is random in every pass and never learns; what comes before it learns against noise.
@@ -109,6 +109,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.grad_lives import grad_lives
 from backprobe.rules.lookup import lookup
+from backprobe.rules.module_tree import calls_of_modules
 from backprobe.rules.naming import called
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import site_of
@@ -137,36 +138,62 @@ LEAST: Final = 2
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement that builds."""
     stepped = any(event.kind == "step" for event in record.optimizer_events)
-    by_site: dict[int, dict[int, list[tuple[Module, int]]]] = {}
+    by_site: dict[int, dict[int, list[tuple[Module | None, int]]]] = {}
     for module in record.modules if stepped else ():
         for row in module.parameters:
             if row.tensor is None or row.tensor in in_optimizers(record) or row.tensor not in grad_lives(record):
                 continue
             made = lookup(record).tensors[row.tensor]
             passed = lookup(record).moments[made.moment].module_call
-            if passed is not None and made.site is not None:
-                by_site.setdefault(made.site, {}).setdefault(passed, []).append((module, row.tensor))
+            site = _used_at(record, module) if made.site is None else made.site
+            if passed is not None and site is not None:
+                by_site.setdefault(site, {}).setdefault(passed, []).append((module, row.tensor))
+    for tensor, made, passed in _parameters_alone(record) if stepped else ():
+        by_site.setdefault(made, {}).setdefault(passed, []).append((None, tensor))
     for site, passes in by_site.items():
         if len(passes) >= LEAST:
             yield _finding(record, site, [one for found in passes.values() for one in found], len(passes))
 
 
-def _finding(record: Record, site: int, found: list[tuple[Module, int]], passes: int) -> Finding:
+def _parameters_alone(record: Record) -> Iterator[tuple[int, int, int]]:
+    """Each `nn.Parameter` that a forward pass made outside of a new module: itself, its statement, and the pass."""
+    index = lookup(record)
+    inside = {row.tensor for module in record.modules for row in module.parameters}
+    for row in record.tensors:
+        if row.cls != "Parameter" or row.tensor in inside or row.tensor in in_optimizers(record):
+            continue
+        passed = index.moments[row.moment].module_call
+        if row.tensor in grad_lives(record) and row.site is not None and passed is not None:
+            yield row.tensor, row.site, passed
+
+
+def _used_at(record: Record, module: Module) -> int | None:
+    """The statement that calls a module: one that never had a name is built where it is called."""
+    calls = calls_of_modules(record).get(module.module)
+    return calls[0].site if calls else None
+
+
+def _finding(record: Record, site: int, found: list[tuple[Module | None, int]], passes: int) -> Finding:
     module, tensor = found[0]
     arrival = grad_lives(record)[tensor].arrivals[0]
-    name = module.binding or called(record, tensor).rpartition(".")[0] or module.cls
+    if module is None:
+        name, cls = called(record, tensor), "Parameter"
+        second = "It gets a gradient and is thrown away; an `nn.Parameter` is cut off from what it is made of."
+    else:
+        name, cls = module.binding or called(record, tensor).rpartition(".")[0] or module.cls, module.cls
+        second = "Its weights are random every time, get gradients, and are thrown away: it never learns."
     return told(
         record,
         RULE,
         site,
         (
             f"`{name}` is built in `{site_of(record, site).function}`, anew in each of {passes} forward passes.",
-            "Its weights are random every time, get gradients, and are thrown away: it never learns.",
+            second,
             "Build it once, in `__init__`.",
         ),
         binding=name,
         moments=sorted({lookup(record).tensors[one].moment for _module, one in found}),
         related=(("gradients arrive from here", arrival.site),),
-        evidence={"class": module.cls, "forward_passes": passes, "parameters": len(found)},
+        evidence={"class": cls, "forward_passes": passes, "parameters": len(found)},
         tensors=[one for _module, one in found],
     )

@@ -163,6 +163,7 @@ RULE = Rule(
     confidence="likely",
     fix="unsafe",
     needs=("optimizer", "module", "grad-life", "version"),
+    explains=("step-without-gradient",),
 )
 
 LEAST_STEPS: Final = 2
@@ -176,7 +177,7 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per optimizer that lacks parameters, with all of those."""
     stepped = {event.optimizer for event in record.optimizer_events if event.kind == "step"}
     optimizers = [optimizer for optimizer in record.optimizers if optimizer.optimizer in stepped]
-    if not any(row.tensor in parameters(record) for optimizer in optimizers for row in optimizer.tensors):
+    if not any(_trains_a_module(record, optimizer) for optimizer in optimizers):
         return
     lacking: dict[int, list[int]] = {}
     for tensor in sorted(parameters(record)):
@@ -188,6 +189,13 @@ def check(record: Record) -> Iterator[Finding]:
         missing = lacking.get(optimizer.optimizer)
         if missing and optimizer.site is not None:
             yield _finding(record, optimizer, site_of(record, optimizer.site), missing)
+
+
+def _trains_a_module(record: Record, optimizer: Optimizer) -> bool:
+    """It holds parameters of a module; or nothing that ever has a gradient, as of a module made for it alone."""
+    steps = [row for row in record.optimizer_events if row.kind == "step" and row.optimizer == optimizer.optimizer]
+    held = any(row.tensor in parameters(record) for row in optimizer.tensors)
+    return held or all(row.with_grad == 0 and row.without_grad > 0 for row in steps)
 
 
 def _is_left_out(record: Record, life: GradLife) -> bool:
@@ -309,7 +317,9 @@ def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int
         },
         fixes=tuple(_fixes(record, optimizer, site, missing)),
         occurrences=Occurrences(first_step=step_of(record, first.moment), last_step=step_of(record, last.moment)),
-        subject=Subject(facts=tuple(("tensor", tensor) for tensor in missing), moment=first.moment),
+        subject=Subject(
+            facts=(*(("tensor", tensor) for tensor in missing), ("optimizer", optimizer.optimizer)), moment=first.moment
+        ),
     )
 
 

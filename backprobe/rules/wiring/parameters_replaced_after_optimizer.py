@@ -132,17 +132,19 @@ def check(record: Record) -> Iterator[Finding]:
             and _came_later(record, optimizer, successor)
             and _is_idle(record, row.tensor, successor)
         ]
+        pairs = pairs or _in_place_of_strangers(record, optimizer, new)
         if pairs:
             yield _finding(record, optimizer, optimizer.site, pairs)
 
 
 def _left_out_by_key(record: Record) -> dict[str, int]:
-    """Parameters in no optimizer that got gradients in several steps and were never written, by their key."""
+    """Parameters in no optimizer that got gradients in several steps and were not written since, by their key."""
     found: dict[str, int] = {}
     for tensor, key in parameters(record).items():
         life = grad_lives(record).get(tensor)
-        is_free = life is not None and tensor not in in_optimizers(record) and not life.writes
-        if life is not None and is_free and len(life.steps) >= LEAST_STEPS:
+        if life is None or tensor in in_optimizers(record) or len(life.steps) < LEAST_STEPS:
+            continue
+        if not any(write.moment > life.arrivals[0].moment for write in life.writes):
             found[_key(key)] = tensor
     return found
 
@@ -151,11 +153,32 @@ def _successor(record: Record, row: OptimizerTensor, new: dict[str, int]) -> int
     """The parameter that stands at the key of this one now.
 
     Where a method of the module assigned it, its key begins at `self`: then the end of the key must agree, and the
-    record must say that the module of the old one holds another tensor by that name.
+    record must say that the module of the old one holds another tensor by that name. The same of a new one without a
+    root, as after `self.net[-1] = nn.Linear(8, 4)`, whose key is all an end; it must have as many dimensions.
     """
     key = _key(parameters(record).get(row.tensor, ""))
-    ends = [one for one in new if row.stale and key.endswith(f".{one.partition('.')[2]}")]
+    ends = [one for one in new if row.stale and key.endswith(f".{one.partition('.')[2] or one}")]
+    ends = [one for one in ends if "." in one or _dims(record, new[one]) == _dims(record, row.tensor)]
     return new.get(key) or (new[ends[0]] if len(ends) == 1 else None)
+
+
+def _in_place_of_strangers(record: Record, optimizer: Optimizer, new: dict[str, int]) -> list[tuple[int, int]]:
+    """What the optimizer holds that no module owns any more, each with the newer parameter in its place.
+
+    The old ones were gone before their module ran, so they have no key. They must be as many as the newer ones that
+    get gradients, of as many dimensions each, and beside others of the same root that the optimizer does hold.
+    """
+    old = [row.tensor for row in optimizer.tensors if row.foreign and row.tensor not in grad_lives(record)]
+    newer = sorted(tensor for tensor in new.values() if _came_later(record, optimizer, tensor))
+    roots = {parameters(record)[tensor].partition(".")[0] for tensor in newer}
+    dims = [[_dims(record, one) for one in some] for some in (old, newer)]
+    is_one_place = bool(newer) and len(roots) == 1 and dims[0] == dims[1] and len(old) < len(optimizer.tensors)
+    return list(zip(old, newer, strict=True)) if is_one_place else []
+
+
+def _dims(record: Record, tensor: int) -> int | None:
+    shape = lookup(record).tensors[tensor].shape
+    return None if shape is None else len(shape)
 
 
 def _key(name: str) -> str:

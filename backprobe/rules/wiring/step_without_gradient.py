@@ -1,7 +1,8 @@
 """BP707 step-without-gradient: an optimizer steps while none of its parameters has a gradient.
 
 What it finds:
-    `.grad` is None in every tensor that an optimizer holds, at every one of its steps. The finding stands at the step.
+    `.grad` is None in every tensor that an optimizer holds, at every one of its steps. The finding stands at the step,
+    or at a statement of the program that names `backward` without calling it.
 
 Why it matters:
     The step does nothing at all. Either the wrong optimizer steps, or no backward call reaches these parameters, or
@@ -55,12 +56,17 @@ Source:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.expressions import insertion
+from backprobe.rules.finding import Fix
 from backprobe.rules.naming import optimizer_name, together
 from backprobe.rules.rule import Rule
+from backprobe.rules.syntax import region_in
 from backprobe.rules.told import told
+from backprobe.rules.uncalled import named_only
 
 if TYPE_CHECKING:
     from backprobe.record import Optimizer, OptimizerEvent, Record
@@ -93,18 +99,27 @@ def check(record: Record) -> Iterator[Finding]:
 def _finding(record: Record, optimizer: Optimizer, steps: list[OptimizerEvent], site: int) -> Finding:
     who = optimizer_name(record, optimizer.optimizer)
     tensors = [row.tensor for row in optimizer.tensors]
+    named = None if record.backward_calls else next(named_only(record, "backward"), None)
+    fixes: list[Fix] = []
+    advice = "Call `backward()` on a loss that depends on them first, or drop the step."
+    if named is not None:
+        region = region_in(record, named[0].source, named[1])
+        edit = insertion(record, named[0], region.end_line, region.end_col, "()")
+        fixes = [Fix(title="Call it", safety="unsafe", edits=(edit,))]
+        advice = f"`{ast.unparse(named[1])}` names the method and does not call it: write `{ast.unparse(named[1])}()`."
     return told(
         record,
         RULE,
-        site,
+        site if named is None else named[0].site,
         (
             f"`{who}` steps, and not one of its {len(tensors)} tensors has a gradient.",
             f"`.grad` is None in {together(record, tensors)}: the step does nothing.",
-            "Call `backward()` on a loss that depends on them first, or drop the step.",
+            advice,
         ),
         binding=who,
         moments=[event.moment for event in steps],
-        related=((f"`{who}` is built here", optimizer.site),),
+        fixes=fixes,
+        related=((f"`{who}` is built here", optimizer.site), ("it steps here", None if named is None else site)),
         evidence={"tensors": tensors[:16], "with_grad": 0, "steps": len(steps)},
         tensors=tensors,
         optimizers=(optimizer.optimizer,),

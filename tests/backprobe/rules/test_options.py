@@ -2,7 +2,7 @@
 
 import pytest
 
-from backprobe.rules import RULES, BadOption, JudgeOptions, judge, manual, options_from
+from backprobe.rules import RULES, BadOption, JudgeOptions, judge, kept_options, manual, options_from, ruleset
 from backprobe.rules.options import chosen_thresholds, threshold
 from backprobe.rules.rule import Rule
 
@@ -72,6 +72,21 @@ def test_severity_replaces_the_level_but_not_that_of_an_exception(captured) -> N
     raised = captured(manual("BP401").of("Example")[0].text)
     (still,) = judge(raised, JudgeOptions(severity={"BP401": "note"})).findings
     assert still.level == "error"
+
+
+def test_settings_that_were_kept_are_the_options_that_they_were() -> None:
+    settings = {"select": ["BP1"], "ignore": ["BP109"], "severity": {"BP101": "note"}, "min_confidence": "proven"}
+    settings["per_file_ignores"] = {"tests/*": ["BP101"]}
+    assert kept_options(settings) == options_from(settings, [module.RULE for module in RULES])
+    assert kept_options(None) is None
+    assert kept_options({"ignore": ["gone-since"]}) == JudgeOptions(ignore=("gone-since",))
+
+
+def test_the_ruleset_of_options_begins_with_that_of_the_rules() -> None:
+    assert ruleset() == ruleset(JudgeOptions())
+    chosen = ruleset(JudgeOptions(ignore=("BP101",)))
+    assert chosen.startswith(f"{ruleset()}_")
+    assert chosen != ruleset(JudgeOptions(ignore=("BP102",)))
 
 
 def test_files_and_confidence_leave_findings_out_and_change_the_ruleset(captured) -> None:

@@ -95,3 +95,20 @@ def test_a_source_that_does_not_tokenize_has_the_comments_before_that_place() ->
     text = "x = 1  # backprobe: ignore[non-leaf-grad-read]\n'''never ends\n# backprobe: ignore[second]\n"
     record = Record(header=header, sources=(Source(source=0, path="t.py", sha256="", text=text),))
     assert [one.names for one in comments(record)] == [("non-leaf-grad-read",)]
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        (FAULT.format(comment="  # backprobe: ignore[no-such-rule]"), "BP909"),
+        (FAULT.format(comment="  # backprobe: ignore"), "unknown-suppression"),
+        (FAULT.format(comment="  # backprobe: ignore[inplace-on-saved]"), "BP908"),
+        (FAULT.format(comment="  # backprobe: ignore[inplace-on-saved]"), "unused-suppression"),
+    ],
+)
+def test_what_is_said_of_comments_may_be_ignored_like_the_rest(source, code, captured) -> None:
+    record = captured(source)
+    names = {"unknown-suppression", "unused-suppression"}
+    assert names & {name for name, _level, _shown in seen(record)}
+    assert [name for name, _level, _shown in seen(record, ignore=(code,))] == [NAME]
+    assert [name for name, _level, _shown in seen(record, per_file_ignores={"*": (code,)})] == [NAME]

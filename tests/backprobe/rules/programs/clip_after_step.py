@@ -79,4 +79,19 @@ for x in torch.randn(4, 8, 3):
     opt.step()
     shorten(model)
 """,
+    "what diverges because nothing was clipped follows from it": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(6, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for _ in range(10):
+    rows = torch.randn(24, 6) * 15
+    loss = (model(rows) - rows.mean(1, keepdim=True)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # <- BP720
+""",
 }

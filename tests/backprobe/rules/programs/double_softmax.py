@@ -20,10 +20,10 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.out = nn.Linear(4, 3)
-        self.act = nn.Softmax(1)  # <- BP801
+        self.act = nn.Softmax(1)
 
     def forward(self, x):
-        return self.act(self.out(x))
+        return self.act(self.out(x))  # <- BP801
 
 net = Net()
 for x in torch.randn(3, 8, 4):

@@ -24,13 +24,22 @@ def _loop(*lines: str, made: str = "", more: str = "", turns: int = 3) -> str:
 PROGRAMS = {
     "it gets no name": _loop("side(hidden)  # <- BP202", "loss = main(hidden).mean()"),
     "its name is never read": _loop("extra = side(hidden)  # <- BP202", "loss = main(hidden).mean()"),
+    "its activation is bound anew": _loop(
+        "extra = torch.relu(side(hidden))  # <- BP202", "extra = torch.relu(main(hidden))", "loss = extra.mean()"
+    ),
+    "its activation is used": _loop(
+        "extra = torch.relu(side(hidden))", "extra = extra.detach() + main(hidden)  # <- BP601", "loss = extra.mean()"
+    ),
+    "a function of the program keeps it": _loop(
+        "extra = keep(side(hidden))", "loss = main(hidden).mean()", made="kept = []\nkeep = kept.append"
+    ),
     "read after the loop": _loop(
         "extra = side(hidden)", "loss = main(hidden).mean()", more="print(extra.mean())"
     ),
     "read in the next turn": _loop(
         "past = extra.mean().item() if turn else 0", "extra = side(hidden)", "loss = main(hidden).mean()"
     ),
-    "kept in a list": _loop("kept.append(side(hidden))", "loss = main(hidden).mean()", made="kept = []"),
+    "kept in a list": _loop("kept.append(side(hidden))  # <- BP305", "loss = main(hidden).mean()", made="kept = []"),
     "used as it is bound anew": _loop("extra = side(hidden)", "extra = extra.detach()", "loss = main(hidden).mean()"),
     "called once": _loop("extra = side(hidden)", "loss = main(hidden).mean()", turns=1),
     "called without tracking": _loop(

@@ -1,5 +1,22 @@
 """BP601 graph-break-detach."""
 
+HOOKED = """
+import torch
+from torch import nn
+kept = {{}}
+
+def hook(module, given, output):
+    {body}
+
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+net[2].register_forward_hook(hook)
+optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 3):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+"""
+
 PROGRAMS = {
     "a trainer class with a detached hidden state": """
 import torch
@@ -215,4 +232,20 @@ for x in torch.randn(4, 8, 3):
     opt.step()
     other.step()
 """,
+    "a forward hook hands back what it keeps": HOOKED.format(
+        body="""kept["middle"] = output.detach()
+    return kept["middle"]  # <- BP601"""
+    ),
+    "a forward hook that only keeps": HOOKED.format(body="""kept["middle"] = output.detach()"""),
+    "a forward hook returns the output with a constant of it": HOOKED.format(
+        body="return output + 0.1 * output.detach().abs()"
+    ),
+    "a lambda gives back what it stores": HOOKED.format(body="return None").replace(
+        "register_forward_hook(hook)",
+        'register_forward_hook(lambda module, given, output: kept.setdefault("x", output.detach()))  # <- BP601',
+    ),
+    "a lambda that only stores": HOOKED.format(body="return None").replace(
+        "register_forward_hook(hook)",
+        'register_forward_hook(lambda module, given, output: kept.update(x=output.detach()))',
+    ),
 }

@@ -1,5 +1,27 @@
 """BP602 graph-break-no-grad."""
 
+MANAGED = """
+import contextlib
+import torch
+from torch import nn
+
+@contextlib.contextmanager
+def evaluation(module):
+    module.eval()
+    with torch.{mode}:
+        yield
+    module.train()
+
+text, image = nn.Linear(4, 3), nn.Linear(5, 3)
+optimizer = torch.optim.SGD([*text.parameters(), *image.parameters()], lr=0.1)
+for x in torch.randn(4, 8, 4):
+    {around}
+        t = text(x)
+    optimizer.zero_grad()
+    (image(torch.randn(8, 5)) - t).pow(2).mean().backward()
+    optimizer.step()
+"""
+
 PROGRAMS = {
     "a decorator without a call": """
 import torch
@@ -62,4 +84,27 @@ for _ in range(3):
     with torch.no_grad():
         print(net(torch.randn(5, 3)).mean())
 """,
+    "nothing else has a history, and the call raises": """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(3, 4), nn.SELU(), nn.Linear(4, 2))
+optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+
+def gap(ones, others):
+    def near(a, b):
+        return torch.exp(-torch.cdist(a, b) ** 2).mean()
+    return near(ones, ones) + near(others, others) - 2 * near(ones, others)
+
+def sample(n):
+    with torch.no_grad():  # <- BP602
+        return net(torch.randn(n, 3))
+
+for _ in range(2):
+    optimizer.zero_grad()
+    loss = gap(sample(8), torch.randn(8, 2))
+    loss.backward()
+    optimizer.step()
+""",
+    "a context manager of one's own": MANAGED.format(around="with evaluation(text):  # <- BP602", mode="no_grad()"),
+    "a context manager of one's own that tracks": MANAGED.format(around="with evaluation(text):", mode="enable_grad()"),
 }

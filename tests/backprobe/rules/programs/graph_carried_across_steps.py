@@ -67,6 +67,30 @@ for x in torch.ones(3, 4, 2):
     loss.backward(retain_graph=True)
     opt.step()
 """,
+    "a state that only a list holds": """
+import torch
+cell = torch.nn.GRUCell(2, 3)
+opt = torch.optim.SGD(cell.parameters(), lr=0.1)
+states = [torch.zeros(4, 3)]
+for x in torch.ones(3, 4, 2):
+    h = cell(x, states[-1])  # <- BP302
+    states.append(h)
+    opt.zero_grad()
+    h.pow(2).mean().backward()
+    opt.step()
+""",
+    "a state that only a list holds, cut off": """
+import torch
+cell = torch.nn.GRUCell(2, 3)
+opt = torch.optim.SGD(cell.parameters(), lr=0.1)
+states = [torch.zeros(4, 3)]
+for x in torch.ones(3, 4, 2):
+    h = cell(x, states[-1].detach())
+    states = [h]
+    opt.zero_grad()
+    h.pow(2).mean().backward()
+    opt.step()
+""",
     "a fake walked by both players is no carried state": """
 import torch
 from torch import nn

@@ -86,4 +86,28 @@ rows = torch.randn(3, 60)
 for _ in range(2):
     opt.step(closure)
 """,
+    "a list of averages": """
+import torch
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+averages = [p.clone() for p in net.parameters()]
+for x in torch.ones(4, 5, 3):
+    opt.zero_grad()
+    net(x).pow(2).mean().backward()
+    opt.step()
+    averages = [0.9 * a + 0.1 * p for a, p in zip(averages, net.parameters())]  # <- BP304
+print(len(averages))
+""",
+    "a list of averages without a history": """
+import torch
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+averages = [p.detach().clone() for p in net.parameters()]
+for x in torch.ones(4, 5, 3):
+    opt.zero_grad()
+    net(x).pow(2).mean().backward()
+    opt.step()
+    averages = [0.9 * a + 0.1 * p.detach() for a, p in zip(averages, net.parameters())]
+print(len(averages))
+""",
 }

@@ -1,5 +1,46 @@
 """BP305 graph-retained-in-container."""
 
+RECORDED = """
+import torch
+
+class Recorder(dict):
+    def log(self, step, **values):
+        self[step] = values{mark}
+
+curve = Recorder()
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step, x in enumerate(torch.ones(6, 5, 3)):
+    loss = model(x).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    curve.log(step, loss={loss}, count=1)
+print(len(curve))
+"""
+
+VALIDATED = """
+import torch
+
+class Fit:
+    def __init__(self):
+        self.net = torch.nn.Linear(3, 1)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.curve = []
+
+    def validate(self, x):
+        return (self.net(x) - 1).pow(2).mean()
+
+    def run(self, epochs):
+        for x in torch.ones(epochs, 5, 3):
+            self.optimizer.zero_grad()
+            self.net(x).pow(2).mean().backward()
+            self.optimizer.step()
+            self.curve.append({kept}){mark}
+
+Fit().run(6)
+"""
+
 PROGRAMS = {
     "inside a function, and never walked": """
 import torch
@@ -59,4 +100,9 @@ for x in torch.randn(5, 4, 3):
     kept.append(anchor)
 print(len(kept))
 """,
+    "a dict of values that a method stores whole": RECORDED.format(loss="loss", mark="  # <- BP305"),
+    "a dict of numbers that a method stores whole": RECORDED.format(loss="loss.item()", mark=""),
+    "what a method gives goes in without a name": VALIDATED.format(kept="self.validate(x)", mark="  # <- BP305"),
+    "a number of it goes in": VALIDATED.format(kept="self.validate(x).item()", mark=""),
+    "what a method gives has no history": VALIDATED.format(kept="self.validate(x.detach()).detach()", mark=""),
 }

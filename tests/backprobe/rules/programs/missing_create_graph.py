@@ -1,5 +1,35 @@
 """BP325 missing-create-graph."""
 
+MATCHED = """
+import torch
+
+w = torch.ones(3, requires_grad=True)
+b = torch.zeros(3, requires_grad=True)
+x = torch.randn(4, 3, requires_grad=True)
+
+def distance(ones, others):
+    return sum((a - b).pow(2).sum() for a, b in zip(ones, others))
+
+g_real = [g.detach() for g in torch.autograd.grad((torch.randn(4, 3) * w + b).tanh().sum(), [w, b])]
+g_syn = torch.autograd.grad((x * w + b).tanh().sum(), [w, b]){mark}
+loss = distance({of}, g_real)
+loss.backward()
+"""
+
+PENALTY = """
+import torch
+w = torch.nn.Parameter(torch.ones(3))
+optimizer = torch.optim.SGD([w], lr=0.01)
+rate = 0.1
+for x in torch.randn(3, 8, 3):
+    fit = (x @ w).tanh().pow(2).mean()
+    (slope,) = torch.autograd.grad(fit, w, retain_graph=True){mark}
+    loss = {loss}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
 PROGRAMS = {
     "a step on fast weights": """
 import torch
@@ -219,6 +249,19 @@ x = torch.ones(2, 3, requires_grad=True)
 loss = weight(model, x) * model(x).mean()
 loss.backward()
 """,
+    "a function returns it under a name, and the call stands in an expression": """
+import torch
+
+def score(x):
+    x = x.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(model(x).sum(), x)  # <- BP325
+    return slope
+
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+noise = torch.ones(2, 3)
+loss = (0.5 * score(noise) + noise).square().mean()
+loss.backward()
+""",
     "an attack inside the expression goes through the model": """
 import torch
 
@@ -231,4 +274,17 @@ x = torch.ones(2, 3, requires_grad=True)
 loss = model(x + noise(model, x)).mean()
 loss.backward()
 """,
+    "a distance of gradients that a function makes": MATCHED.format(mark="  # <- BP325", of="g_syn"),
+    "a distance of gradients that are detached is not said to lack create_graph": MATCHED.format(
+        mark="", of="[g.detach() for g in g_syn]"
+    ).replace("loss.backward()", "loss.backward()  # <- BP901"),
+    "a penalty on the gradient of weights is added": PENALTY.format(
+        mark="  # <- BP325", loss="fit + 0.1 * slope.pow(2).sum()"
+    ),
+    "a penalty on the gradient of weights has a name": PENALTY.format(
+        mark="  # <- BP325", loss="fit + rate * penalty"
+    ).replace("    loss =", "    penalty = slope.pow(2).sum()\n    loss ="),
+    "the gradient of weights scales the loss": PENALTY.format(mark="", loss="fit / slope.norm() + 0.1 * fit"),
+    "the gradient of weights is multiplied with them": PENALTY.format(mark="", loss="fit + (slope * w).sum()"),
+    "the gradient of weights is taken off it": PENALTY.format(mark="", loss="fit - slope.norm()"),
 }

@@ -181,4 +181,14 @@ class Trainer:
 
 Trainer(Net()).fit()
 """,
+    "the optimizer holds another instance, and finds no gradient": """
+import torch
+from torch import nn
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(nn.Linear(3, 1).parameters(), lr=0.1)  # <- BP701
+for x in torch.randn(4, 5, 3):
+    net.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
 }

@@ -10,6 +10,34 @@ for x in torch.randn(3, 8, 4):
     optimizer.step()
 """
 
+GROWN = """
+import torch
+from torch import nn
+
+class Learner:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1){mark}
+
+    def grow(self):
+        old = self.net[-1]
+        self.net[-1] = nn.Linear(8, 4)
+        with torch.no_grad():
+            self.net[-1].weight[:2] = old.weight
+        {again}
+
+    def fit(self):
+        for x in torch.randn(3, 8, 4):
+            self.optimizer.zero_grad()
+            self.net(x).pow(2).mean().backward()
+            self.optimizer.step()
+
+learner = Learner()
+learner.fit()
+learner.grow()
+learner.fit()
+"""
+
 PROGRAMS = {
     "a deep copy is trained in its place": NET
     + "optimizer = torch.optim.Adam(model.parameters(), lr=0.1)  # <- BP702\nmodel = copy.deepcopy(model)\n"
@@ -109,6 +137,52 @@ for x in torch.randn(3, 8, 4):
     other(code).pow(2).mean().backward()
     second.step()
 """,
+    "a new one that was filled by hand before it ran": NET
+    + """
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # <- BP702
+model[1] = nn.Linear(8, 2)
+with torch.no_grad():
+    model[1].weight.fill_(0.1)
+for x in torch.randn(3, 8, 4):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "a new one that is stepped by hand": NET
+    + """
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model[1] = nn.Linear(8, 2)
+for x in torch.randn(3, 8, 4):
+    model.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+    with torch.no_grad():
+        for p in model[1].parameters():
+            p -= 0.1 * p.grad
+""",
+    "replaced by a function before the model ever ran": """
+import torch
+from torch import nn
+
+
+def build():
+    made = nn.Sequential()
+    made.add_module("body", nn.Linear(4, 8))
+    made.add_module("head", nn.Linear(8, 5))
+    return made, torch.optim.SGD(made.parameters(), lr=0.1)  # <- BP702
+
+
+def retarget(made):
+    made.head = nn.Linear(8, 2)
+
+
+model, optimizer = build()
+retarget(model)
+for x in torch.randn(3, 8, 4):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+""",
     "a second optimizer holds the new one": NET
     + """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -120,4 +194,8 @@ for x in torch.randn(3, 8, 4):
     optimizer.step()
     second.step()
 """,
+    "an element of the last index, in a method": GROWN.format(mark="  # <- BP702", again="pass"),
+    "an element of the last index, and the optimizer again": GROWN.format(
+        mark="", again="self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)"
+    ),
 }

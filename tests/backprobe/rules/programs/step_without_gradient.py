@@ -22,4 +22,24 @@ for x in torch.randn(3, 8, 3):
     model(x).pow(2).mean().backward()
     optimizer.step()
 """,
+    "the backward call is named and not called": """
+import torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in torch.randn(3, 8, 3):
+    optimizer.zero_grad()
+    loss = model(x).pow(2).mean()
+    loss.backward  # <- BP707
+    optimizer.step()
+""",
+    "a method of that name is passed on": """
+import torch
+
+model, other = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(other.parameters(), lr=0.1)
+for x in torch.randn(3, 8, 3):
+    later = model(x).pow(2).mean().backward
+    optimizer.step()  # <- BP707
+""",
 }

@@ -14,6 +14,20 @@ for _ in range(3):
     optimizer.step()
 """
 
+DRAWN = """
+import torch
+from torch import nn
+encoder, decoder = nn.Linear(3, 4), nn.Linear(2, 3)
+optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+for x in torch.randn(3, 8, 3):
+    mean, rest = encoder(x).chunk(2, -1)
+    std = rest.exp()
+    z = {z}
+    optimizer.zero_grad()
+    (decoder(z) - x).pow(2).mean().backward()
+    optimizer.step()
+"""
+
 PROGRAMS = {
     "inside an expression": _LOOP.format(body="loss = second(hidden.sigmoid().round()).square().mean()  # <- BP220"),
     "a sample of bernoulli": _LOOP.format(
@@ -32,4 +46,6 @@ image = torch.rand(3, requires_grad=True)
 weight = torch.nn.Parameter(torch.ones(3))
 (image.round() * weight).sum().backward()
 """,
+    "what is drawn from a mean and a deviation": DRAWN.format(z="torch.normal(mean, std)  # <- BP220"),
+    "what is drawn beside them": DRAWN.format(z="mean + std * torch.normal(torch.zeros(8, 2), torch.ones(8, 2))"),
 }

@@ -20,6 +20,24 @@ def _loop(loss: str, one: str = "zeros", two: str = "zeros", turns: int = 3, *, 
     return _LOOP.format(one=one, two=two, loss=loss, turns=turns, mark="# <- BP222" if found else "")
 
 
+_FILLED = """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+for layer in net:
+    if isinstance(layer, nn.Linear):
+        nn.init.zeros_(layer.bias)
+        {init}
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    rows = torch.randn(16, 4)
+    optimizer.zero_grad()
+    loss = (net(rows) - rows.sum(1, keepdim=True)).square().mean()
+    loss.backward()
+    optimizer.step()
+"""
+
 PROGRAMS = {
     "element by element": _loop("(rows * one * two - rows).square().mean()", found=True),
     "one factor is not zero": _loop("(rows * one * two - rows).square().mean()", two="ones"),
@@ -60,4 +78,9 @@ for _ in range(3):
     ((one + two) * scale).sum().backward()
     optimizer.step()
 """,
+    "layers whose weights are all filled with zeros": _FILLED.format(
+        init="nn.init.zeros_(layer.weight)  # <- BP222"
+    ),
+    "layers that are filled with a constant": _FILLED.format(init="nn.init.constant_(layer.weight, 0.1)"),
+    "the last layer starts at zero": _FILLED.format(init="layer.out_features == 1 and nn.init.zeros_(layer.weight)"),
 }

@@ -1,0 +1,228 @@
+"""BP810 constant-loss-term: a term of the loss is made of trained parameters and has no history.
+
+What it finds:
+    A scalar that was computed from trained parameters alone, without a history (under `no_grad`, of `.detach()` or
+    `.data`, through `.item()`), is added to the loss in several steps. The finding stands where the term is made.
+
+Why it matters:
+    A penalty that is a constant penalises nothing: the loss that is printed contains it, and no gradient comes from it.
+    The other terms train as if it were not there.
+
+What PyTorch does:
+    What is computed under `no_grad`, or of a detached tensor, requires no grad, and the derivative of a constant is
+    zero. A sum with one tracked term is tracked, so nothing is said. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(6, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(4, 9, 6):
+        fit = net(x).square().mean()
+        penalty = sum(p.detach().square().sum() for p in net.parameters())  # <- here
+        loss = fit + 0.01 * penalty
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(6, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(4, 9, 6):
+        fit = net(x).square().mean()
+        penalty = sum(p.square().sum() for p in net.parameters())
+        loss = fit + 0.01 * penalty
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Near miss: the norm is printed and not added
+    import torch
+    from torch import nn
+
+    net = nn.Linear(6, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(4, 9, 6):
+        loss = net(x).square().mean()
+        size = sum(p.detach().square().sum() for p in net.parameters())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(loss.detach() + size)
+
+Near miss: the constant weighs a term that has a history
+    import torch
+    from torch import nn
+
+    net = nn.Linear(6, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(4, 9, 6):
+        scale = net.weight.detach().norm()
+        loss = net(x).square().mean() + 0.01 * scale * net(x).abs().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Near miss: a straight-through estimator adds what it takes away
+    import torch
+
+    step = torch.nn.Parameter(torch.tensor(0.3))
+    optimizer = torch.optim.SGD([step], lr=0.1)
+    for x in torch.randn(4, 9):
+        rest = (step.round() - step).detach()
+        rounded = step + rest
+        loss = (x - rounded).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Blind spots:
+    A term of outputs, not of parameters: a detached bootstrap value or baseline is added on purpose. A term that is
+    never given a name. One whose parameters get no gradient at all is BP601 to BP606's.
+
+Source:
+    "Locally disabling gradient computation" in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from backprobe.rules.arithmetic import summands
+from backprobe.rules.lookup import bindings_named, lookup
+from backprobe.rules.naming import together
+from backprobe.rules.reach import reaches
+from backprobe.rules.rule import Rule
+from backprobe.rules.steps import state_at
+from backprobe.rules.syntax import site_of, statement, value_of
+from backprobe.rules.told import told
+from backprobe.rules.trained import in_optimizers, with_gradient
+
+if TYPE_CHECKING:
+    from backprobe.record import Binding, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="constant-loss-term",
+    code="BP810",
+    since="0.1",
+    severity="warning",
+    confidence="likely",
+    fix="manual",
+    needs=("binding", "parents", "node", "backward", "optimizer"),
+)
+
+LEAST: Final = 2
+"""Steps that added the term: once may be a start value."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per statement that makes such a term."""
+    by_site: dict[int, list[tuple[Binding, Binding]]] = {}
+    for total in _sums(record) if record.optimizer_events else ():
+        if _is_scalar(record, total.tensor) and _is_tracked(record, total) and _is_walked(record, total.tensor):
+            for term in _terms(record, total):
+                by_site.setdefault(term.site, []).append((term, total))
+    for found in by_site.values():
+        if len(found) >= LEAST:
+            yield _finding(record, found)
+
+
+def _sums(record: Record) -> Iterator[Binding]:
+    """What statements bind, and what they add to in place: the binding of its name, at the statement that adds."""
+    yield from record.bindings
+    for event in record.inplace_events:
+        site = None if event.site is None else site_of(record, event.site)
+        before = [row for row in lookup(record).bindings_of[event.tensor] if row.moment <= event.moment]
+        if site is not None and before and isinstance(statement(record, site), ast.AugAssign):
+            yield msgspec.structs.replace(before[-1], site=site.site, moment=event.moment, parents=())
+
+
+def _terms(record: Record, total: Binding) -> Iterator[Binding]:
+    """The untracked summands that are made of trained parameters, none of which is a summand beside them."""
+    node = statement(record, site_of(record, total.site))
+    is_sum = isinstance(node.op, ast.Add) if isinstance(node, ast.AugAssign) else isinstance(node, ast.Assign)
+    parts = list(summands(value_of(node))) if is_sum else []
+    given = [_bound(record, total, one) for one in parts]
+    for summand, rows in zip(parts, given, strict=True):
+        if len(rows) == 1 and _is_plain(summand) and _is_of_parameters(record, rows[0]):
+            beside = {row.tensor for others in given if others is not rows for row in others}
+            if not beside & set(rows[0].parents):
+                yield rows[0]
+
+
+def _is_plain(summand: ast.expr) -> bool:
+    """Names and numbers alone: what a call in it gives may have a history."""
+    return not any(isinstance(part, ast.Call) for part in ast.walk(summand))
+
+
+def _bound(record: Record, total: Binding, summand: ast.expr) -> list[Binding]:
+    """What the names in a summand stand for, as its statement reads them."""
+    names = {ast.unparse(part) for part in ast.walk(summand) if isinstance(part, ast.Name | ast.Attribute)}
+    found: list[Binding] = []
+    for name in sorted(names):
+        rows = [row for row in bindings_named(record)[name] if row.moment < total.moment]
+        is_part = not total.parents or (bool(rows) and rows[-1].tensor in total.parents)
+        if rows and is_part and rows[-1].function in (total.function, "<module>"):
+            found.append(rows[-1])
+    return found
+
+
+def _is_of_parameters(record: Record, term: Binding) -> bool:
+    """An untracked scalar whose only tracked ingredients are parameters that an optimizer trains."""
+    tracked = [one for one in term.parents if (was := state_at(record, one, term.moment)) and was.requires_grad]
+    dtype = lookup(record).tensors[term.tensor].dtype
+    return (
+        _is_scalar(record, term.tensor)
+        and dtype.startswith(("float", "bfloat"))
+        and not _is_tracked(record, term)
+        and bool(tracked)
+        and all(one in in_optimizers(record) and one in with_gradient(record) for one in tracked)
+    )
+
+
+def _is_scalar(record: Record, tensor: int) -> bool:
+    return lookup(record).tensors[tensor].shape == ()
+
+
+def _is_tracked(record: Record, binding: Binding) -> bool:
+    state = state_at(record, binding.tensor, binding.moment)
+    return state is not None and state.requires_grad
+
+
+def _is_walked(record: Record, tensor: int) -> bool:
+    """A backward call began at this tensor, or met the node that made it."""
+    made = lookup(record).node_of.get(tensor)
+    return made is not None and any(made.node in reaches(record)[call.call].met for call in record.backward_calls)
+
+
+def _finding(record: Record, found: list[tuple[Binding, Binding]]) -> Finding:
+    term, total = found[0]
+    tracked = [one for one in term.parents if one in in_optimizers(record)]
+    return told(
+        record,
+        RULE,
+        term.site,
+        (
+            f"`{term.name}` is made of {together(record, tracked)} and has no history: a constant in `{total.name}`.",
+            "The loss that is shown contains it, and no gradient comes from it: it penalises nothing.",
+            f"Keep it tracked: no `.detach()`, `.data`, `.item()` or `no_grad` on the way to `{term.name}`.",
+        ),
+        binding=term.name,
+        moments=sorted({one.moment for one, _total in found}),
+        related=((f"added to `{total.name}` here", total.site),),
+        evidence={
+            "parameters": tracked[:16],
+            "steps": len(found),
+            "assumed": "a term that is added to the loss is meant to train",
+        },
+        tensors=tracked,
+    )

@@ -1,0 +1,84 @@
+"""BP109 freeze-without-effect."""
+
+COMPARED = """
+import torch
+from torch import nn
+backbone, head = nn.Linear(3, 4), nn.Linear(4, 1)
+for p in backbone.parameters():
+    {statement}
+optimizer = torch.optim.SGD([*backbone.parameters(), *head.parameters()], lr=0.1)
+for x in torch.randn(3, 5, 3):
+    optimizer.zero_grad()
+    head(backbone(x)).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+HELD = """
+from dataclasses import dataclass, field
+import torch
+from torch import nn
+
+@dataclass
+class Experiment:
+    trunk: nn.Module = field(default_factory=lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU()))
+    probe: nn.Module = field(default_factory=lambda: nn.Linear(4, 1))
+
+    def run(self):
+        {freeze}
+        optimizer = torch.optim.SGD([*self.trunk.parameters(), *self.probe.parameters()], lr=0.1)
+        for x in torch.randn(3, 5, 3):
+            optimizer.zero_grad()
+            self.probe(self.trunk(x)).pow(2).mean().backward()
+            optimizer.step()
+
+Experiment().run()
+"""
+
+LOOPED = """
+import torch
+from torch import nn
+
+class Settings:
+    pass
+
+net = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 1))
+for m in {over}:
+    {freeze}
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(3, 5, 3):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+PROGRAMS = {
+    "a comparison in place of an assignment": COMPARED.format(statement="p.requires_grad == False  # <- BP109"),
+    "a comparison of what was assigned": COMPARED.format(statement="""p.requires_grad = False
+    p.requires_grad == False"""),
+    "a comparison that is used": COMPARED.format(statement="print(p.requires_grad == False)"),
+    "a comparison with True": COMPARED.format(statement="p.requires_grad == True"),
+    "a comparison of another attribute": COMPARED.format(statement="p.is_leaf == False"),
+    "the module of a field": HELD.format(freeze="self.trunk.requires_grad = False  # <- BP109"),
+    "the module of a field, frozen by another statement": HELD.format(freeze="""self.trunk.requires_grad = False
+        for p in self.trunk.parameters():
+            p.requires_grad = False"""),
+    "the module of a field, frozen": HELD.format(freeze="self.trunk.requires_grad_(False)"),
+    "the modules that a loop runs over": LOOPED.format(over="net[:1]", freeze="m.requires_grad = False  # <- BP109"),
+    "the modules that a loop chooses": LOOPED.format(
+        over="net.modules()",
+        freeze="""if isinstance(m, nn.LayerNorm):
+        m.requires_grad = False  # <- BP109""",
+    ),
+    "frozen in another way too": LOOPED.format(
+        over="net[:1]",
+        freeze="""m.requires_grad = False
+    m.requires_grad_(False)""",
+    ),
+    "a flag of the program's own": LOOPED.format(
+        over="net[:1]",
+        freeze="""m.requires_grad = False
+    print(m.requires_grad)""",
+    ),
+    "parameters that a loop runs over": LOOPED.format(over="net[0].parameters()", freeze="m.requires_grad = False"),
+    "a loop over settings": LOOPED.format(over="[Settings()]", freeze="m.requires_grad = False"),
+}

@@ -1,0 +1,27 @@
+"""BP808 loss-shape-broadcast."""
+
+LOSS = """
+import torch
+from torch import nn
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for x in torch.randn(3, 8, 3):
+    pred, target = net(x), x.sum(1)
+    {loss}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+PROGRAMS = {
+    "a quantile's loss": LOSS.format(loss="""err = target - pred  # <- BP808
+    loss = torch.maximum(0.9 * err, -0.1 * err).mean()"""),
+    "a quantile's loss of a row": LOSS.format(loss="""err = target - pred.squeeze(1)
+    loss = torch.maximum(0.9 * err, -0.1 * err).mean()"""),
+    "the logarithm of a hyperbolic cosine": LOSS.format(loss="""err = pred - target  # <- BP808
+    loss = torch.log(torch.cosh(err)).sum()"""),
+    "predictions are compared with each other": LOSS.format(
+        loss="loss = pred.pow(2).mean() - 0.1 * (pred - pred.squeeze(1)).abs().mean()"
+    ),
+    "a kernel between predictions and points": LOSS.format(loss="loss = torch.exp(-(pred - target).pow(2)).mean()"),
+}

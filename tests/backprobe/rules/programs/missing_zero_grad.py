@@ -1,0 +1,88 @@
+"""BP210 missing-zero-grad."""
+
+AVERAGED = """
+import copy
+import torch
+from torch import nn
+
+online, head = nn.Linear(8, 6), nn.Linear(6, 6)
+target = copy.deepcopy(online)
+optimizer = torch.optim.Adam([*online.parameters(), *head.parameters()], lr=1e-3)
+for _ in range(4):
+    x = torch.randn(16, 8)
+    loss = (head(online(x)) - target(x)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward(){mark}
+    optimizer.step()
+    with torch.no_grad():
+        for o, t in zip(online.parameters(), target.parameters()):
+            {update}
+"""
+
+CLOSURE = """
+import torch
+from torch import nn
+
+curve = nn.Linear(3, 1)
+solver = torch.optim.LBFGS(curve.parameters(), lr=0.1, max_iter=3)
+x = torch.randn(16, 3)
+
+def closure():
+    {clear}
+    loss = curve(x).pow(2).mean()
+    loss.backward(){mark}
+    return loss
+
+for _ in range(3):
+    solver.step(closure)
+"""
+
+ANOTHER = """
+import copy
+import torch
+from torch import nn
+
+online = nn.Linear(4, 2)
+target = copy.deepcopy(online)
+optimizer = torch.optim.SGD(online.parameters(), lr=0.01)
+
+def learn(x):
+    loss = (online(x) - target(x + 1).detach()).pow(2).mean()
+    {clear}
+    loss.backward(){mark}
+    optimizer.step()
+
+for x in torch.randn(4, 8, 4):
+    learn(x)
+"""
+
+SEVERAL = """
+import torch
+from torch import nn
+
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu", enabled=False)
+
+def walk(x):
+    model(x).pow(2).mean().backward()
+
+for x in torch.randn(4, 8, 3):
+    walk(x)
+    walk(x + 1)
+    scaler.step(optimizer)  # <- BP210
+"""
+
+PROGRAMS = {
+    "a closure that never clears is told where it walks": CLOSURE.format(clear="pass", mark="  # <- BP210"),
+    "a closure that clears": CLOSURE.format(clear="solver.zero_grad()", mark=""),
+    "several calls outside of the step are told at the step, also of a scaler": SEVERAL,
+    "the clear of a module that never has a gradient stands in its place": ANOTHER.format(
+        clear="target.zero_grad()  # <- BP210", mark=""
+    ),
+    "a clear that is named and not called": ANOTHER.format(clear="optimizer.zero_grad  # <- BP210", mark=""),
+    "the clear of the module by itself": ANOTHER.format(clear="online.zero_grad()", mark=""),
+    "a call of another name clears nothing": ANOTHER.format(clear="target.train()", mark="  # <- BP210"),
+    "an average of other weights is no training": AVERAGED.format(update="t.lerp_(o, 0.01)", mark=""),
+    "its own gradient is used, and never cleared": AVERAGED.format(update="t -= 0.01 * t.grad", mark="  # <- BP210"),
+}
