@@ -77,11 +77,13 @@ def chunk_rows(columns: Columns) -> list[tuple[Any, ...]]:
         return []
     starts = _starts(tensor)
     lengths = np.diff(starts, append=len(tensor)).tolist()
+    version_steps = _steps(_column(columns, "version", len(tensor)), starts, lengths)
     packed = [
-        _version(columns, starts, lengths) if name == "version" else _packed(columns, name, starts, lengths)
+        _version(columns, starts, lengths, version_steps)
+        if name == "version"
+        else _packed(columns, name, starts, lengths)
         for name in COLUMNS
     ]
-    version_steps = _steps(_column(columns, "version", len(tensor)), starts, lengths)
     moment_steps, moments = _moments(moment, starts, lengths)
     flags, norm = _column(columns, "flags", len(tensor)), _column(columns, "grad_norm", len(tensor))
     last = np.array(starts) + np.array(lengths) - 1
@@ -123,22 +125,35 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
     """
     wanted = [name for name in COLUMNS if name in rows[0]]
     pieces: dict[str, list[Array]] = {name: [] for name in ("tensor", "moment", *wanted)}
-    for row in rows:
-        n: int = row["n"]
-        pieces["tensor"].append(np.full(n, row["tensor"], "<i4"))
-        pieces["moment"].append(_moments_of(row, n))
-        for name in wanted:
-            column = COLUMNS[name]
-            values = unpack(row[name], n, column.dtype, column.absent)
-            if name == "version" and row["version_step"]:
-                values = (values.astype("<i8") + row["version_step"] * np.arange(n, dtype="<i8")).astype("<i4")
-            pieces[name].append(values)
+    lengths: list[int] = [row["n"] for row in rows]
+    pieces["tensor"] = [np.repeat(np.array([row["tensor"] for row in rows], "<i4"), lengths)]
+    pieces["moment"] = [_moments_of(row, n) for row, n in zip(rows, lengths, strict=True)]
+    for name in wanted:
+        column, stored = COLUMNS[name], [row[name] for row in rows]
+        if name != "version" and not any(stored):  # nearly every column of a frozen tensor: one array, not one a row
+            pieces[name] = [unpack(None, sum(lengths), column.dtype, column.absent)]
+            continue
+        values = [unpack(one, n, column.dtype, column.absent) for one, n in zip(stored, lengths, strict=True)]
+        pieces[name] = _counted(rows, values) if name == "version" else values
     return {name: np.concatenate(arrays) for name, arrays in pieces.items()}
+
+
+def _counted(rows: Sequence[Mapping[str, Any]], versions: list[Array]) -> list[Array]:
+    """The versions of chunks, those that only keep their first and a step counted on."""
+    return [
+        (one.astype("<i8") + row["version_step"] * np.arange(row["n"], dtype="<i8")).astype("<i4")
+        if row["version_step"]
+        else one
+        for row, one in zip(rows, versions, strict=True)
+    ]
 
 
 def merge(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     """The same snapshots in as few rows as they need. `rows`: by (tensor, first_moment), without overlap."""
-    return chunk_rows(columns_of(rows)) if rows else []
+    if not rows:
+        return []
+    empty = {name for name in COLUMNS if name != "version" and not any(row[name] for row in rows)}
+    return chunk_rows({name: column for name, column in columns_of(rows).items() if name not in empty})
 
 
 def _starts(tensor: Array) -> list[int]:
@@ -180,21 +195,17 @@ def _pack_each(values: Array, absent: int, starts: Any, lengths: list[int]) -> l
 
 def _steps(values: Array, starts: list[int], lengths: list[int]) -> list[int]:
     """Of each stretch: the one distance between its neighbours if that is a small non-zero number, else 0."""
-    steps: list[int] = []
-    for start, length in zip(starts, lengths, strict=True):
-        if length == 1:
-            steps.append(0)
-            continue
-        gaps = np.diff(values[start : start + length].astype("<i8"))
-        step = int(gaps[0])
-        steps.append(step if abs(step) <= _STEP_MOST and bool((gaps == step).all()) else 0)
-    return steps
+    gaps = np.diff(values.astype("<i8"), append=0)
+    firsts = gaps[starts]
+    as_first = gaps == np.repeat(firsts, lengths)
+    as_first[np.array(starts) + np.array(lengths) - 1] = True  # the last has no neighbour in its stretch
+    even = np.logical_and.reduceat(as_first, starts) & (np.abs(firsts) <= _STEP_MOST) & (np.array(lengths) > 1)
+    return np.where(even, firsts, 0).tolist()
 
 
-def _version(columns: Columns, starts: list[int], lengths: list[int]) -> list[bytes | None]:
+def _version(columns: Columns, starts: list[int], lengths: list[int], steps: list[int]) -> list[bytes | None]:
     values = _column(columns, "version", len(columns["tensor"]))
     plain = _pack_each(values, 0, starts, lengths)
-    steps = _steps(values, starts, lengths)
     return [
         pack(values[start : start + 1]) if step else whole
         for start, step, whole in zip(starts, steps, plain, strict=True)

@@ -160,11 +160,13 @@ def _claimed(database: Database, row: Any, lease_seconds: float) -> Claim:
         limits=Limits.from_stored(row.limits),
         capture=row.capture,
         seed=row.seed,
+        rules=row.rules,
         queue=row.queue,
         device_class=row.device_class,
         min_isolation=row.min_isolation,
         lease_seconds=lease_seconds,
         cancel_requested=row.cancel_requested_at is not None,
+        traceparent=row.traceparent,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store.claims import close_attempt
+from store.endings import tell_ended
 from store.moves import in_status, leave_event, moved, tell
 from store.run import Queue, RunError, RunRow, Status
 from store.run_rows import get
@@ -22,11 +23,13 @@ REQUEUE_DEADLINE_SECONDS: Final = 24 * 3600.0
 """A run that comes back waits this long for a worker at most."""
 
 PAUSE_MOST_SECONDS: Final = 60.0
-"""The pause before another attempt doubles with each, up to this."""
+"""The pause after a sandbox that broke doubles with each attempt, up to this."""
 
 _which: Final = run.c.id == sa.bindparam("which")
 _pause: Final = sa.bindparam("pause_seconds", type_=SECONDS)
-_shown: Final = (run.c.id, run.c.part, run.c.public_id, run.c.attempt, run.c.events)
+_shown: Final = tuple(
+    run.c[name] for name in ("id", "part", "public_id", "attempt", "events", "tenant_id", "project_id")
+)
 _REQUEUE: Final = (
     moved("running", "queued")
     .where(_which)
@@ -124,7 +127,8 @@ def give_back(transaction: Transaction, row: Any, outcome: str, reason: str) -> 
         status, after = "canceled", transaction.execute(_CANCEL, which | _facts(error)).one()
     elif outcome == "released" or row.attempt < row.max_attempts:
         free = outcome == "released"
-        pause = 0.0 if free else min(2.0**row.attempt, PAUSE_MOST_SECONDS)
+        # a lease that ran out was a pause already: a killed worker's run is to be back within the lease and 2 s
+        pause = min(2.0**row.attempt, PAUSE_MOST_SECONDS) if outcome == "sandbox-broke" else 0.0
         status = "queued"
         after = transaction.execute(_REQUEUE, which | {"pause_seconds": pause, "more_attempts": int(free)}).one()
     else:
@@ -133,12 +137,14 @@ def give_back(transaction: Transaction, row: Any, outcome: str, reason: str) -> 
         status, after = "lost", transaction.execute(_LOSE, which | _facts(error)).one()
     kind = "requeued" if status == "queued" else "status"
     leave_event(transaction, after, kind, attempt=row.attempt, payload={"status": status, "why": outcome})
+    if status != "queued":
+        tell_ended(transaction, row, status)
     tell(transaction, row.public_id)
     return status
 
 
 def expire_leases(database: Database, *, limit: int = 100) -> Expired:
-    """Take back runs whose lease has run out: queued again after min(2^attempt, 60) s, lost, or canceled if asked."""
+    """Take back runs whose lease has run out: queued again at once, lost, or canceled if asked."""
     with database.read() as reading:  # nearly always nothing: look before taking the write lock
         if reading.execute(_EXPIRED, {"most": 1}).first() is None:
             return Expired(requeued=(), lost=(), canceled=())
@@ -161,6 +167,7 @@ def expire_queued(database: Database, *, limit: int = 100) -> tuple[str, ...]:
         for number in transaction.execute(_LATE.with_for_update(skip_locked=True), {"most": limit}).scalars().all():
             after = transaction.execute(_NEVER_STARTED, {"which": number} | _facts(error)).one()
             leave_event(transaction, after, "status", payload={"status": "lost", "why": error.code})
+            tell_ended(transaction, after, "lost")
             tell(transaction, after.public_id)
             lost.append(after.public_id)
     return tuple(lost)
@@ -176,6 +183,7 @@ def request_cancel(transaction: Transaction, public_id: str, *, tenant_id: int =
     after = transaction.execute(_CANCEL_QUEUED, which | _facts(error)).first()
     if after is not None:
         leave_event(transaction, after, "status", payload={"status": "canceled"})
+        tell_ended(transaction, after, "canceled")
     else:
         after = transaction.execute(_ASK_RUNNING, which).first()
         if after is not None:
@@ -185,9 +193,13 @@ def request_cancel(transaction: Transaction, public_id: str, *, tenant_id: int =
     return get(transaction, public_id, tenant_id=tenant_id)
 
 
-def depths(transaction: Transaction) -> tuple[Depth, ...]:
-    """What waits, one entry per queue, also for an empty one."""
-    found = {row.queue: row for row in transaction.execute(_DEPTH)}
+def depths(
+    transaction: Transaction, *, tenant_id: int | None = None, project_id: int | None = None
+) -> tuple[Depth, ...]:
+    """What waits, one entry per queue, also for an empty one: of one tenant, of one project, or (None) of all."""
+    query = _DEPTH if tenant_id is None else _DEPTH.where(run.c.tenant_id == tenant_id)
+    query = query if project_id is None else query.where(run.c.project_id == project_id)
+    found = {row.queue: row for row in transaction.execute(query)}
     queues: tuple[Queue, ...] = ("cpu", "gpu")
     return tuple(_depth(transaction, queue, found.get(queue)) for queue in queues)
 
@@ -195,5 +207,10 @@ def depths(transaction: Transaction) -> tuple[Depth, ...]:
 def _depth(transaction: Transaction, queue: Queue, row: Any) -> Depth:
     if row is None:
         return Depth(queue=queue, claimable=0, queued=0, oldest_seconds=0.0)
-    age = transaction.execute(_SECONDS[transaction.dialect.name], {"since": row.oldest}).scalar_one()
-    return Depth(queue=queue, claimable=row.claimable, queued=row.queued, oldest_seconds=max(0.0, float(age)))
+    age = max(0.0, seconds_since(transaction, row.oldest))
+    return Depth(queue=queue, claimable=row.claimable, queued=row.queued, oldest_seconds=age)
+
+
+def seconds_since(transaction: Transaction, time: str) -> float:
+    """How long ago a time of the database was, by its own clock; negative: it is to come."""
+    return float(transaction.execute(_SECONDS[transaction.dialect.name], {"since": time}).scalar_one())

@@ -13,11 +13,24 @@ from backprobe.rules import Finding, Judgement, finding_json
 from store.ids import new_id
 from store.run import Claim, RunRow
 from store.session import Transaction
-from store.tables import Now, finding, run
+from store.tables import Now, finding, finding_group, project, run
 
 _INSERT: Final = sa.insert(finding).values(created_at=Now())
-_SELECT: Final = sa.select(finding, run.c.public_id.label("run")).join_from(
-    finding, run, sa.and_(run.c.id == finding.c.run_id, run.c.result_attempt == finding.c.attempt)
+_SELECT: Final = (
+    sa.select(
+        finding,
+        run.c.public_id.label("run"),
+        finding_group.c.public_id.label("group"),
+        finding_group.c.state.label("group_state"),
+        finding_group.c.owner.label("group_owner"),
+    )
+    .join_from(finding, run, sa.and_(run.c.id == finding.c.run_id, run.c.result_attempt == finding.c.attempt))
+    .outerjoin(
+        finding_group,
+        sa.and_(
+            finding_group.c.project_id == finding.c.project_id, finding_group.c.fingerprint == finding.c.fingerprint
+        ),
+    )
 )
 _BODIES: Final = ("location", "related", "stacks", "evidence", "fixes", "consequences", "suppressed")
 
@@ -31,11 +44,21 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupShort:
+    """The group that a finding is counted in: its public id, what people made of it, and whose task it is."""
+
+    id: str
+    state: str
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
     """A stored finding. `json()` is the API's shape, `backprobe.finding/1`.
 
     Attributes:
-        id: `f_...`. run: public id of its run. number: keyset cursor of its list.
+        id: `f_...`. run: public id of its run. number: keyset cursor of its run's list.
+        group: None: stored before findings were grouped. created_at, row: keyset cursor of the list over all runs.
     """
 
     id: str
@@ -43,12 +66,18 @@ class FindingRow:
     ruleset: str
     number: int
     finding: Finding
+    group: GroupShort | None
+    created_at: str
+    row: int
     gone: Gone | None = None
 
     def json(self) -> dict[str, Any]:
-        """As every client reads it, with id, run, ruleset, `gone`, and `group`, which is null for now."""
+        """As every client reads it, with id, run, ruleset, group and `gone`."""
         shown = finding_json(self.finding, id=self.id, run=self.run, ruleset=self.ruleset)
-        return shown | {"group": None, "gone": None if self.gone is None else asdict(self.gone)}
+        return shown | {
+            "group": None if self.group is None else asdict(self.group),
+            "gone": None if self.gone is None else asdict(self.gone),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +177,63 @@ def page(
     return FindingPage(items=tuple(_row(row) for row in rows[:limit]), next=rows[limit - 1].n if more else None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPage:
+    """Some findings of all runs, newest first; `next` is the `after` of the next page or None."""
+
+    items: tuple[FindingRow, ...]
+    next: tuple[str, int] | None
+
+
+def over_runs(
+    transaction: Transaction,
+    *,
+    tenant_id: int = 1,
+    of_project: str | None = None,
+    level: Sequence[str] = (),
+    rule: Sequence[str] = (),
+    confidence: Sequence[str] = (),
+    path: str | None = None,
+    fingerprint: str | None = None,
+    created_after: str | None = None,
+    after: tuple[str, int] | None = None,
+    limit: int = 100,
+) -> FoundPage:
+    """Findings of a tenant's runs that today's rules make and no comment suppresses, newest first.
+
+    Args:
+        transaction: To read by.
+        tenant_id: Whose.
+        of_project: Public id of the only project; None: all of the tenant's.
+        level: Any of these; empty: all. confidence: likewise. rule: names or codes.
+        path: File of the location.
+        fingerprint: The same finding, in whichever run.
+        created_after: ISO time, exclusive.
+        after: `FoundPage.next` of the page before; None: the first page.
+        limit: Findings at most.
+    """
+    f = finding.c
+    query = _SELECT.where(f.tenant_id == tenant_id, f.gone_at.is_(None), f.suppressed.is_(None))
+    if of_project is not None:
+        query = query.join(project, project.c.id == f.project_id).where(project.c.public_id == of_project)
+    if rule:
+        query = query.where(sa.or_(f.rule.in_(rule), f.code.in_(rule)))
+    for column, values in ((f.level, level), (f.confidence, confidence)):
+        if values:
+            query = query.where(column.in_(values))
+    for column, value in ((f.path, path), (f.fingerprint, fingerprint)):
+        if value is not None:
+            query = query.where(column == value)
+    if created_after is not None:
+        query = query.where(f.created_at > created_after)
+    if after is not None:
+        at, number = after
+        query = query.where(sa.or_(f.created_at < at, sa.and_(f.created_at == at, f.id < number)))
+    rows = transaction.execute(query.order_by(f.created_at.desc(), f.id.desc()).limit(limit + 1)).all()
+    items = tuple(_row(row) for row in rows[:limit])
+    return FoundPage(items=items, next=(items[-1].created_at, items[-1].row) if len(rows) > limit else None)
+
+
 def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> FindingRow | None:
     """One finding; None: no such finding of this tenant, or its attempt is not the visible one."""
     query = _SELECT.where(finding.c.public_id == public_id, finding.c.tenant_id == tenant_id)
@@ -166,5 +252,8 @@ def _row(row: Any) -> FindingRow:
         ruleset=row.ruleset,
         number=row.n,
         finding=msgspec.convert(fields, Finding),
+        group=None if row.group is None else GroupShort(id=row.group, state=row.group_state, owner=row.group_owner),
+        created_at=row.created_at,
+        row=row.id,
         gone=None if row.gone_at is None else Gone(at=row.gone_at, ruleset=row.gone_ruleset),
     )

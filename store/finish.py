@@ -16,13 +16,15 @@ from sqlalchemy.exc import DBAPIError
 from backprobe.record import encode
 from store.bulk import Batch, write
 from store.claims import MINE, close_attempt, mine, renew
+from store.endings import tell_ended, tell_groups
 from store.findings import insert_findings
+from store.groups import Shower, show
 from store.moves import leave_event, moved, tell
 from store.record_rows import record_batches
 from store.run import ENDED, Claim, FencedOut, RunError
 from store.session import Database, Transaction
 from store.sweep import delete_records
-from store.tables import Now, project, run, snapshot_chunk, tenant
+from store.tables import Now, project, run, tenant
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -31,16 +33,11 @@ if TYPE_CHECKING:
 FLUSH_ROWS: Final = 5000
 """Rows in one transaction: near 50 ms on SQLite, whose other writers wait meanwhile."""
 
-_SHOWN: Final = (run.c.id, run.c.part, run.c.public_id, run.c.attempt, run.c.events)
+_SHOWN: Final = tuple(
+    run.c[name] for name in ("id", "part", "public_id", "attempt", "events", "tenant_id", "project_id")
+)
 _ENDINGS: Final = {status: moved("running", status).where(*MINE).returning(*_SHOWN) for status in sorted(ENDED)}
 _STATE: Final = sa.select(run.c.status, run.c.attempt, run.c.result_attempt).where(run.c.id == sa.bindparam("my_run"))
-_LIVE: Final = sa.delete(snapshot_chunk).where(
-    snapshot_chunk.c.part == sa.bindparam("of_part"),
-    snapshot_chunk.c.run_id == sa.bindparam("of_run"),
-    snapshot_chunk.c.attempt == sa.bindparam("of_attempt"),
-)
-"""What this attempt appended as it went: the record of its end holds it too."""
-
 _KEEP_SECONDS: Final = (
     sa.select(sa.func.coalesce(project.c.keep_days, tenant.c.keep_days) * 86400.0)
     .join_from(project, tenant, tenant.c.id == project.c.tenant_id)
@@ -96,6 +93,8 @@ def finish(
     record: Record | None,
     judgement: Judgement | None,
     whys: Mapping[int, WhyNone] | None = None,
+    *,
+    live: bool = False,
 ) -> bool:
     """End a run and make its record visible, all at once.
 
@@ -106,6 +105,7 @@ def finish(
         record: What came of the record; None: nothing, not even its header.
         judgement: None: not judged.
         whys: Why tensors have no gradient, by tensor (`backprobe.rules.why_none`).
+        live: Rows of this attempt were appended as it went (`store.live`): the record takes their place.
 
     Returns:
         True: ended by this call. False: this very attempt had ended it before (a commit whose answer was lost).
@@ -119,9 +119,10 @@ def finish(
     batches = record_batches(record, whys, {"streams": streams, "rules_not_run": not_run})
     facts = _facts(claim, ending, record, judgement)
     last = _flushed(database, claim, batches)
+    below = claim.attempt + (live and last is batches)  # before a flush they were dropped already
     for attempts_left in (1, 0):
         try:
-            return _finish(database, claim, ending.status, facts, last, judgement)
+            return _finish(database, claim, ending.status, facts, last, judgement, below)
         except DBAPIError as error:
             if not (error.connection_invalidated and attempts_left):
                 raise
@@ -135,22 +136,28 @@ def _finish(
     facts: Mapping[str, Any],
     batches: Sequence[Batch],
     judgement: Judgement | None,
+    below: int,
 ) -> bool:
     with database.begin() as transaction:
         row = transaction.execute(_ENDINGS[status].values(facts), mine(claim)).first()
         if row is None:
             return _ended_before(transaction, claim)
-        if claim.attempt > 1:
-            delete_records(transaction, claim.part, claim.run_id, below=claim.attempt)
-        if any(batch.table is snapshot_chunk for batch in batches):
-            transaction.execute(_LIVE, {"of_part": claim.part, "of_run": claim.run_id, "of_attempt": claim.attempt})
+        if below > 1:
+            delete_records(transaction, claim.part, claim.run_id, below=below)
         write(transaction, claim.key, batches)
         if judgement is not None:
             insert_findings(transaction, claim, judgement)
+            who = Shower(run_id=row.id, public_id=row.public_id, tenant_id=row.tenant_id, project_id=row.project_id)
+            tell_groups(transaction, row, show(transaction, who, judgement.findings))
+        tell_ended(transaction, row, status, None if judgement is None else _by_level(facts))
         close_attempt(transaction, claim.run_id, claim.attempt, "finished", isolation=facts["isolation"])
         leave_event(transaction, row, "status", attempt=claim.attempt, payload={"status": status})
         tell(transaction, claim.public_id)
     return True
+
+
+def _by_level(facts: Mapping[str, Any]) -> dict[str, int]:
+    return {"error": facts["errors"], "warning": facts["warnings"], "note": facts["notes"]}
 
 
 def _ended_before(transaction: Transaction, claim: Claim) -> bool:

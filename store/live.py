@@ -46,6 +46,7 @@ _TAILS: Final = (
     .order_by(snapshot_chunk.c.tensor, snapshot_chunk.c.first_moment)
 )
 _DROP: Final = sa.delete(snapshot_chunk).where(*_which)
+_DROP_SINCE: Final = sa.delete(snapshot_chunk).where(*_which[:3], _which[-1])
 
 
 class Live:
@@ -61,6 +62,7 @@ class Live:
         self._claim = claim
         self._tails: dict[int, tuple[int, int, int]] = {}
         """By tensor: first moment of its tails, rows and snapshots in them."""
+        self._in_doubt = False
 
     def append(self, columns: Columns) -> Beat:
         """Write snapshots that come after all written before, and merge the tails that have become long enough.
@@ -71,14 +73,36 @@ class Live:
         Raises:
             FencedOut: the attempt is stale; nothing was written. Kill the child.
         """
+        beat = self.write(columns)
+        self.merge()
+        return beat
+
+    def write(self, columns: Columns) -> Beat:
+        """Write snapshots that come after all written before. If it failed, write the same again, or more than these.
+
+        Raises:
+            FencedOut: the attempt is stale; nothing was written. Kill the child.
+        """
         rows = chunk_rows(columns)
         with self._database.begin() as transaction:
             beat = renew(transaction, self._claim)
+            if self._in_doubt:  # the commit that failed may have happened: nothing else lies so far behind
+                since = int(columns["moment"].min())
+                transaction.execute(_DROP_SINCE, _whose(self._claim) | {"since": since})
+            self._in_doubt = True
             write(transaction, self._claim.key, [Batch(table=snapshot_chunk, rows=rows)])
+        self._in_doubt = False
         for row in rows:
             self._count(row)
-        self._merge([tensor for tensor, (_, rows, n) in self._tails.items() if rows > 1 and n >= CHUNK])
         return beat
+
+    def merge(self) -> None:
+        """Merge the tails that have become long enough.
+
+        Raises:
+            FencedOut: the attempt is stale.
+        """
+        self._merge([tensor for tensor, (_, rows, n) in self._tails.items() if rows > 1 and n >= CHUNK])
 
     def close(self) -> None:
         """Merge what is left. Without it nothing is lost: the run has more rows than it needs.
@@ -109,9 +133,12 @@ class Live:
 
 def _merged(transaction: Transaction, claim: Claim, which: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Replace rows by as few as hold the same; the new ones."""
-    key = claim.key
-    asked = {"of_part": key.part, "of_run": key.run_id, "of_attempt": key.attempt, **which}
+    asked = _whose(claim) | dict(which)
     rows = merge(mappings(transaction.execute(_TAILS, asked)))
     transaction.execute(_DROP, asked)
-    write(transaction, key, [Batch(table=snapshot_chunk, rows=rows)])
+    write(transaction, claim.key, [Batch(table=snapshot_chunk, rows=rows)])
     return rows
+
+
+def _whose(claim: Claim) -> dict[str, Any]:
+    return {"of_part": claim.part, "of_run": claim.run_id, "of_attempt": claim.attempt}

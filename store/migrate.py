@@ -75,7 +75,7 @@ def _run(url: str, revision: str, *, up: bool) -> None:
                 transaction.execute(sa.text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
             current = _current(transaction)
             newest = head()
-            _refuse_newer(current, newest)
+            refuse_newer(current)
             if up and current == newest and revision == "head":
                 return
             if database.sqlite and current is not None:
@@ -98,10 +98,15 @@ def _current(transaction: Transaction) -> str | None:
     return MigrationContext.configure(transaction).get_current_revision()
 
 
-def _refuse_newer(current: str | None, newest: str) -> None:
+def refuse_newer(current: str | None) -> None:
+    """Go on if this code has that revision.
+
+    Raises:
+        DatabaseTooNew: it has not.
+    """
     known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
     if current is not None and current not in known:
-        raise DatabaseTooNew(current, newest)
+        raise DatabaseTooNew(current, head())
 
 
 def _copy(path: Path, revision: str) -> None:

@@ -65,7 +65,7 @@ def decoded(spec: RowSpec, stored: Mapping[str, Any]) -> Any:
     """A row of the record from the columns of its table."""
     values = {field: stored[column] for field, column in _FIELDS[spec.of].items()}
     if spec.row in STATISTICS_OF:
-        values[STATISTICS_OF[spec.row]] = _statistics(stored)
+        values[STATISTICS_OF[spec.row]] = _listed(stored)
     elif spec.row is r.Optimizer:
         values["learning_rates"] = [float(group["learning_rate"]) for group in stored["groups"]]
     elif spec.row is r.OptimizerEvent:
@@ -75,7 +75,13 @@ def decoded(spec: RowSpec, stored: Mapping[str, Any]) -> Any:
     return row_of(spec.row, values)
 
 
-def _statistics(stored: Mapping[str, Any]) -> list[Any] | None:
+def statistics_of(stored: Mapping[str, Any]) -> r.Statistics | None:
+    """The statistics in the columns of a row; None: not measured."""
+    listed = _listed(stored)
+    return None if listed is None else msgspec.convert(listed, r.Statistics)
+
+
+def _listed(stored: Mapping[str, Any]) -> list[Any] | None:
     if stored["stat_kind"] is None:
         return None
     return [stored["stat_kind" if name == "kind" else name] for name in STATISTICS]

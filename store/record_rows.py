@@ -37,11 +37,11 @@ def record_batches(
         BadRecord: a number does not fit its column.
     """
     names = _grad_fns(record.snapshots) if record is not None else {}
-    batches = [_head(record, list(names), head or {})]
+    batches = [head_of(record, list(names), head)]
     if record is None:
         return batches
     known = lookup(record, whys or {})
-    batches += [_batch(spec, known, getattr(record, spec.of)) for spec in SPECS]
+    batches += [batch_of(spec, known, getattr(record, spec.of)) for spec in SPECS]
     batches.append(Batch(table=tables.snapshot_chunk, rows=chunk_rows(snapshot_columns(record.snapshots, names))))
     return batches
 
@@ -54,7 +54,12 @@ def whys_by_tensor(record: Record, whys: Mapping[int, WhyNone], names: Sequence[
     return dict(zip((row.tensor for row in record.tensors), zip(*columns, strict=True), strict=True))
 
 
-def _batch(spec: RowSpec, known: Lookup, rows: Sequence[Any]) -> Batch:
+def batch_of(spec: RowSpec, known: Lookup, rows: Sequence[Any]) -> Batch:
+    """Rows of one table of a record.
+
+    Raises:
+        BadRecord: a number does not fit its column.
+    """
     if not rows:
         return Batch(table=spec.table, rows=())
     columns = [fitted(spec.table, name, _column(spec, name, known, rows)) for name in spec.columns]
@@ -69,7 +74,8 @@ def _column(spec: RowSpec, name: str, known: Lookup, rows: Sequence[Any]) -> lis
     return [plain(value) for value in values] if isinstance(spec.table.c[name].type, sa.JSON) else values
 
 
-def _head(record: Record | None, grad_fns: list[str], head: Mapping[str, Any]) -> Batch:
+def head_of(record: Record | None, grad_fns: list[str], head: Mapping[str, Any] | None = None) -> Batch:
+    """The one row of a record's head. None: it says that no header came; `head`: as in `record_batches`."""
     values: dict[str, Any] = {name: [] for name in (*IN_HEAD, "fallbacks", "deviations")}
     values |= {"reached_end": False, "grad_fns": grad_fns, "streams": {}, "rules_not_run": []}
     if record is not None:
@@ -82,7 +88,7 @@ def _head(record: Record | None, grad_fns: list[str], head: Mapping[str, Any]) -
         values |= {"fallbacks": header.fallbacks, "deviations": header.deviations}
         if end is not None:
             values |= {name: getattr(end, name) for name in end.__struct_fields__} | {"reached_end": True}
-    values |= dict(head)
+    values |= dict(head or {})
     if record is not None and record.streams:
         recorded = {row.name: {"tail": row.tail, "total_bytes": row.total_bytes} for row in record.streams}
         values["streams"] = recorded | values["streams"] | {"recorded": recorded}

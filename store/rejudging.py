@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from store.findings import values_of
 from store.finish import facts_of_judgement
+from store.groups import Shower, show
 from store.moves import tell
 from store.record_load import at_key, load_record
 from store.record_rows import whys_by_tensor
@@ -30,11 +31,20 @@ if TYPE_CHECKING:
 
 _KEPT: Final = (run.c.record_state.in_(("whole", "partial")), run.c.result_attempt.is_not(None))
 _WHICH: Final = sa.select(
-    run.c.id, run.c.public_id, run.c.part, run.c.result_attempt, run.c.tenant_id, run.c.project_id, run.c.ruleset
+    run.c.id,
+    run.c.public_id,
+    run.c.part,
+    run.c.result_attempt,
+    run.c.tenant_id,
+    run.c.project_id,
+    run.c.ruleset,
+    run.c.rules,
 ).where(*_KEPT)
 _DUE: Final = _WHICH.where(run.c.judge_due_at.is_not(None), run.c.judge_due_at <= Now()).order_by(run.c.judge_due_at)
 _OLDER: Final = _WHICH.where(
-    run.c.ruleset.is_not(None), run.c.ruleset != sa.bindparam("today"), run.c.id < sa.bindparam("below")
+    run.c.ruleset.is_not(None),
+    ~run.c.ruleset.startswith(sa.bindparam("today", type_=sa.Text)),
+    run.c.id < sa.bindparam("below"),
 ).order_by(run.c.id.desc())
 _OF_RUN: Final = sa.select(finding.c.id, finding.c.fingerprint, finding.c.gone_at).where(
     finding.c.run_id == sa.bindparam("of_run"), finding.c.attempt == sa.bindparam("of_attempt")
@@ -50,6 +60,7 @@ class Due:
 
     Attributes:
         number: Of the run, descending from new to old. ruleset: What judged it last; None: nothing did.
+        rules: Which rules judge it, and how; None: all, as they stand.
     """
 
     number: int
@@ -58,6 +69,7 @@ class Due:
     tenant_id: int
     project_id: int
     ruleset: str | None
+    rules: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +100,7 @@ def older(transaction: Transaction, ruleset: str, *, below: int = NEWEST, limit:
 
     Args:
         transaction: To read by.
-        ruleset: Today's.
+        ruleset: Today's; a run's own begins with it if the same rules judged it, under options or not.
         below: `Due.number` of the last one of the page before.
         limit: How many at most.
     """
@@ -104,6 +116,7 @@ def _dues(rows: Any) -> tuple[Due, ...]:
             tenant_id=row.tenant_id,
             project_id=row.project_id,
             ruleset=row.ruleset,
+            rules=row.rules,
         )
         for row in rows.all()
     )
@@ -148,6 +161,7 @@ def _findings(transaction: Transaction, one: Due, judgement: Judgement) -> Chang
     before = {row.fingerprint: row for row in transaction.execute(_OF_RUN, which)}
     owner = {"run_id": one.number, "attempt": one.key.attempt, "tenant_id": one.tenant_id, "project_id": one.project_id}
     counts = {"same": 0, "new": 0, "back": 0}
+    first_shown = [said for said in judgement.findings if said.fingerprint not in before]
     for n, said in enumerate(judgement.findings):
         values = owner | values_of(judgement.ruleset, n, said)
         known = before.pop(said.fingerprint, None)
@@ -165,6 +179,8 @@ def _findings(transaction: Transaction, one: Due, judgement: Judgement) -> Chang
         if row.gone_at is None:
             fields |= {"gone_at": Now(), "gone_ruleset": judgement.ruleset}
         transaction.execute(sa.update(finding).where(finding.c.id == row.id).values(fields))
+    who = Shower(run_id=one.number, public_id=one.public_id, tenant_id=one.tenant_id, project_id=one.project_id)
+    show(transaction, who, first_shown)  # webhooks hear nothing of it: newer rules would tell of every stored run
     return Change(gone=len(gone), **counts)
 
 

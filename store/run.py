@@ -48,9 +48,11 @@ class Submission:
         min_isolation: The least level that the caller accepts.
         priority: 0 first to 9 last; each step is worth a minute of waiting.
         seed: For `torch.manual_seed` before the program; None: left alone.
+        rules: Which rules judge it, and how, as settings of `backprobe.rules.options`; None: all, as they stand.
         created_by: The actor, `key:...`, `user:...` or `local`.
         max_attempts: How often our own failures may start it.
         queue_seconds: How long it may wait for a worker before it is lost.
+        traceparent: W3C trace context of who asked (`store.trace`); None: none.
     """
 
     files: Mapping[str, str]
@@ -62,6 +64,7 @@ class Submission:
     limits: Limits = field(default_factory=Limits)
     capture: Mapping[str, Any] = field(default_factory=lambda: {"tier": "full"})
     seed: int | None = None
+    rules: Mapping[str, Any] | None = None
     priority: int = 5
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     created_by: str = "local"
@@ -71,6 +74,7 @@ class Submission:
     queue_seconds: int = 24 * 3600
     tenant_id: int = 1
     project_id: int = 1
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +114,7 @@ class RecordShort:
 
     Attributes:
         attempt: Whose record it is; None: there is none.
+        live: The run goes on, and what has come of its record is shown; state and counts are those of its end.
         not_captured: Facts that this capture tier does not hold.
     """
 
@@ -151,8 +156,9 @@ class RunRow:
         queue_position: How many runs of its queue are ahead of it, 0 for the next one; None unless it is queued. Only
             `runs.get` fills it.
         isolation: `{"level": ..., "demanded": ...}` and what the worker attested; None until it has run.
-        key: Where its visible record lies; None while there is none. Every function of `store.queries` takes the run.
-        tenant_id, run_id: Not shown.
+        key: Where its visible record lies, also one that still comes; None while there is none. Every function of
+            `store.queries` takes the run.
+        tenant_id, project_id, run_id: Not shown.
     """
 
     id: str
@@ -183,6 +189,7 @@ class RunRow:
     limits: Mapping[str, int]
     capture: Mapping[str, Any]
     seed: int | None
+    rules: Mapping[str, Any] | None
     record: RecordShort
     findings: FindingCounts
     custom_id: str | None
@@ -191,6 +198,7 @@ class RunRow:
     min_isolation: Level
     key: RunKey | None
     tenant_id: int
+    project_id: int
     run_id: int
 
 
@@ -213,6 +221,7 @@ class Claim:
     Attributes:
         public_id: `run_...`. files: the snippet's text by path. lease_seconds: how long the claim holds unless renewed.
         cancel_requested: Somebody had already asked for it (it was requeued meanwhile).
+        traceparent: W3C trace context of the request; None: none.
     """
 
     run_id: int
@@ -229,11 +238,13 @@ class Claim:
     limits: Limits
     capture: Mapping[str, Any]
     seed: int | None
+    rules: Mapping[str, Any] | None
     queue: Queue
     device_class: str | None
     min_isolation: Level
     lease_seconds: float
     cancel_requested: bool
+    traceparent: str | None = None
 
     @property
     def key(self) -> RunKey:

@@ -21,9 +21,15 @@ from store.run import (
     Status,
 )
 from store.session import Transaction
-from store.tables import project, run, snippet
+from store.tables import project, record, run, snippet
 
 _again: Final = run.alias("again")
+_LIVE: Final = sa.and_(
+    in_status("running"),
+    sa.exists().where(record.c.part == run.c.part, record.c.run_id == run.c.id, record.c.attempt == run.c.attempt),
+)
+"""It runs, and the head of its attempt's record has come: a dead attempt's rows are gone before the next one begins."""
+
 SELECT_RUN: Final = (
     sa.select(
         run,
@@ -31,6 +37,7 @@ SELECT_RUN: Final = (
         snippet.c.public_id.label("snippet"),
         snippet.c.entry.label("entry"),
         _again.c.public_id.label("rerun_of"),
+        _LIVE.label("live"),
     )
     .join_from(run, project, project.c.id == run.c.project_id)
     .outerjoin(snippet, snippet.c.id == run.c.snippet_id)
@@ -150,6 +157,7 @@ def run_row(row: Any, position: int | None = None) -> RunRow:
         limits=row.limits,
         capture=row.capture,
         seed=row.seed,
+        rules=row.rules,
         record=_record_short(row),
         findings=_counts(row),
         custom_id=row.custom_id,
@@ -158,14 +166,14 @@ def run_row(row: Any, position: int | None = None) -> RunRow:
         min_isolation=row.min_isolation,
         key=_key(row),
         tenant_id=row.tenant_id,
+        project_id=row.project_id,
         run_id=row.id,
     )
 
 
 def _key(row: Any) -> RunKey | None:
-    if row.result_attempt is None:
-        return None
-    return RunKey(part=row.part, run_id=row.id, attempt=row.result_attempt)
+    attempt = row.attempt if row.live else row.result_attempt
+    return None if attempt is None else RunKey(part=row.part, run_id=row.id, attempt=attempt)
 
 
 def _outcome(row: Any) -> Outcome:
@@ -189,8 +197,8 @@ NOT_CAPTURED: Final[Mapping[str, tuple[str, ...]]] = {
 def _record_short(row: Any) -> RecordShort:
     return RecordShort(
         state=row.record_state,
-        attempt=row.result_attempt,
-        live=False,
+        attempt=row.attempt if row.live else row.result_attempt,
+        live=bool(row.live),
         tensors=row.tensors,
         snapshots=row.snapshots,
         nodes=row.nodes,

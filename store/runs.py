@@ -1,4 +1,4 @@
-"""The life of a run, told in one place: submit, look, claim, keep, cancel, give back, expire.
+"""The life of a run, told in one place: submit, look, claim, keep, cancel, give back, expire, forget.
 
 `store.life` holds the state table `NEXT`, and `store.moves` is the only writer of `run.status`; these functions are all
 the ways in. Those that take a `Transaction` are one step of the caller's; those that take the `Database` open their
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from store.claims import Beat, claim, heartbeat, release
 from store.expiry import Depth, Expired, depths, expire_leases, expire_queued, request_cancel
+from store.kept import change, forget, program_of
 from store.life import NEXT
+from store.quotas import QuotaExceeded
 from store.run import (
     ENDED,
     LEVELS,
@@ -47,6 +49,7 @@ __all__ = [
     "Outcome",
     "Queue",
     "QueueFull",
+    "QuotaExceeded",
     "RecordShort",
     "RecordState",
     "RunError",
@@ -55,13 +58,16 @@ __all__ = [
     "RunRow",
     "Status",
     "Submission",
+    "change",
     "claim",
     "depths",
     "expire_leases",
     "expire_queued",
+    "forget",
     "get",
     "heartbeat",
     "page",
+    "program_of",
     "release",
     "request_cancel",
     "submit",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +31,14 @@ BUSY_SECONDS: Final = 30
 POOL: Final = 20
 """Connections kept per process, and at most 20 more under load: every web thread may hold one."""
 
+PATIENCE: Final[Mapping[str, Any]] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""libpq: a PostgreSQL server that vanished without a word is noticed within 25 s; by itself TCP takes two hours."""
 
 _SCHEMA_MISSING: Final = ("no such table", "no such column")
 _SQLSTATES: Final = frozenset({"42P01", "42703", "25006"})
@@ -81,6 +89,7 @@ class Database:
         else:
             self._engine = sa.create_engine(
                 self.url,
+                connect_args=PATIENCE,
                 pool_size=POOL,
                 max_overflow=POOL,
                 json_serializer=json_text,
@@ -124,7 +133,7 @@ class Database:
         import psycopg
 
         url = self.url.set(drivername="postgresql").render_as_string(hide_password=False)
-        return psycopg.connect(url, autocommit=True)
+        return psycopg.connect(url, autocommit=True, **PATIENCE)
 
     def watch(self) -> sqlite3.Connection:
         """A SQLite connection of its own, to ask `PRAGMA data_version`: it changes when anybody else has committed."""
@@ -152,6 +161,10 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
 
     def opened(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
+        if connection.execute("PRAGMA page_count").fetchone() == (0,):
+            connection.execute(
+                "PRAGMA auto_vacuum=incremental"
+            )  # later it waits for a VACUUM, and takes the write lock
         for pragma in (
             "journal_mode=wal",
             "foreign_keys=on",

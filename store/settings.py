@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import platformdirs
+
+from store.destination import Allowed
 
 EMBEDDED: Final = "embedded"
 """The broker URL of a service without a broker server: files below the home."""
@@ -26,8 +28,14 @@ QUEUES: Final[Mapping[str, str]] = {"cpu": "backprobe.cpu.v1", "gpu": "backprobe
 EXECUTE_NEXT: Final = "backprobe.execute_next"
 """The one task: look at this queue of runs."""
 
+FEWEST_CHARACTERS: Final = 32
+"""Of BACKPROBE_SECRET: as 128 bits in hex."""
+
 WAKE_UP_SECONDS: Final = 60
-"""A wake-up older than this is dropped: the reaper has sent others since."""
+"""A broker that can drops a wake-up older than this, by its own clock; one that comes late finds nothing to claim.
+
+Never Celery's `expires`: the worker would compare its clock with the publisher's, and be deaf with a wrong one.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,19 +46,30 @@ class StoreSettings:
         home: Folder with the SQLite database, the embedded broker, logs and lock; nothing creates it but `make_home`.
         database_url: SQLAlchemy URL with its driver.
         broker_url: A kombu URL, or "embedded".
+        max_database_bytes: A SQLite database that outgrows it loses its oldest records; None: no cap.
+        secret: The server's, where processes share no home; None: the home's (`store.secret`).
+        outward: Networks to which webhooks may lead although they are not global.
     """
 
     home: Path
     database_url: str
     broker_url: str
+    max_database_bytes: int | None = None
+    secret: bytes | None = field(default=None, repr=False)
+    outward: Allowed = field(default_factory=Allowed)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> StoreSettings:
-        """Read BACKPROBE_HOME, BACKPROBE_DATABASE_URL and BACKPROBE_BROKER_URL; an empty variable is an unset one.
+        """Read BACKPROBE_HOME, _DATABASE_URL, _BROKER_URL, _MAX_DATABASE_BYTES, _SECRET and _WEBHOOK_NETWORKS.
+
+        An empty variable is an unset one.
 
         Args:
             environ: The environment.
             home: Wins over BACKPROBE_HOME.
+
+        Raises:
+            ValueError: one of the last three is not what it must be; the operator must act.
         """
         named = environ.get("BACKPROBE_HOME")
         folder = home or (Path(named) if named else Path(platformdirs.user_data_dir("backprobe")))
@@ -59,6 +78,9 @@ class StoreSettings:
             home=folder,
             database_url=with_driver(environ.get("BACKPROBE_DATABASE_URL") or f"sqlite:///{folder / 'backprobe.db'}"),
             broker_url=environ.get("BACKPROBE_BROKER_URL") or EMBEDDED,
+            max_database_bytes=_bytes(environ.get("BACKPROBE_MAX_DATABASE_BYTES") or None),
+            secret=_secret(environ.get("BACKPROBE_SECRET") or None),
+            outward=Allowed.from_environment(environ),
         )
 
     @property
@@ -70,6 +92,22 @@ class StoreSettings:
         """Create the home, readable by its owner only, and return it."""
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.home
+
+
+def _bytes(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ValueError(f"BACKPROBE_MAX_DATABASE_BYTES is {text!r}; it must be a number of bytes, such as 20000000000")
+    return int(text)
+
+
+def _secret(text: str | None) -> bytes | None:
+    if text is not None and len(text) < FEWEST_CHARACTERS:
+        raise ValueError(
+            f"BACKPROBE_SECRET has {len(text)} characters and needs {FEWEST_CHARACTERS}: `openssl rand -hex 32`"
+        )
+    return None if text is None else text.encode()
 
 
 def with_driver(url: str) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from store.ids import new_id, part
 from store.moves import in_status, leave_event, tell
+from store.quotas import QuotaExceeded
 from store.run import RunRow, Submission
 from store.run_rows import by_number
 from store.session import Transaction
-from store.tables import SECONDS, Now, project, run, snippet, snippet_file, tenant
+from store.snippets import keep
+from store.tables import SECONDS, Now, project, run, tenant
 
 PRIORITY_SECONDS: Final = 60.0
 """Waiting that weighs as much as one step of priority."""
@@ -32,13 +32,22 @@ _RULES: Final = (
     .join(project, project.c.tenant_id == tenant.c.id)
     .where(tenant.c.id == sa.bindparam("tenant_id"), project.c.id == sa.bindparam("project_id"))
 )
-_KNOWN: Final = sa.select(snippet.c.id).where(
-    snippet.c.tenant_id == sa.bindparam("tenant_id"), snippet.c.sha256 == sa.bindparam("sha256")
-)
 _NUMBER: Final = sa.select(run.c.id).where(
     run.c.public_id == sa.bindparam("public_id"), run.c.tenant_id == sa.bindparam("tenant_id")
 )
-_FILE: Final = sa.insert(snippet_file)
+_COUNTS: Final = (
+    "tensors", "snapshots", "nodes", "backward_calls", "record_bytes", "errors", "warnings", "notes", "suppressed",
+    "rules_judged", "rules_not_run",
+)  # fmt: skip
+NOTHING_YET: Final[dict[str, Any]] = dict.fromkeys(_COUNTS, 0) | {
+    "record_state": "none",
+    "pinned": False,
+    "truncated": False,
+    "version": 1,
+    "events": 1,
+}
+"""What every new run's row says of its record and findings."""
+
 _seconds: Final = sa.bindparam("rank_seconds", type_=SECONDS)
 _QUEUE: Final = (
     sa.insert(run)
@@ -51,34 +60,18 @@ _QUEUE: Final = (
         kept_until=Now(sa.bindparam("keep_seconds", type_=SECONDS)),
         status="queued",
         origin="submitted",
-        record_state="none",
-        pinned=False,
-        truncated=False,
         attempt=0,
-        version=1,
-        events=1,
-        tensors=0,
-        snapshots=0,
-        nodes=0,
-        backward_calls=0,
-        record_bytes=0,
-        errors=0,
-        warnings=0,
-        notes=0,
-        suppressed=0,
-        rules_judged=0,
-        rules_not_run=0,
+        **NOTHING_YET,
     )
     .returning(run.c.id, run.c.part, run.c.events)
 )
 
 
-class QueueFull(Exception):
+class QueueFull(QuotaExceeded):
     """This tenant has as many runs queued as it may; try again when some have run."""
 
     def __init__(self, used: int, allowed: int) -> None:
-        super().__init__(f"{used} runs are queued, and {allowed} may be; wait until some have run")
-        self.used, self.allowed = used, allowed
+        super().__init__("queued", used, allowed)
 
 
 def submit(transaction: Transaction, submission: Submission) -> RunRow:
@@ -102,7 +95,7 @@ def submit(transaction: Transaction, submission: Submission) -> RunRow:
         | {
             "public_id": public_id,
             "part": part(public_id),
-            "snippet_id": _snippet(transaction, submission),
+            "snippet_id": keep(transaction, submission.files, submission.entry, tenant_id=submission.tenant_id).number,
             "rerun_of_id": _rerun_of(transaction, submission),
             "rank_seconds": submission.priority * PRIORITY_SECONDS,
             "deadline_seconds": submission.queue_seconds,
@@ -123,10 +116,12 @@ def _asked(submission: Submission) -> dict[str, Any]:
         "limits": submission.limits.stored(),
         "capture": dict(submission.capture),
         "seed": submission.seed,
+        "rules": None if submission.rules is None else dict(submission.rules),
         "priority": submission.priority,
         "labels": dict(submission.labels),
         "created_by": submission.created_by,
         "custom_id": submission.custom_id,
+        "traceparent": submission.traceparent,
         "max_attempts": submission.max_attempts,
     }
 
@@ -139,47 +134,3 @@ def _rerun_of(transaction: Transaction, submission: Submission) -> int | None:
     if number is None:
         raise KeyError(submission.rerun_of)
     return number
-
-
-def _snippet(transaction: Transaction, submission: Submission) -> int:
-    """Number of the snippet with this very content, stored now if it is new."""
-    bodies = {path: text.encode() for path, text in sorted(submission.files.items())}
-    digest = _digest(submission.entry, bodies)
-    which = {"tenant_id": submission.tenant_id, "sha256": digest}
-    known = transaction.execute(_KNOWN, which).scalar()
-    if known is not None:
-        return known
-    insert = postgresql.insert if transaction.dialect.name == "postgresql" else sqlite.insert
-    facts = {
-        "public_id": new_id("snp"),
-        "entry": submission.entry,
-        "files": len(bodies),
-        "size_bytes": sum(map(len, bodies.values())),
-        "created_at": Now(),
-    }
-    added = transaction.execute(
-        insert(snippet).values(which | facts).on_conflict_do_nothing().returning(snippet.c.id)
-    ).scalar()
-    if added is None:  # another transaction stored the same one since we looked, and has committed
-        return transaction.execute(_KNOWN, which).scalar_one()
-    rows = [
-        {
-            "snippet_id": added,
-            "n": n,
-            "path": path,
-            "sha256": hashlib.sha256(body).digest(),
-            "is_text": True,
-            "body": body,
-        }
-        for n, (path, body) in enumerate(bodies.items())
-    ]
-    transaction.execute(_FILE, rows)
-    return added
-
-
-def _digest(entry: str, bodies: dict[str, bytes]) -> bytes:
-    """SHA-256 over entry, paths and contents, each with its length in front, so that none runs into the next."""
-    digest = hashlib.sha256()
-    for piece in (entry.encode(), *(piece for path, body in bodies.items() for piece in (path.encode(), body))):
-        digest.update(len(piece).to_bytes(8, "little") + piece)
-    return digest.digest()

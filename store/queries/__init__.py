@@ -7,8 +7,12 @@ visible record gives empty answers.
 
 from store.queries.as_json import as_json
 from store.queries.calls import backward_calls
+from store.queries.curves import Heatmap, HeatRow, Series, TooMuch, curve, heat
+from store.queries.found import FoundIn, runs_with
 from store.queries.graph import graph
 from store.queries.graph_answers import BackwardCallRow, BackwardRoot, EdgeRow, Graph, NodeRow
+from store.queries.history import Heat, Peak, heatmap, peaks, series, state_at, tensors_without_grad, top
+from store.queries.nodes import NodeFull, NodePage, PassPage, PassRow, SavedRow, node, nodes, passes
 from store.queries.one_tensor import tensor
 from store.queries.program_answers import (
     AttemptRow,
@@ -21,7 +25,8 @@ from store.queries.program_answers import (
     Streams,
     WarningRow,
 )
-from store.queries.rows import LISTABLE, RowPage, rows
+from store.queries.retained import HeldAfter, HeldLine, HeldRoot, held
+from store.queries.rows import LISTABLE, RowPage, chosen, rows
 from store.queries.snapshots import snapshots, tensor_snapshots
 from store.queries.source import source
 from store.queries.streams import attempts, events, streams
@@ -41,6 +46,7 @@ from store.queries.tensor_answers import (
     TensorState,
     WhyNoneRow,
 )
+from store.queries.tensor_filter import TensorFilter
 from store.queries.tensors import tensors
 
 __all__ = [
@@ -52,13 +58,27 @@ __all__ = [
     "EdgeRow",
     "EventRow",
     "ExceptionRow",
+    "FoundIn",
     "Graph",
+    "Heat",
+    "HeatRow",
+    "Heatmap",
+    "HeldAfter",
+    "HeldLine",
+    "HeldRoot",
     "HolderRow",
     "InplaceRow",
     "LineBinding",
+    "NodeFull",
+    "NodePage",
     "NodeRow",
+    "PassPage",
+    "PassRow",
+    "Peak",
     "RowPage",
     "SavedByRow",
+    "SavedRow",
+    "Series",
     "SmallValueRow",
     "SnapshotPage",
     "SnapshotRow",
@@ -68,22 +88,38 @@ __all__ = [
     "StreamRow",
     "Streams",
     "TensorCreated",
+    "TensorFilter",
     "TensorFull",
     "TensorPage",
     "TensorRow",
     "TensorState",
+    "TooMuch",
     "WarningRow",
     "WhyNoneRow",
     "as_json",
     "attempts",
     "backward_calls",
+    "chosen",
+    "curve",
     "events",
     "graph",
+    "heat",
+    "heatmap",
+    "held",
+    "node",
+    "nodes",
+    "passes",
+    "peaks",
     "rows",
+    "runs_with",
+    "series",
     "snapshots",
     "source",
+    "state_at",
     "streams",
     "tensor",
     "tensor_snapshots",
     "tensors",
+    "tensors_without_grad",
+    "top",
 ]

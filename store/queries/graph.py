@@ -48,13 +48,15 @@ def graph(transaction: Transaction, run: RunRow, *, call: int | None = None, lim
     rows = transaction.execute(query).all()
     numbers = [row.node for row in rows]
     return Graph(
-        nodes=_nodes(transaction, key, rows, numbers),
+        nodes=node_rows(transaction, key, rows),
         edges=_edges(transaction, key, numbers),
         hidden=total - len(rows),
     )
 
 
-def _nodes(transaction: Transaction, key: RunKey, rows: Sequence[Any], numbers: list[int]) -> tuple[NodeRow, ...]:
+def node_rows(transaction: Transaction, key: RunKey, rows: Sequence[Any]) -> tuple[NodeRow, ...]:
+    """Rows of `node` with path and line, told with the tensors that they made and the calls that ran them."""
+    numbers = [row.node for row in rows]
     t = tables.tensor
     made: dict[int, list[int]] = defaultdict(list)
     for row in transaction.execute(

@@ -10,7 +10,8 @@ from backprobe.record import SmallValue, nested
 from store import tables
 from store.queries.snapshots import tensor_snapshots
 from store.queries.tensor_answers import BindingRow, HolderRow, InplaceRow, SavedByRow, SmallValueRow, TensorFull
-from store.queries.tensors import SELECT_TENSORS, same_key, tensor_rows
+from store.queries.tensor_filter import same_key
+from store.queries.tensors import SELECT_TENSORS, tensor_rows
 from store.record_load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction

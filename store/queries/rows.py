@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import sqlalchemy as sa
 
@@ -49,6 +49,55 @@ def rows(transaction: Transaction, run: RunRow, table: str, *, after: int = 0, l
         found = [decoded(spec, {str(key): value for key, value in one.items()}) for one in stored]
     items = tuple(_without_bytes(plain(row)) for row in found[:limit])
     return RowPage(items=items, next=after + limit if len(found) > limit else None)
+
+
+def chosen(
+    transaction: Transaction,
+    run: RunRow,
+    table: str,
+    *,
+    line: int | None = None,
+    path: str | None = None,
+    after: int | None = None,
+    limit: int = 100,
+    **equal: Any,
+) -> RowPage:
+    """Rows of a table that has a number for its key, with `path` and `line` of their site.
+
+    Args:
+        transaction: To read by.
+        run: Whose record.
+        table: Of the record: leaf_grads, inplace_events, modules, optimizers, moments.
+        line: Only those of this line. path: of this file.
+        path: See line.
+        after: `RowPage.next` of the page before, a key; None: the first page.
+        limit: Rows at most.
+        equal: Columns, and the value that they must have, or several of them; None: any.
+    """
+    if run.key is None:
+        return RowPage(items=(), next=None)
+    spec, s = _SPECS[table], tables.site
+    (number,) = (column for column in spec.table.primary_key.columns if column.name not in tables.KEY)
+    there = sa.and_(*(s.c[name] == spec.table.c[name] for name in tables.KEY), s.c.site == spec.table.c.site)
+    query = (
+        sa.select(spec.table, s.c.path.label("its_path"), s.c.line.label("its_line"))
+        .select_from(spec.table)
+        .outerjoin(s, there)
+        .where(at_key(spec.table, run.key))
+    )
+    for column, value in ((s.c.line, line), (s.c.path, path), *((spec.table.c[name], equal[name]) for name in equal)):
+        if value is not None:
+            query = query.where(
+                column.in_(cast("Sequence[Any]", value)) if isinstance(value, list) else column == value
+            )
+    if after is not None:
+        query = query.where(number > after)
+    stored = [dict(one) for one in transaction.execute(query.order_by(number).limit(limit + 1)).mappings()]
+    items = tuple(
+        {**_without_bytes(plain(decoded(spec, one))), "path": one["its_path"], "line": one["its_line"]}
+        for one in stored[:limit]
+    )
+    return RowPage(items=items, next=stored[limit - 1][number.name] if len(stored) > limit else None)
 
 
 def _without_bytes(row: dict[str, Any]) -> dict[str, Any]:

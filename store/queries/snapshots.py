@@ -13,6 +13,7 @@ from backprobe.record import Snapshot, Statistics
 from store import tables
 from store.chunks import NAMES
 from store.queries.tensor_answers import SnapshotPage, SnapshotRow, StatisticsRow
+from store.queries.tensor_filter import TensorFilter
 from store.record_load import at_key, mappings, snapshots_of
 from store.run import RunKey, RunRow
 from store.session import Transaction
@@ -66,8 +67,10 @@ def snapshots(
     run: RunRow,
     *,
     kind: Sequence[str] = (),
+    nan: bool = False,
     after: tuple[int, int] | None = None,
     limit: int = 100,
+    **filters: Any,
 ) -> SnapshotPage:
     """Snapshots of all tensors, by (tensor, moment).
 
@@ -75,17 +78,31 @@ def snapshots(
         transaction: To read by.
         run: Whose record.
         kind: Kinds of moments, any of these; empty: all.
+        nan: Only those with a NaN in the value or the gradient.
         after: `SnapshotPage.next` of the page before; None: the first page.
         limit: Snapshots at most.
+        filters: The fields of `TensorFilter`: only of these tensors.
     """
     if run.key is None:
         return SnapshotPage(items=(), next=None)
     tensor, moment = after or (-1, -1)
     wanted = sa.or_(_c.c.tensor > tensor, sa.and_(_c.c.tensor == tensor, _c.c.last_moment > moment))
-    rows = (row for row in _rows(transaction, run.key, wanted, kind) if (row.tensor, row.moment) > (tensor, moment))
+    if conditions := TensorFilter(**filters).conditions(transaction):
+        wanted = sa.and_(wanted, _c.c.tensor.in_(sa.select(_t.c.tensor).where(at_key(_t, run.key), *conditions)))
+    if nan:
+        wanted = sa.and_(wanted, _c.c.nan_total > 0)
+    rows = (
+        row
+        for row in _rows(transaction, run.key, wanted, kind)
+        if (row.tensor, row.moment) > (tensor, moment) and (not nan or _has_nan(row))
+    )
     items = tuple(islice(rows, limit + 1))
     shown = items[:limit]
     return SnapshotPage(items=shown, next=(shown[-1].tensor, shown[-1].moment) if len(items) > limit else None)
+
+
+def _has_nan(row: SnapshotRow) -> bool:
+    return any(found is not None and found.nan for found in (row.value, row.grad_stats))
 
 
 def _rows(
@@ -149,12 +166,13 @@ def _snapshot_row(row: Snapshot, moment: Any, why: str | None) -> SnapshotRow:
         grad_id=row.grad_id,
         grad_version=row.grad_version,
         why_none=why,
-        value=_statistics_row(row.value),
-        grad_stats=_statistics_row(row.grad_stats),
+        value=statistics_row(row.value),
+        grad_stats=statistics_row(row.grad_stats),
     )
 
 
-def _statistics_row(found: Statistics | None) -> StatisticsRow | None:
+def statistics_row(found: Statistics | None) -> StatisticsRow | None:
+    """Statistics as they are told; None: not measured."""
     if found is None:
         return None
     mean = None if found.sum is None or not found.counted else found.sum / found.counted

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
 from store import tables
 from store.queries.tensor_answers import (
-    GradState,
     TensorCreated,
     TensorPage,
     TensorRow,
     TensorState,
     WhyNoneRow,
 )
+from store.queries.tensor_filter import TensorFilter, same_key
 from store.record_load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
@@ -26,12 +26,6 @@ _s: Final = tables.site
 _m: Final = tables.moment
 _b: Final = tables.binding
 
-
-def same_key(left: sa.Table, right: sa.Table) -> sa.ColumnElement[bool]:
-    """Two record tables' rows belong to the same attempt."""
-    return sa.and_(*[left.c[name] == right.c[name] for name in tables.KEY])
-
-
 SELECT_TENSORS: Final = (
     sa.select(_t, _s.c.path, _m.c.kind.label("last_kind"))
     .select_from(_t)
@@ -40,72 +34,57 @@ SELECT_TENSORS: Final = (
 )
 
 
+Sort = Literal["tensor", "name", "line", "-grad_norm", "-held_bytes"]
+
+_SORTS: Final[Mapping[str, tuple[sa.ColumnElement[Any], bool]]] = {
+    "name": (sa.func.coalesce(_t.c.name, chr(0x10FFFF)), False),
+    "line": (sa.func.coalesce(_t.c.line, 2**31 - 1), False),
+    "-grad_norm": (sa.func.coalesce(_t.c.grad_norm, -1.0), True),
+    "-held_bytes": (sa.func.coalesce(_t.c.held_bytes, -1), True),
+}
+"""What is sorted by, and whether the greatest comes first; where there is none, it comes last."""
+
+
 def tensors(
     transaction: Transaction,
     run: RunRow,
     *,
-    is_leaf: bool | None = None,
-    requires_grad: bool | None = None,
-    retains_grad: bool | None = None,
-    grad: Sequence[GradState] = (),
-    why: Sequence[str] = (),
-    name: str | None = None,
-    line: int | None = None,
-    path: str | None = None,
+    sort: Sort = "tensor",
     after: int | None = None,
     limit: int = 100,
+    **filters: Any,
 ) -> TensorPage:
-    """Tensors in order of their number, by their last state.
+    """Tensors by their last state.
 
     Args:
         transaction: To read by.
         run: Whose tensors.
-        is_leaf: Only those that are, or are not; None: both. requires_grad, retains_grad: likewise.
-        requires_grad: See is_leaf.
-        retains_grad: See is_leaf.
-        grad: Any of these; empty: all.
-        why: Any of these verdicts of `why_none`; empty: all.
-        name: Glob over every name the tensor had and its fqn: `h.*.weight`; `*` and `?` are the only wildcards.
-        line: Where it was first seen.
-        path: In which file.
+        sort: In which order; equal ones by number.
         after: `TensorPage.next` of the page before; None: the first page.
         limit: Tensors at most.
+        filters: The fields of `TensorFilter`.
     """
     if run.key is None:
         return TensorPage(items=(), next=None)
-    query = SELECT_TENSORS.where(at_key(_t, run.key))
-    flags = ((_t.c.is_leaf, is_leaf), (_t.c.requires_grad, requires_grad), (_t.c.retains_grad, retains_grad))
-    for column, wanted in flags:
-        if wanted is not None:
-            query = query.where(column.is_(wanted))
-    if grad:
-        query = query.where(_t.c.grad.in_(grad))
-    if why:
-        query = query.where(_t.c.why_none.in_(why))
-    if name is not None:
-        query = query.where(_named(transaction, name))
-    if line is not None:
-        query = query.where(_t.c.line == line)
-    if path is not None:
-        query = query.where(_s.c.path == path)
+    query = SELECT_TENSORS.where(at_key(_t, run.key), *TensorFilter(**filters).conditions(transaction))
     if after is not None:
-        query = query.where(_t.c.tensor > after)
-    rows = transaction.execute(query.order_by(_t.c.tensor).limit(limit + 1)).all()
+        query = query.where(_behind(run.key, sort, after))
+    order = (_t.c.tensor,)
+    if sort != "tensor":
+        by, greatest_first = _SORTS[sort]
+        order = (by.desc() if greatest_first else by, _t.c.tensor)
+    rows = transaction.execute(query.order_by(*order).limit(limit + 1)).all()
     items = tensor_rows(transaction, run, run.key, rows[:limit])
     return TensorPage(items=items, next=items[-1].tensor if len(rows) > limit else None)
 
 
-def _named(transaction: Transaction, glob: str) -> sa.ColumnElement[bool]:
-    """The tensor's fqn, or a name it had, matches."""
-
-    def matches(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-        if transaction.dialect.name == "sqlite":
-            return column.op("GLOB", is_comparison=True)(glob.replace("[", "[[]"))  # LIKE has no case there
-        like = glob.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("*", "%").replace("?", "_")
-        return column.like(like, escape="\\")
-
-    bound = sa.exists().where(same_key(_b, _t), _b.c.tensor == _t.c.tensor, matches(_b.c.name))
-    return sa.or_(matches(_t.c.fqn), bound)
+def _behind(key: RunKey, sort: Sort, after: int) -> sa.ColumnElement[bool]:
+    """Those that come behind tensor `after`: its own value is asked for, so that a cursor need not hold a NaN."""
+    if sort == "tensor":
+        return _t.c.tensor > after
+    by, greatest_first = _SORTS[sort]
+    its = sa.select(by).where(at_key(_t, key), _t.c.tensor == after).correlate(None).scalar_subquery()
+    return sa.or_(by < its if greatest_first else by > its, sa.and_(by == its, _t.c.tensor > after))
 
 
 def tensor_rows(transaction: Transaction, run: RunRow, key: RunKey, rows: Sequence[Any]) -> tuple[TensorRow, ...]:

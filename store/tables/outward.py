@@ -68,6 +68,8 @@ delivery: Final = sa.Table(
 _pending: Final = sa.text("state = 'pending'")
 sa.Index("delivery_due", delivery.c.next_at, postgresql_where=_pending, sqlite_where=_pending)
 sa.Index("delivery_of_webhook", delivery.c.webhook_id, delivery.c.id.desc())
+_dead: Final = sa.text("state = 'dead'")
+sa.Index("delivery_dead", delivery.c.id, postgresql_where=_dead, sqlite_where=_dead)
 
 delivery_try: Final = sa.Table(
     "delivery_try",
@@ -83,3 +85,4 @@ delivery_try: Final = sa.Table(
     sa.PrimaryKeyConstraint("delivery_id", "n"),
     comment="One try at a delivery.",
 )
+sa.Index("delivery_try_at", delivery_try.c.at)

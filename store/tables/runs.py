@@ -88,6 +88,7 @@ run: Final = sa.Table(
     i4("events", "seq of its last run_event; 0: none."),
     time("kept_until", "Its record is kept till then."),
     flag("pinned", "Its record is never expired."),
+    json("rules", "Which rules judge it, and how, as the request said; NULL: all, as they stand.", null=True),
     one_of("origin", ("submitted", "watched", "uploaded")),
     one_of("queue", ("cpu", "gpu")),
     one_of("min_isolation", ("none", "process", "namespace", "gvisor")),
@@ -116,6 +117,7 @@ _partial("run_of_project", run.c.project_id, run.c.created_at.desc(), run.c.id.d
 _partial("run_of_snippet", run.c.snippet_id)
 _partial("run_kept", run.c.kept_until, where="record_state in ('partial', 'whole')")
 _partial("run_judge_due", run.c.judge_due_at, where="judge_due_at is not null")
+_partial("run_finished", run.c.finished_at, where="finished_at is not null")
 
 for _statement in SQLITE_TRIGGERS:
     event.listen(run, "after_create", sa.DDL(_statement.replace("%", "%%")).execute_if(dialect="sqlite"))
@@ -136,6 +138,7 @@ run_attempt: Final = sa.Table(
     sa.PrimaryKeyConstraint("run_id", "attempt"),
     comment="One claim of a run by a worker, and how it ended.",
 )
+_partial("run_attempt_ended", run_attempt.c.ended_at, where="ended_at is not null")
 
 run_event: Final = sa.Table(
     "run_event",

@@ -107,10 +107,16 @@ def test_attempts_that_our_failures_used_up_lose_the_run(database, submit, claim
     assert runs.expire_leases(database) == runs.Expired(requeued=(), lost=(), canceled=())
 
 
-def test_a_requeued_run_pauses_before_its_next_attempt(database, submit, claim, change):
-    run = submit()
+def test_a_killed_workers_run_may_be_claimed_as_soon_as_its_lease_has_run_out(database, submit, claim):
+    submit()
     claim(lease_seconds=PAST)
     runs.expire_leases(database)
+    assert claim().attempt == 2
+
+
+def test_a_run_whose_sandbox_broke_pauses_before_its_next_attempt(database, submit, claim, change):
+    run = submit()
+    runs.release(database, claim(), outcome="sandbox-broke", reason="zygote gone")
     assert claim() is None
     change(run, not_before="2020-01-01T00:00:00.000Z")
     assert claim().attempt == 2

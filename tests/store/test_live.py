@@ -152,6 +152,6 @@ def test_the_record_of_the_end_takes_the_place_of_what_was_appended(database, su
     early = snapshot_columns(a_record.snapshots[:2], _grad_fns(a_record.snapshots))
     Live(database, held).append(early)
     good = finish.Ending(status="succeeded", exit_code=0)
-    assert finish.finish(database, held, good, a_record, None)
+    assert finish.finish(database, held, good, a_record, None, live=True)
     with database.read() as reading:
         assert same(records.load(reading, held.key), a_record) in ([], ["streams"])

@@ -5,8 +5,8 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from store import outbox, tables
-from store.outbox import RETRY_SECONDS, Try
+from store import deliveries, outbox, tables
+from store.deliveries import RETRY_SECONDS, Try
 from store.tables import Now
 
 GOOD = Try(address="203.0.113.9", ms=12, status=204)
@@ -55,7 +55,7 @@ def send(database):
 def take(database):
     def one(**asked):
         with database.begin() as transaction:
-            return outbox.claim(transaction, **asked)
+            return deliveries.claim(transaction, **asked)
 
     return one
 
@@ -64,7 +64,7 @@ def take(database):
 def settle(database):
     def one(due, tried):
         with database.begin() as transaction:
-            return outbox.settle(transaction, due, tried)
+            return deliveries.settle(transaction, due, tried)
 
     return one
 
@@ -159,7 +159,7 @@ def test_senders_at_once_share_the_deliveries(database, listen, send):
         start.wait(30)
         while True:
             with database.begin() as transaction:
-                due = outbox.claim(transaction, limit=2)
+                due = deliveries.claim(transaction, limit=2)
             if not due:
                 return
             taken.extend(one.id for one in due)
@@ -259,11 +259,11 @@ def test_a_delivery_that_is_over_can_be_sent_again(database, listen, send, take,
     send()
     (due,) = take()
     with database.begin() as transaction:
-        assert not outbox.redeliver(transaction, due.id)
+        assert not deliveries.redeliver(transaction, due.id)
     settle(due, GOOD)
     with database.begin() as transaction:
-        assert not outbox.redeliver(transaction, due.id, tenant_id=2)
-        assert outbox.redeliver(transaction, due.id)
+        assert not deliveries.redeliver(transaction, due.id, tenant_id=2)
+        assert deliveries.redeliver(transaction, due.id)
     (again,) = take()
     assert (again.event_id, again.attempt) == (due.event_id, 2)
     assert settle(again, GOOD) == "delivered"

@@ -323,7 +323,7 @@ def test_a_finding_comes_back_as_the_rules_made_it(run, ask, a_judgement):
         run.id,
         "rs_test",
     )
-    assert (shown["group"], shown["gone"]) == (None, None)
+    assert (shown["group"]["state"], shown["group"]["owner"], shown["gone"]) == ("open", None, None)
     assert ask(findings.get, rows[0].id, tenant_id=2) is None
 
 

@@ -1,0 +1,226 @@
+"""Where a webhook may lead: which URLs are taken, and which addresses may be connected to.
+
+A URL is a stranger's, and the service stands where strangers do not: beside databases, metadata servers, printers. So
+
+1. A URL is https, names a host and nothing else of authority; a host that ends in a number is an IPv4 address in four
+   decimal parts, or refused: what `0x7f.1` and `2130706433` mean is left to nobody.
+2. Only global unicast addresses are connected to. What leads to another address in disguise (IPv4 inside IPv6, 6to4,
+   NAT64, Teredo) is refused as such.
+3. A name is resolved once for each try, and the try connects to an address that was looked at, never to the name.
+4. The operator may allow networks; there, and only there, plain http is taken too.
+
+Source:
+    IANA's registries of special-purpose addresses (RFC 6890), October 2025; RFC 6052, 3056, 4380; for 168.63.129.16
+    Microsoft's documentation of Azure's virtual public address.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Resolve = Callable[[str, int], Sequence[str]]
+"""Host and port to the texts of its addresses; raises OSError if there are none."""
+
+LONGEST_URL: Final = 2000
+_URL: Final = re.compile(r"[!-~]+")
+_HOST: Final = re.compile(
+    r"(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+)
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+_NOT_GLOBAL_4: Final = tuple(
+    ipaddress.IPv4Network(text)
+    for text in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/4", "240.0.0.0/4",
+        "168.63.129.16/32",  # Azure's agent and metadata, in public space
+    )
+)  # fmt: skip
+_GLOBAL_6: Final = ipaddress.IPv6Network("2000::/3")
+_NOT_GLOBAL_6: Final = tuple(
+    ipaddress.IPv6Network(text)
+    for text in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+)
+"""Within `_GLOBAL_6`: Teredo and other protocols' own, documentation, 6to4, the AS112 sink."""
+
+
+class Refused(Exception):
+    """This URL or address is not posted to; the message says why, in a sentence without its full stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A URL, taken apart.
+
+    Attributes:
+        host: A name in ASCII, or an address without brackets. literal: the address, if it is one.
+        path: With the query; begins with `/`.
+    """
+
+    https: bool
+    host: str
+    port: int
+    path: str
+    literal: Address | None
+
+    @property
+    def authority(self) -> str:
+        """The Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.https else 80) else f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """Networks that the operator allows although they are not global; plain http is for them alone."""
+
+    networks: tuple[Network, ...] = ()
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Allowed:
+        """Read BACKPROBE_WEBHOOK_NETWORKS: networks joined by commas.
+
+        Raises:
+            ValueError: one of them is none.
+        """
+        named = environ.get("BACKPROBE_WEBHOOK_NETWORKS", "")
+        try:
+            return cls(networks=tuple(ipaddress.ip_network(one.strip()) for one in named.split(",") if one.strip()))
+        except ValueError as error:
+            raise ValueError(f"BACKPROBE_WEBHOOK_NETWORKS: {error}; it takes 10.1.0.0/16,fd00:1::/64") from None
+
+    def target(self, url: str) -> Target:
+        """A URL that may be posted to, as far as it tells by itself; a name is not resolved.
+
+        Raises:
+            Refused: it is not taken.
+        """
+        found = _parsed(url)
+        if not found.https and not self.networks:
+            raise Refused("only https is taken")
+        if found.literal is not None:
+            self.check(found.literal, https=found.https)
+        return found
+
+    def check(self, address: Address, *, https: bool = True) -> None:
+        """Let an address pass.
+
+        Raises:
+            Refused: it is not global unicast and not allowed; or it is plain http to one that is not allowed.
+        """
+        if any(address in network for network in self.networks if network.version == address.version):
+            return
+        if (why := _not_global(address)) is not None:
+            raise Refused(f"{address} is {why}")
+        if not https:
+            raise Refused(f"only https is taken to {address}")
+
+    def addresses(self, target: Target, resolve: Resolve) -> list[Address]:
+        """The addresses that a try may connect to, in the resolver's order; it is asked once, and not for a literal.
+
+        Raises:
+            Refused: none of its addresses is allowed; the first one's reason.
+            OSError: it has none.
+        """
+        if target.literal is not None:
+            self.check(target.literal, https=target.https)
+            return [target.literal]
+        kept: list[Address] = []
+        refused: Refused | None = None
+        for text in resolve(target.host, target.port):
+            try:
+                address = ipaddress.ip_address(text)
+                self.check(address, https=target.https)
+            except ValueError:
+                refused = refused or Refused("its resolver answered with what is no address")
+            except Refused as error:
+                refused = refused or error
+            else:
+                kept.append(address)
+        if not kept:
+            raise refused or OSError("the name has no address")
+        return kept
+
+
+def resolved(host: str, port: int) -> list[str]:
+    """The addresses of a name, as the machine resolves names.
+
+    Raises:
+        OSError: it has none, or no server of names answers.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(place[0]) for *_, place in found))
+
+
+def _parsed(url: str) -> Target:
+    if len(url) > LONGEST_URL:
+        raise Refused(f"a URL has at most {LONGEST_URL} characters")
+    if _URL.fullmatch(url) is None or "\\" in url:
+        raise Refused(
+            "a URL is printable ASCII without blanks and backslashes; a name beyond that is written `xn--...`"
+        )
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise Refused("this is no URL") from None
+    if parts.scheme not in {"https", "http"}:
+        raise Refused("only https is taken")
+    if "@" in parts.netloc:
+        raise Refused("a user or a password has no place in it")
+    if "#" in url:
+        raise Refused("a fragment is never sent; leave it out")
+    if port == 0 or parts.netloc.endswith(":"):
+        raise Refused("its port is not one")
+    https = parts.scheme == "https"
+    host, literal = _host(parts)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Target(https=https, host=host, port=port or (443 if https else 80), path=path, literal=literal)
+
+
+def _host(parts: SplitResult) -> tuple[str, Address | None]:
+    host = parts.hostname or ""
+    if "[" in parts.netloc:
+        try:
+            return host, ipaddress.IPv6Address(host if "%" not in host else "")
+        except ValueError:
+            raise Refused("what stands in brackets is no IPv6 address") from None
+    if _HOST.fullmatch(host) is None:
+        raise Refused("its host is neither a name nor an address")
+    if _NUMBER.fullmatch(host.rpartition(".")[2]):
+        try:
+            return host, ipaddress.IPv4Address(host)
+        except ValueError:
+            raise Refused("an IPv4 address is written as four decimal numbers") from None
+    return host, None
+
+
+def _not_global(address: Address) -> str | None:
+    """Why an address is not global unicast; None: it is."""
+    if isinstance(address, ipaddress.IPv4Address):
+        inside = any(address in network for network in _NOT_GLOBAL_4)
+        return _kind(address) if inside or not address.is_global else None
+    if address.ipv4_mapped is not None:
+        return "an IPv4 address inside an IPv6 one"
+    if address not in _GLOBAL_6 or any(address in network for network in _NOT_GLOBAL_6) or not address.is_global:
+        return _kind(address)
+    return None
+
+
+def _kind(address: Address) -> str:
+    kinds = (
+        (address.is_loopback, "a loopback address"),
+        (address.is_link_local, "a link-local address"),
+        (address.is_multicast, "a multicast address"),
+        (address.is_private, "a private or reserved address"),
+    )
+    return next((text for true, text in kinds if true), "not a global unicast address")

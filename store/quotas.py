@@ -1,0 +1,95 @@
+"""What a tenant may have at once, and has: runs queued, runs running, bytes of records kept."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import sqlalchemy as sa
+
+from store.moves import in_status
+from store.session import Transaction
+from store.tables import run, tenant
+
+Name = Literal["queued", "running", "record_bytes"]
+
+SURE_SECONDS: Final = 30.0
+"""How long a sum of bytes far below what is allowed is taken to hold: it is over all runs of the tenant."""
+
+_NEAR: Final = 0.9
+
+_UNITS: Final = {"queued": "runs queued", "running": "runs running", "record_bytes": "bytes of records"}
+_its: Final = run.c.tenant_id == sa.bindparam("its_tenant")
+_ALLOWED: Final = sa.select(
+    tenant.c.max_queued.label("queued"),
+    tenant.c.max_running.label("running"),
+    tenant.c.max_record_bytes.label("record_bytes"),
+).where(tenant.c.id == sa.bindparam("its_tenant"))
+_COUNT: Final = sa.select(sa.func.count()).select_from(run)
+_USED: Final = {
+    "queued": _COUNT.where(_its, run.c.queue.in_(("cpu", "gpu")), in_status("queued")),
+    "running": _COUNT.where(_its, in_status("running")),
+    "record_bytes": sa.select(sa.func.coalesce(sa.func.sum(run.c.record_bytes), 0)).where(
+        _its, run.c.record_state.in_(("partial", "whole"))
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """One of them: how much there is, and may be.
+
+    Attributes:
+        name: queued and record_bytes: beyond it a submit is refused. running: further runs wait in the queue.
+    """
+
+    name: Name
+    used: int
+    allowed: int
+
+
+class QuotaExceeded(Exception):
+    """This tenant has as much of something as it may; the message says of what, how much, and what is allowed."""
+
+    def __init__(self, name: Name, used: int, allowed: int) -> None:
+        super().__init__(f"quota {name}: {used} {_UNITS[name]}, {allowed} allowed")
+        self.name, self.used, self.allowed = name, used, allowed
+
+
+def quotas(transaction: Transaction, *, tenant_id: int = 1) -> tuple[Quota, ...]:
+    """All of them, as they stand."""
+    which = {"its_tenant": tenant_id}
+    allowed = transaction.execute(_ALLOWED, which).one()
+    names: tuple[Name, ...] = ("queued", "running", "record_bytes")
+    return tuple(
+        Quota(name=name, used=int(transaction.execute(_USED[name], which).scalar_one()), allowed=getattr(allowed, name))
+        for name in names
+    )
+
+
+class Room:
+    """Is there room for another record? One per process: far from the quota, a sum is not made for each submit."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._summed: dict[int, tuple[float, int, int]] = {}
+        self._knowing = threading.Lock()
+
+    def demand(self, transaction: Transaction, *, tenant_id: int = 1) -> None:
+        """Go on if the tenant's records leave room.
+
+        Raises:
+            QuotaExceeded: `record_bytes`.
+        """
+        allowed = transaction.execute(_ALLOWED, {"its_tenant": tenant_id}).one().record_bytes
+        with self._knowing:
+            at, used, of = self._summed.get(tenant_id, (0.0, 0, -1))
+        if of != allowed or used >= _NEAR * allowed or self._clock() - at > SURE_SECONDS:
+            used = int(transaction.execute(_USED["record_bytes"], {"its_tenant": tenant_id}).scalar_one())
+            with self._knowing:
+                self._summed[tenant_id] = (self._clock(), used, allowed)
+        if used >= allowed:
+            raise QuotaExceeded("record_bytes", used, allowed)

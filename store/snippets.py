@@ -1,0 +1,160 @@
+"""Programs as they were sent: stored once per tenant and content, read back, never changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from store.ids import new_id
+from store.session import Transaction
+from store.tables import Now, run, snippet, snippet_file
+
+_KNOWN: Final = (
+    sa.select(snippet.c.id, snippet.c.public_id)
+    .where(snippet.c.tenant_id == sa.bindparam("tenant_id"), snippet.c.sha256 == sa.bindparam("sha256"))
+    .with_for_update(read=True, key_share=True)  # `kept.forget` waits, and then sees the run that is coming
+)
+_FILES_OF: Final = sa.select(snippet_file.c.n).where(snippet_file.c.snippet_id == sa.bindparam("snippet_id")).limit(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A snippet that is stored; `fresh`: it was not before. number: of its row, not shown."""
+
+    id: str
+    fresh: bool
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnippetFile:
+    """One file of a snippet. sha256: of its bytes, in hex."""
+
+    path: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snippet:
+    """A snippet; `files` in order of their paths, empty if its source is not kept any more."""
+
+    id: str
+    entry: str
+    bytes: int
+    created_at: str
+    files: tuple[SnippetFile, ...]
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Whose snippets: a tenant's; with `project_id`, those that runs of this project are of."""
+
+    tenant_id: int = 1
+    project_id: int | None = None
+
+    def where(self) -> tuple[sa.ColumnElement[bool], ...]:
+        """As conditions on `snippet`."""
+        mine = snippet.c.tenant_id == self.tenant_id
+        if self.project_id is None:
+            return (mine,)
+        return (mine, sa.exists().where(run.c.snippet_id == snippet.c.id, run.c.project_id == self.project_id))
+
+
+def get(transaction: Transaction, scope: Scope, public_id: str) -> Snippet | None:
+    """One snippet with its files, without their text; None: no such one of this scope."""
+    row = transaction.execute(sa.select(snippet).where(snippet.c.public_id == public_id, *scope.where())).first()
+    if row is None:
+        return None
+    f = snippet_file
+    size = sa.func.length(f.c.body).label("size")
+    files = sa.select(f.c.path, f.c.sha256, size).where(f.c.snippet_id == row.id).order_by(f.c.n)
+    return Snippet(
+        id=row.public_id,
+        entry=row.entry,
+        bytes=row.size_bytes,
+        created_at=row.created_at,
+        files=tuple(
+            SnippetFile(path=one.path, sha256=bytes(one.sha256).hex(), bytes=one.size)
+            for one in transaction.execute(files)
+        ),
+        number=row.id,
+    )
+
+
+def body_of(transaction: Transaction, found: Snippet, path: str) -> bytes | None:
+    """The bytes of one file; None: there is none at this path."""
+    f = snippet_file
+    return transaction.execute(sa.select(f.c.body).where(f.c.snippet_id == found.number, f.c.path == path)).scalar()
+
+
+def program_of(transaction: Transaction, found: Snippet) -> Mapping[str, str]:
+    """The text of each file by path; empty if the source is not kept any more."""
+    f = snippet_file
+    rows = transaction.execute(sa.select(f.c.path, f.c.body).where(f.c.snippet_id == found.number).order_by(f.c.n))
+    return {row.path: row.body.decode() for row in rows}
+
+
+def keep(transaction: Transaction, files: Mapping[str, str], entry: str, *, tenant_id: int = 1) -> Kept:
+    """The snippet with this very content, stored now if it is new.
+
+    Args:
+        transaction: To write by.
+        files: Text by path.
+        entry: One of them.
+        tenant_id: Whose.
+    """
+    bodies = {path: text.encode() for path, text in sorted(files.items())}
+    which = {"tenant_id": tenant_id, "sha256": _digest(entry, bodies)}
+    known = transaction.execute(_KNOWN, which).first()
+    if known is not None:
+        if transaction.execute(_FILES_OF, {"snippet_id": known.id}).first() is None:  # its runs were all forgotten
+            _keep_files(transaction, known.id, bodies)
+        return Kept(id=known.public_id, fresh=False, number=known.id)
+    insert = postgresql.insert if transaction.dialect.name == "postgresql" else sqlite.insert
+    public_id = new_id("snp")
+    facts = {
+        "public_id": public_id,
+        "entry": entry,
+        "files": len(bodies),
+        "size_bytes": sum(map(len, bodies.values())),
+        "created_at": Now(),
+    }
+    added = transaction.execute(
+        insert(snippet).values(which | facts).on_conflict_do_nothing().returning(snippet.c.id)
+    ).scalar()
+    if added is None:  # another transaction stored the same one since we looked, and has committed
+        there = transaction.execute(_KNOWN, which).one()
+        return Kept(id=there.public_id, fresh=False, number=there.id)
+    _keep_files(transaction, added, bodies)
+    return Kept(id=public_id, fresh=True, number=added)
+
+
+def _keep_files(transaction: Transaction, number: int, bodies: Mapping[str, bytes]) -> None:
+    insert = postgresql.insert if transaction.dialect.name == "postgresql" else sqlite.insert
+    rows = [
+        {
+            "snippet_id": number,
+            "n": n,
+            "path": path,
+            "sha256": hashlib.sha256(body).digest(),
+            "is_text": True,
+            "body": body,
+        }
+        for n, (path, body) in enumerate(bodies.items())
+    ]
+    transaction.execute(insert(snippet_file).on_conflict_do_nothing(), rows)
+
+
+def _digest(entry: str, bodies: dict[str, bytes]) -> bytes:
+    """SHA-256 over entry, paths and contents, each with its length in front, so that none runs into the next."""
+    digest = hashlib.sha256()
+    for piece in (entry.encode(), *(piece for path, body in bodies.items() for piece in (path.encode(), body))):
+        digest.update(len(piece).to_bytes(8, "little") + piece)
+    return digest.digest()
