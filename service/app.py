@@ -9,12 +9,40 @@ from werkzeug.routing import IntegerConverter
 
 from backprobe import __version__
 from service import errors, guard, openapi
-from service.api import compare, events, findings, graph, health, keys, record, rows, rules, runs, source, submit
+from service.api import (
+    compare,
+    deliveries,
+    events,
+    findings,
+    graph,
+    groups,
+    health,
+    history,
+    keys,
+    metrics,
+    nodes,
+    operation,
+    parts,
+    projects,
+    record,
+    rows,
+    rules,
+    runs,
+    snippets,
+    source,
+    submit,
+    webhooks,
+)
 from service.context import EXTENSION, Context
 from service.cursors import Cursors
 from service.dashboard import pages
+from service.metrics import Metrics
+from service.metrics import register as count_requests
 from service.queue import Wakeups
+from service.rates import Rates
+from service.request_log import register as log_requests
 from service.waiting import Seats, Waiters
+from store.quotas import Room
 from store.session import Database
 from store.wait import Hub
 
@@ -54,19 +82,29 @@ def create_app(settings: Settings) -> APIFlask:
     app.url_map.converters["int"] = _Digits
     database = Database(settings.store.database_url, durable=True)
     hub = Hub(database)
+    wakeups = Wakeups(settings.store)
+    measured = Metrics(database, wakeups)
     app.extensions[EXTENSION] = Context(
         settings=settings,
         database=database,
         hub=hub,
         streams=Seats(max(1, settings.threads // 4)),
         waiters=Waiters(hub, threads=settings.threads),
-        wakeups=Wakeups(settings.store),
+        wakeups=wakeups,
         cursors=Cursors(settings.secret),
+        metrics=measured,
+        rates=Rates(settings.rates),
+        room=Room(),
     )
+    count_requests(app, measured)
+    log_requests(app)
     errors.register(app)
     guard.register(app, settings)
     openapi.register(app)
-    for part in (submit, runs, events, compare, record, rows, graph, findings, rules, source, keys, health):
+    saw = (record, history, nodes, parts, rows, graph, source)
+    judged = (findings, groups, rules)
+    outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
+    for part in (submit, snippets, runs, events, compare, *saw, *judged, *outward):
         app.register_blueprint(part.blueprint)
     app.register_blueprint(pages.blueprint)
     return app

@@ -2,7 +2,8 @@
 
 1. A key is `bp_` and eight hex digits, by which it is found, then 32 random bytes; only its HMAC is stored.
 2. Without a key (loopback only) and with the key of the environment, the caller may do all, in the first tenant.
-3. Whose an id is, is asked of the store with the caller's tenant: another's id is unknown, with the same text.
+3. The first tenant is the operator's: what is of the whole service is told to its keys only.
+4. Whose an id is, is asked of the store with the caller's tenant: another's id is unknown, with the same text.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from service.context import context
 from service.errors import Problem
 from store import keys
 
-Scope = Literal["read", "runs:write", "findings:write", "audits:write", "webhooks:write", "keys:write", "admin"]
+Scope = Literal[
+    "read", "runs:write", "findings:write", "audits:write", "webhooks:write", "keys:write", "metrics", "admin"
+]
 SCOPES: Final[tuple[Scope, ...]] = (
     "read",
     "runs:write",
@@ -27,6 +30,7 @@ SCOPES: Final[tuple[Scope, ...]] = (
     "audits:write",
     "webhooks:write",
     "keys:write",
+    "metrics",
     "admin",
 )
 _KEY: Final = re.compile(r"bp_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
@@ -54,6 +58,11 @@ class Caller:
         """The scope is among its own."""
         return scope in self.scopes or "admin" in self.scopes
 
+    @property
+    def operates(self) -> bool:
+        """It may know of the whole service, and not of one tenant or project alone."""
+        return self.tenant_id == _FIRST_TENANT and self.project is None
+
 
 LOCAL: Final = Caller(actor="local", scopes=frozenset(SCOPES))
 SERVER: Final = Caller(actor="key:server", scopes=frozenset(SCOPES))
@@ -75,6 +84,16 @@ def demand(scope: str) -> None:
     if not asked.may(scope):
         told = ", ".join(sorted(asked.scopes)) or "none"
         raise Problem("scope-missing", f"This needs the scope {scope}; the key has: {told}.")
+
+
+def demand_operator() -> None:
+    """Refuse a caller of another tenant than the first, or of one project.
+
+    Raises:
+        Problem: `scope-missing`.
+    """
+    if not caller().operates:
+        raise Problem("scope-missing", "This is of the whole service; it is told to keys of its first tenant only.")
 
 
 def new_key() -> tuple[str, str]:

@@ -9,9 +9,12 @@ from flask import current_app
 
 if TYPE_CHECKING:
     from service.cursors import Cursors
+    from service.metrics import Metrics
     from service.queue import Wakeups
+    from service.rates import Rates
     from service.settings import Settings
     from service.waiting import Seats, Waiters
+    from store.quotas import Room
     from store.session import Database
     from store.wait import Hub
 
@@ -29,6 +32,9 @@ class Context:
     cursors: Cursors
     hub: Hub
     streams: Seats
+    metrics: Metrics
+    rates: Rates
+    room: Room
 
     def close(self) -> None:
         """Stop listening and close the database's connections; waiters return."""

@@ -153,10 +153,10 @@ def register(app: APIFlask) -> None:
 
     @app.errorhandler(Exception)
     def _fault(error: Exception) -> Response:
-        asked = (g.get("request_id"), request.method, request.path[:200])
+        asked = (g.get("request_id"), request.method, "" if request.url_rule is None else request.url_rule.rule)
         if is_unavailable(error):
             log.error("request %s failed: %s %r: the database: %s", *asked, _cause(error))
             return answer(_unavailable())
-        # The class name and the trace go to the log: a trace holds no source of a snippet, its values are not printed.
+        # The log tells its class and trace (store/logs.py), not its text.
         log.error("request %s failed: %s %r", *asked, exc_info=error)
         return answer(Problem("internal-error", f"Request {g.get('request_id')} failed on our side."))

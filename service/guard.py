@@ -2,7 +2,8 @@
 
 1. Without a key the server answers to loopback names only: a page of evil.example that resolves to 127.0.0.1 still
    sends its own name as Host (DNS rebinding).
-2. A write that a browser makes for another site's page is refused by its Origin, with or without a key.
+2. A write that a browser makes for another site's page is refused by its Origin, with or without a key, unless the
+   operator has listed that origin (`service.origins`).
 3. Every answer, an error too, carries its request id and the headers that keep a stranger's text from being run.
 """
 
@@ -10,24 +11,28 @@ from __future__ import annotations
 
 import hmac
 import re
-import secrets
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from flask import g, request
 
+from service import origins, rates
 from service.address import is_loopback
 from service.caller import LOCAL, SERVER, demand, holder
+from service.context import context
 from service.errors import Problem
+from service.origins import is_listed, preflight
+from service.request_log import bind_caller
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apiflask import APIFlask
     from flask import Response
 
     from service.caller import Caller
     from service.settings import Settings
 
-_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::[0-9]{1,5})?")
 """Name or address, and port; anything else (`user@name`, half a bracket) is no host of ours."""
 
@@ -39,7 +44,18 @@ _FOR_ALL: Final = frozenset({"static", "openapi.spec", "pages.problem", "keys.ge
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
-_POLICY_DATA: Final = "default-src 'none'; frame-ancestors 'none'"
+HSTS: Final = "max-age=31536000"
+"""A browser that has seen it asks by https only, for a year."""
+
+INERT: Final = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+"""What every answer carries; a page has a policy of its own, for its styles and scripts."""
+
 _POLICY_PAGE: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "worker-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -60,7 +76,9 @@ def _place(origin: str) -> str | None:
         return None
 
 
-def _check_origin() -> None:
+def _check_origin(listed: Sequence[str]) -> None:
+    if is_listed(listed):
+        return
     origin = request.headers.get("Origin")
     site = request.headers.get("Sec-Fetch-Site")
     foreign = origin is not None and _place(origin) != request.host
@@ -95,9 +113,14 @@ def _caller(settings: Settings) -> Caller:
     raise Problem("unauthenticated", said, headers={"WWW-Authenticate": scheme})
 
 
-def _check_scope(app: APIFlask) -> None:
+def _check_rate(view: Any) -> None:
+    if request.endpoint != "static":  # a page has many such files, and they cost nothing
+        declared = getattr(view, "operation", None)
+        context().rates.check(g.caller, "reads" if declared is None else declared.rate)
+
+
+def _check_scope(view: Any) -> None:
     """What a view declares is demanded; a page, which declares nothing, is read."""
-    view = app.view_functions.get(request.endpoint or "")
     if view is None or request.endpoint in _FOR_ALL:
         return
     declared = getattr(view, "operation", None)
@@ -108,24 +131,30 @@ def register(app: APIFlask, settings: Settings) -> None:
     """Install the checks before, and the headers after, every request."""
 
     @app.before_request
-    def _check() -> None:
-        asked = request.headers.get("X-Request-Id", "")
-        g.request_id = asked if _REQUEST_ID.fullmatch(asked) else f"req_{secrets.token_hex(8)}"
+    def _check() -> Response | None:
         if request.path in _OPEN:
-            return
+            return None
+        if (allowed := preflight(settings.origins)) is not None:
+            return allowed
         g.caller = _caller(settings)
+        bind_caller(g.caller)
+        view = app.view_functions.get(request.endpoint or "")
+        _check_rate(view)
         if request.method not in _SAFE:
-            _check_origin()
-        _check_scope(app)
+            _check_origin(settings.origins)
+        _check_scope(view)
+        return None
 
     @app.after_request
     def _headers(response: Response) -> Response:
         page = response.mimetype == "text/html"
         response.headers["X-Request-Id"] = g.get("request_id", "")
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Content-Security-Policy"] = _POLICY_PAGE if page else _POLICY_DATA
-        response.headers["Referrer-Policy"] = "same-origin" if page else "no-referrer"
-        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
-        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        response.headers.update(INERT)
+        if page:
+            response.headers.update({"Content-Security-Policy": _POLICY_PAGE, "Referrer-Policy": "same-origin"})
+        if settings.https:
+            response.headers["Strict-Transport-Security"] = HSTS
+        origins.tell(response, settings.origins)
         response.headers.setdefault("Cache-Control", "no-cache")
+        rates.tell(response)
         return response

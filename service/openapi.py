@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pydantic import BaseModel, TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic import TypeAdapter
 
 from service.api.told import ProblemTold
+from service.openapi_schemas import AnswerSchema, query_parameters, with_bounds
 from service.problems import KINDS
 from store.queries import LISTABLE
 
@@ -23,17 +23,32 @@ if TYPE_CHECKING:
     from apiflask import APIFlask
     from werkzeug.routing import Rule
 
+    from service.rates import Kind
+
 F = TypeVar("F", bound="Callable[..., Any]")
 
 _REF: Final = "#/components/schemas/{model}"
-_EVERYWHERE: Final = ("unauthenticated", "scope-missing", "foreign-host", "internal-error", "unavailable")
+_EVERYWHERE: Final = (
+    "unauthenticated",
+    "scope-missing",
+    "foreign-host",
+    "rate-limited",
+    "internal-error",
+    "unavailable",
+)
 """Problems that any address can answer."""
-
-_BOUNDS: Final = {"ge": "minimum", "le": "maximum"}
 
 _PATH_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "run": {"type": "string", "description": "Id of a run.", "pattern": "^run_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
     "no": {"type": "integer", "minimum": 0, "description": "Number of a tensor within its run."},
+    "snippet": {
+        "type": "string",
+        "description": "Id of a snippet.",
+        "pattern": "^snp_[0-7][0-9A-HJKMNP-TV-Z]{25}$",
+    },
+    "path": {"type": "string", "description": "Path of a file of the snippet; its slashes stay.", "maxLength": 200},
+    "node": {"type": "integer", "minimum": 0, "description": "Number of an autograd node within its run."},
+    "call": {"type": "integer", "minimum": 0, "description": "Number of a backward call within its run, from 0."},
     "table": {
         "type": "string",
         "description": "A table of the record; docs/reference/record.md tells its fields.",
@@ -41,7 +56,23 @@ _PATH_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     },
     "name": {"type": "string", "description": "Name or code of a rule.", "pattern": "^[A-Za-z0-9-]{1,64}$"},
     "finding": {"type": "string", "description": "Id of a finding.", "pattern": "^f_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
+    "group": {
+        "type": "string",
+        "description": "Id of a group of findings.",
+        "pattern": "^fg_[0-7][0-9A-HJKMNP-TV-Z]{25}$",
+    },
     "key": {"type": "string", "description": "Id of a key.", "pattern": "^key_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
+    "project": {"type": "string", "description": "Id of a project.", "pattern": "^prj_[A-Za-z0-9]{1,40}$"},
+    "webhook": {
+        "type": "string",
+        "description": "Id of a webhook.",
+        "pattern": "^wh_[0-7][0-9A-HJKMNP-TV-Z]{25}$",
+    },
+    "delivery": {
+        "type": "string",
+        "description": "Id of a delivery.",
+        "pattern": "^dlv_[0-7][0-9A-HJKMNP-TV-Z]{25}$",
+    },
     "code": {"type": "string", "description": "Code of a problem.", "pattern": "^[a-z-]+$"},
 }
 ONCE: Final = ("idempotency-in-flight", "idempotency-mismatch")
@@ -56,6 +87,10 @@ _HEADERS: Final[dict[str, dict[str, Any]]] = {
         "description": "`wait=N`: answer when the run has ended, or after N seconds, at most 30.",
         "schema": {"type": "string"},
     },
+    "traceparent": {
+        "description": "W3C trace context: the worker's log continues it. One that cannot be read is ignored.",
+        "schema": {"type": "string"},
+    },
     "Accept": {
         "description": "Media type of the answer; `format` says it too, and wins.",
         "schema": {"type": "string"},
@@ -64,29 +99,15 @@ _HEADERS: Final[dict[str, dict[str, Any]]] = {
         "description": "`id` of the last event that was received: the stream goes on behind it.",
         "schema": {"type": "string", "pattern": "^[0-9]{1,9}$"},
     },
+    "If-Match": {
+        "description": "The ETag of what is changed, as it was read: 412 if it has changed since, 428 without.",
+        "schema": {"type": "string"},
+    },
     "If-None-Match": {
         "description": "An ETag from before: the answer is 304 if nothing has changed.",
         "schema": {"type": "string"},
     },
 }
-
-
-class _Schema(GenerateJsonSchema):
-    """JSON Schema of what we send: a number that JSON cannot hold is a string, never null (api.md, 2)."""
-
-    def float_schema(self, schema: Any) -> JsonSchemaValue:
-        return {"anyOf": [super().float_schema(schema), {"enum": ["NaN", "Infinity", "-Infinity"]}]}
-
-    def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
-        made = super().dataclass_schema(schema)
-        if "cls" in made.get("properties", {}):  # "class" is no name for a field of Python's
-            made["properties"] = {_json_name(name): value for name, value in made["properties"].items()}
-            made["required"] = [_json_name(name) for name in made["required"]]
-        return made
-
-
-def _json_name(field_name: str) -> str:
-    return "class" if field_name == "cls" else field_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +132,7 @@ class Operation:
     problems: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     scope: str = "read"
+    rate: Kind = "reads"
 
 
 def answers(
@@ -119,6 +141,7 @@ def answers(
     problems: tuple[str, ...] = (),
     headers: tuple[str, ...] = (),
     scope: str = "read",
+    rate: Kind = "reads",
 ) -> Callable[[F], F]:
     """Declare how a view answers; the document is made of it.
 
@@ -127,10 +150,11 @@ def answers(
         problems: Codes special to this operation.
         headers: Request headers that it reads.
         scope: What a key must have for it.
+        rate: Which limit it counts for: `submits`, if a worker has to work for it.
     """
 
     def decorate(view: F) -> F:
-        view.operation = Operation(answers=found, problems=problems, headers=headers, scope=scope)  # type: ignore[attr-defined] for the document
+        view.operation = Operation(answers=found, problems=problems, headers=headers, scope=scope, rate=rate)  # type: ignore[attr-defined] for the document
         return view
 
     return decorate
@@ -151,9 +175,9 @@ def register(app: APIFlask) -> None:
         _, schemas = TypeAdapter.json_schemas(
             [(model.__name__, "validation", TypeAdapter(model)) for model in ordered],
             ref_template=_REF,
-            schema_generator=_Schema,
+            schema_generator=AnswerSchema,
         )
-        document.setdefault("components", {})["schemas"] = _with_bounds(schemas["$defs"])
+        document.setdefault("components", {})["schemas"] = with_bounds(schemas["$defs"])
         document["components"]["securitySchemes"] = {
             "key": {
                 "type": "http",
@@ -181,7 +205,7 @@ def _fill(operation: dict[str, Any], path: str, view: Any, models: set[type[Any]
     declared: Operation = view.operation
     operation["operationId"] = view.__name__
     operation["security"] = [{}, {"key": [declared.scope]}]
-    operation["parameters"] = [*_path_parameters(path), *_query_parameters(view), *_header_parameters(declared)]
+    operation["parameters"] = [*_path_parameters(path), *query_parameters(view), *_header_parameters(declared)]
     if (model := getattr(view, "body_model", None)) is not None:
         models.add(model)
         schema = {"$ref": _REF.format(model=model.__name__)}
@@ -218,45 +242,6 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
         text = schema.pop("description")
         found.append({"name": name, "in": "path", "required": True, "description": text, "schema": schema})
     return found
-
-
-def _with_bounds(described: Any) -> Any:
-    """A schema whose bounds have JSON Schema's words: where a text is read first, pydantic leaves them in its own."""
-    if isinstance(described, list):
-        return [_with_bounds(one) for one in described]
-    if not isinstance(described, dict):
-        return described
-    return {_BOUNDS.get(key, key): _with_bounds(value) for key, value in described.items()}
-
-
-def _query_parameters(view: Any) -> list[dict[str, Any]]:
-    model: type[BaseModel] | None = getattr(view, "query_model", None)
-    if model is None:
-        return []
-    # What a value means, not the text that it is sent as: only so the document has its bounds and its words.
-    schema = model.model_json_schema(mode="serialization")
-    needed = {field.alias or name for name, field in model.model_fields.items() if field.is_required()}
-    found = []
-    for name, described in schema.get("properties", {}).items():
-        kept = {key: value for key, value in _without_null(described).items() if key not in {"title", "description"}}
-        kept = _with_bounds(kept)
-        parameter: dict[str, Any] = {"name": name, "in": "query", "required": name in needed, "schema": kept}
-        if text := described.get("description"):
-            parameter["description"] = text
-        if kept.get("type") == "array":
-            parameter |= {"style": "form", "explode": False}
-        found.append(parameter)
-    return found
-
-
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """`X | None = None` in a model means that the parameter may be absent; `null` cannot be sent in a query."""
-    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
-    kept = {key: value for key, value in schema.items() if key not in {"anyOf", "default"} or value is not None}
-    if len(options) == 1:
-        kept.pop("anyOf")
-        kept |= options[0]
-    return kept
 
 
 def _header_parameters(declared: Operation) -> list[dict[str, Any]]:

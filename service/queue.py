@@ -27,7 +27,8 @@ class Wakeups:
     """Publishes wake-ups by the task's name, so that this process never imports workers.
 
     Attributes:
-        failed: How many could not be published since the start. The reaper sends others within seconds.
+        published: How many were published since the start.
+        failed: How many could not be. The reaper sends others within seconds.
     """
 
     def __init__(self, settings: StoreSettings) -> None:
@@ -36,7 +37,7 @@ class Wakeups:
         self._waiting: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
-        self.failed = 0
+        self.published = self.failed = 0
 
     def publish(self, name: str) -> None:
         """Say "look at this queue", after the commit. It returns at once and never raises.
@@ -70,10 +71,12 @@ class Wakeups:
                     EXECUTE_NEXT,
                     args=[name],
                     queue=QUEUES[name],
-                    expires=WAKE_UP_SECONDS,
+                    expiration=WAKE_UP_SECONDS,
                     ignore_result=True,
                     retry=False,
                 )
             except Exception as error:  # noqa: BLE001 - whatever a broker raises, the run is already stored
                 self.failed += 1
                 log.warning("wake-up not published: %s (failure %d)", type(error).__name__, self.failed)
+            else:
+                self.published += 1

@@ -14,7 +14,7 @@ import threading
 import time
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from service.address import is_loopback, listen
 from service.children import DRAIN_SECONDS, Children
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from service.context import Context
     from service.server import Server
+
+T = TypeVar("T")
 
 SILENT_SECONDS: Final = 30.0
 """A worker that lives and has not beaten for so long is started anew: alive and deaf is a known failure."""
@@ -78,6 +80,14 @@ def listen_checked(host: str, port: int, api_key: str | None) -> socket.socket:
     except (OSError, OverflowError) as error:
         said = getattr(error, "strerror", None) or str(error)
         raise CannotServe(f"Cannot listen on {host}:{port} ({said}); name another by --port.") from None
+
+
+def _checked(read: Callable[[], T]) -> T:
+    """Settings, or the one line that says which variable is wrong."""
+    try:
+        return read()
+    except ValueError as error:
+        raise CannotServe(f"{error}.") from None
 
 
 def migrated(settings: StoreSettings) -> None:
@@ -134,7 +144,7 @@ def _children(wanted: Wanted, store: StoreSettings, fallen: Callable[[], None]) 
     commands = {f"worker-{n}": ("worker", "--queue", "cpu") for n in range(1, wanted.workers + 1)}
     return Children(
         {**commands, "reaper": ("reaper",)},
-        children_environment(store) | _trust(wanted),
+        {"BACKPROBE_LOG_LEVEL": QUIET} | children_environment(store) | _trust(wanted),
         store.home / "logs",
         silent=silent,
         delays={"reaper": REAPER_DELAY_SECONDS},
@@ -159,10 +169,14 @@ def _signals(stop: threading.Event, again: threading.Event) -> None:
         signal.signal(number, lambda *_: heard.put(None))
 
 
-def _log_to_stderr() -> None:
-    logging.basicConfig(
-        level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
+QUIET: Final = "warning"
+"""Level of `serve` and its children, unless BACKPROBE_LOG_LEVEL says another: a person's own service."""
+
+
+def _log_to_stderr(level: str = "info") -> None:
+    from store import logs
+
+    logs.to_stderr(level=level)
     for talkative in ("waitress", "kombu"):
         logging.getLogger(talkative).setLevel(logging.ERROR)
 
@@ -170,10 +184,9 @@ def _log_to_stderr() -> None:
 def run(wanted: Wanted) -> int:
     """Serve until a signal; the exit code."""
     private_files()
-    _log_to_stderr()
-    store = StoreSettings.from_environment(home=wanted.home)
+    _log_to_stderr(QUIET)
     try:
-        return _serve(wanted, store)
+        return _serve(wanted, _checked(lambda: StoreSettings.from_environment(home=wanted.home)))
     except CannotServe as error:
         say(f"backprobe: {error}")
         return 2
@@ -184,7 +197,7 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     if store.database_url.startswith("sqlite"):
         refuse_networked(store.home)
     lock = ServeLock(store.home)
-    settings = Settings.from_environment(home=wanted.home)
+    settings = _checked(lambda: Settings.from_environment(home=wanted.home))
     listening = listen_checked(wanted.host, wanted.port, settings.api_key)
     _check_trust(wanted)
     url = _url(wanted.host, listening.getsockname()[1])
@@ -254,10 +267,10 @@ def run_api(host: str, port: int, home: Path | None) -> int:
     private_files()
     _log_to_stderr()
     try:
-        store = StoreSettings.from_environment(home=home)
+        store = _checked(lambda: StoreSettings.from_environment(home=home))
         make_writable(store.home)
         check_migrated(store)
-        settings = Settings.from_environment(home=home)
+        settings = _checked(lambda: Settings.from_environment(home=home))
         listening = listen_checked(host, port, settings.api_key)
     except CannotServe as error:
         say(f"backprobe: {error}")
@@ -276,8 +289,8 @@ def run_api(host: str, port: int, home: Path | None) -> int:
 def run_migrate(home: Path | None) -> int:
     """Migrate the database and end; the exit code."""
     private_files()
-    store = StoreSettings.from_environment(home=home)
     try:
+        store = _checked(lambda: StoreSettings.from_environment(home=home))
         make_writable(store.home)
         migrated(store)
     except CannotServe as error:

@@ -14,6 +14,7 @@ from waitress.server import create_server
 from waitress.task import ErrorTask
 
 from service.app import MOST_BODY_BYTES
+from service.guard import INERT
 from service.problems import BY_STATUS, KINDS
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class _ProblemTask(ErrorTask):
             ("Content-Type", "application/problem+json"),
             ("Content-Length", str(len(body))),
             ("X-Request-Id", request_id),
-            ("X-Content-Type-Options", "nosniff"),
+            ("Cache-Control", "no-store"),
+            *INERT.items(),
             ("Connection", "close"),
         ]
         self.set_close_on_finish()

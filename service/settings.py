@@ -2,21 +2,54 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from store.secret import server_secret
 from store.settings import StoreSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-SECRET_BYTES: Final = 32
+_ORIGIN: Final = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:.]+\](:[0-9]{1,5})?")
 THREADS: Final = 16
 """Threads that answer requests; half of them may wait for a run's end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimits:
+    """Requests in a minute; 0: as many as come. Submits are what makes a worker work; all else are reads.
+
+    Attributes:
+        reads, submits: Of one key.
+        tenant_reads, tenant_submits: Of all keys of a tenant together.
+        url: The Redis in which all processes count; None: each counts for itself.
+    """
+
+    reads: int = 600
+    submits: int = 60
+    tenant_reads: int = 6000
+    tenant_submits: int = 600
+    url: str | None = None
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> RateLimits:
+        """Read BACKPROBE_RATE_READS, _SUBMITS, _TENANT_READS, _TENANT_SUBMITS and _URL; empty: the default.
+
+        Raises:
+            ValueError: not a whole number of requests.
+        """
+        taken: dict[str, int] = {}
+        for name in ("reads", "submits", "tenant_reads", "tenant_submits"):
+            text = environ.get(variable := f"BACKPROBE_RATE_{name.upper()}") or ""
+            if text and not (text.isascii() and text.isdigit() and len(text) < 10):
+                raise ValueError(f"{variable} is {text!r}; it must be a number of requests in a minute, 0 for no limit")
+            if text:
+                taken[name] = int(text)
+        return cls(**taken, url=environ.get("BACKPROBE_RATE_URL") or None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +58,20 @@ class Settings:
 
     Attributes:
         store: Where database and broker are.
-        secret: Signs cursors; 32 bytes, kept in the home.
+        secret: Signs cursors, hashes keys, makes the secrets of webhooks: BACKPROBE_SECRET, or the home's.
         api_key: What every request must carry; None: loopback only, and nothing is demanded.
         threads: Of the server.
+        rates: Requests that a key may make.
+        origins: Pages of these origins may ask the API. https: A proxy in front speaks TLS, and nothing else.
     """
 
     store: StoreSettings
     secret: bytes
     api_key: str | None = None
     threads: int = THREADS
+    rates: RateLimits = RateLimits()
+    origins: tuple[str, ...] = ()
+    https: bool = False
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> Settings:
@@ -41,22 +79,33 @@ class Settings:
 
         Raises:
             OSError: the home cannot be written.
+            ValueError: as of `StoreSettings`, `RateLimits`; BACKPROBE_CORS_ORIGINS holds what is no origin.
         """
         store = StoreSettings.from_environment(environ, home)
         store.make_home()
-        return cls(store=store, secret=_secret(store.home / "secret"), api_key=environ.get("BACKPROBE_API_KEY") or None)
+        return cls(
+            store=store,
+            secret=server_secret(store),
+            api_key=environ.get("BACKPROBE_API_KEY") or None,
+            rates=RateLimits.from_environment(environ),
+            origins=_origins(environ.get("BACKPROBE_CORS_ORIGINS", "")),
+            https=environ.get("BACKPROBE_HTTPS") == "1",
+        )
 
 
-def _secret(path: Path) -> bytes:
-    """The home's secret, made on first use; of two processes that make one, the first one's stays."""
-    draft = path.with_name(f".secret.{secrets.token_hex(8)}")
-    if not path.exists():
-        draft.touch(mode=0o600)
-        draft.write_bytes(secrets.token_bytes(SECRET_BYTES))
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)
-        draft.unlink()
-    return path.read_bytes()
+def _origins(text: str) -> tuple[str, ...]:
+    """The origins in a list with commas.
+
+    Raises:
+        ValueError: one is none; `*` is none: every page in the browser of whoever can reach the server could ask.
+    """
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    for one in found:
+        if _ORIGIN.fullmatch(one) is None:
+            raise ValueError(
+                f"BACKPROBE_CORS_ORIGINS has {one!r}; an origin is like https://ide.example or http://[::1]:80"
+            )
+    return found
 
 
 def children_environment(store: StoreSettings, environ: Mapping[str, str] = os.environ) -> dict[str, str]:

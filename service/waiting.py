@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from flask import request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from store.wait import Hub
 
@@ -50,16 +51,22 @@ class Waiters:
         Returns:
             Whether a place to wait was free; the caller reads the run afresh either way.
         """
+        with self.place() as free:
+            if free:
+                self._hub.wait(public_id, seconds, tenant_id=tenant_id)
+        return free
+
+    @contextmanager
+    def place(self) -> Generator[bool]:
+        """A place to wait; False: all are taken."""
         with self._counting:
-            if self.waiting >= self._most:
-                return False
-            self.waiting += 1
+            free = self.waiting < self._most
+            self.waiting += free
         try:
-            self._hub.wait(public_id, seconds, tenant_id=tenant_id)
+            yield free
         finally:
             with self._counting:
-                self.waiting -= 1
-        return True
+                self.waiting -= free
 
 
 class Seats:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
+from backprobe.rules import BadOption, options_from
+from backprobe.rules.manual import every_rule
 from service.api.body import Int, Strict
 from service.snippet import MOST_FILES, path_fault
 from store.limits import LIMITS, Limit
@@ -39,6 +50,9 @@ def _printable(value: str) -> str:
 
 Path = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_path)]
 Short = Annotated[str, Field(max_length=200), AfterValidator(_printable)]
+
+ProjectId = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]
+Labels = Annotated[dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")], Short], Field(max_length=32)]
 
 
 class File(Strict):
@@ -71,16 +85,70 @@ def _limit(limit: Limit) -> tuple[Any, Any]:
     )
 
 
-Limits: Final = create_model(
-    "LimitsAsked",
-    __base__=Strict,
-    __doc__="Limits of the run; one that is not named takes its default. Outside least and most is refused.",
-    **{name: _limit(limit) for name, limit in LIMITS.items()},  # type: ignore[call-overload] from LIMITS
-)
+if TYPE_CHECKING:
+
+    class Limits(Strict):
+        """What a type checker sees of a model whose fields stand in a table."""
+
+        def __getattr__(self, name: str) -> int | None: ...
+
+else:
+    Limits = create_model(
+        "LimitsAsked",
+        __base__=Strict,
+        __doc__="Limits of the run; one that is not named takes its default. Outside least and most is refused.",
+        **{name: _limit(limit) for name, limit in LIMITS.items()},
+    )
+
+
+def _settings(value: Any, told: ValidationInfo) -> Any:
+    """A setting of judging, checked as `[tool.backprobe]` is."""
+    try:
+        options_from({str(told.field_name): value}, every_rule())
+    except BadOption as error:
+        message = str(error).replace("{", "(").replace("}", ")")
+        raise PydanticCustomError("bad_option", "{why}", {"why": message}) from None
+    return value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+Names = Annotated[list[Name], Field(max_length=500)]
+
+
+class RulesAsked(Strict):
+    """Which rules judge, and how: as in `[tool.backprobe]` of pyproject.toml."""
+
+    select: Names = Field(
+        default_factory=list, description="These rules only: names, codes or beginnings of codes (BP3). Default: all."
+    )
+    ignore: Names = Field(default_factory=list, description="These rules not.")
+    severity: Annotated[dict[Name, FindingLevel], Field(max_length=500)] = Field(
+        default_factory=dict, description="A level by rule, in place of its own; an exception stays an error."
+    )
+    per_file_ignores: Annotated[dict[Name, Names], Field(max_length=100)] = Field(
+        default_factory=dict, description="Rules by a pattern of paths (`tests/*`): findings there are left out."
+    )
+    thresholds: Annotated[dict[Name, float], Field(max_length=500)] = Field(
+        default_factory=dict, description="Numbers of heuristic rules, by `rule-name.threshold`."
+    )
+    min_confidence: Confidence = Field(default="heuristic", description="Findings less sure than this are left out.")
+
+    _known = field_validator("*", mode="after")(_settings)
+
+
+class SnippetAsked(Strict):
+    """A program to be kept, so that runs can name it."""
+
+    PROGRAM = re.compile(r"#/files/\d+/text")
+
+    files: Annotated[list[File], Field(min_length=1, max_length=MOST_FILES)] = Field(
+        description="A program of one file or several."
+    )
+    entry: Path | None = Field(default=None, description="Which of `files` is started; needed if there are several.")
 
 
 class RunAsked(Strict):
-    """A snippet to run: exactly one of `source` and `files`."""
+    """A snippet to run: exactly one of `source`, `files` and `snippet`."""
 
     PROGRAM = re.compile(r"#/source|#/files/\d+/text")
 
@@ -89,6 +157,9 @@ class RunAsked(Strict):
         default=None, description="A program of several files; `entry` is started, the others can be imported."
     )
     entry: Path | None = Field(default=None, description="Which of `files` to start; needed if there are several.")
+    snippet: Annotated[str, Field(pattern=r"^snp_[0-7][0-9A-HJKMNP-TV-Z]{25}$")] | None = Field(
+        default=None, description="A program that was sent before, by its id."
+    )
     arguments: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=256)] = Field(
         default_factory=list, description="`sys.argv[1:]`."
     )
@@ -102,26 +173,55 @@ class RunAsked(Strict):
         description="The least level accepted: none < process < namespace < gvisor. `limits.processes` above 1 asks for"
         " namespace; so does `limits.disk_bytes` above 0, where better than none is offered.",
     )
-    limits: Limits = Field(default_factory=Limits)  # type: ignore[valid-type] made above
+    limits: Limits = Field(default_factory=Limits)
     capture: Capture = Field(default_factory=Capture)
     seed: Annotated[Int, Field(ge=0, le=2**63 - 1)] | None = Field(
         default=None, description="Given to torch.manual_seed before the program starts."
     )
+    rules: RulesAsked | None = Field(
+        default=None, description="Which rules judge, and how; the project's, if not given."
+    )
     priority: Annotated[Int, Field(ge=0, le=9)] = Field(default=5, description="0 is first, 9 last.")
-    labels: Annotated[
-        dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")], Short],
-        Field(max_length=32),
-    ] = Field(default_factory=dict, description="Your own words for this run; shown, and never interpreted.")
+    labels: Labels = Field(
+        default_factory=dict, description="Your own words for this run; shown, and never interpreted."
+    )
+    project: ProjectId | None = Field(
+        default=None, description="Where it belongs; if not given, the key's project, or the tenant's first."
+    )
 
     @model_validator(mode="after")
     def _one_program(self) -> Self:
-        if (self.source is None) == (self.files is None):
-            message = "Give exactly one of `source` and `files`"
+        if sum(given is not None for given in (self.source, self.files, self.snippet)) != 1:
+            message = "Give exactly one of `source`, `files` and `snippet`"
             raise ValueError(message)
-        if self.source is not None and self.entry is not None:
-            message = "`entry` names one of `files`; a single `source` starts by itself"
+        if self.files is None and self.entry is not None:
+            message = "`entry` names one of `files`; a `source` and a `snippet` know where they start"
             raise ValueError(message)
         return self
+
+
+class RerunAsked(Strict):
+    """What is to be other than it was; the rest of the run is repeated."""
+
+    queue: Queue | None = Field(default=None, description="cpu or gpu; as it was if it is not given.")
+    isolation: Level | None = Field(default=None, description="The least level accepted; as it was if not given.")
+    limits: Limits = Field(default_factory=Limits, description="Only those named are other than they were.")
+    capture: Capture | None = Field(default=None, description="As it was if it is not given.")
+    seed: Annotated[Int, Field(ge=0, le=2**63 - 1)] | None = Field(
+        default=None, description="`null`: no seed is set; not given: as it was."
+    )
+    rules: RulesAsked | None = Field(default=None, description="`null`: all rules; not given: as it was.")
+
+
+class RunChanged(Strict):
+    """What is to change of a run; what is not given stays. Read by `model_fields_set`: the defaults mean nothing."""
+
+    labels: Labels = Field(default_factory=dict, description="All of its labels anew.")
+    pinned: bool = Field(default_factory=bool, description="Its record is never expired.")
+    kept_until: AwareDatetime = Field(
+        default_factory=lambda: datetime.datetime.now(datetime.UTC),
+        description="Its record is kept till then, at most ten years ahead. A time that has passed: it may go now.",
+    )
 
 
 class Nothing(Strict):
@@ -129,8 +229,9 @@ class Nothing(Strict):
 
 
 def _digits(value: object) -> object:
-    plain = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19
-    return int(value) if plain else value  # type: ignore[arg-type] `plain` says that it is one
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        return int(value)
+    return value
 
 
 def _boolean(value: object) -> object:
@@ -157,6 +258,19 @@ def _time(value: object) -> object:
 
 Whole = Annotated[int, BeforeValidator(_digits, json_schema_input_type=int)]
 """An integer of a parameter: digits."""
+
+
+_DECIMAL: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?")
+
+
+def _decimal(value: object) -> object:
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        return float(value)
+    return value
+
+
+Measure = Annotated[float, BeforeValidator(_decimal, json_schema_input_type=float)]
+"""A number of a parameter: decimal, with an exponent or not; finite."""
 
 Flag = Annotated[bool, BeforeValidator(_boolean, json_schema_input_type=bool)]
 Split = BeforeValidator(_listed, json_schema_input_type=list[str])

@@ -182,8 +182,15 @@ def _check_content_type() -> None:
         raise Problem("unsupported-media-type", f"The body's type is {request.content_type or 'not given'!r:.100}.")
 
 
+def _handing(view: Callable[..., Any], name: str, model: type[Strict]) -> Callable[..., Any]:
+    """Calls a view with what was asked under a name; without it where it can say nothing."""
+    if model.model_fields:
+        return lambda asked, *args, **kwargs: view(*args, **{name: asked}, **kwargs)
+    return lambda _asked, *args, **kwargs: view(*args, **kwargs)
+
+
 def body(model: type[Strict], *, optional: bool = False) -> Callable[[F], F]:
-    """Hand the view its body as `body`, an instance of `model`.
+    """Hand the view its body as `body`, an instance of `model`; a model without fields is checked and not handed on.
 
     Args:
         model: The schema.
@@ -191,12 +198,14 @@ def body(model: type[Strict], *, optional: bool = False) -> Callable[[F], F]:
     """
 
     def decorate(view: F) -> F:
+        hand = _handing(view, "body", model)
+
         @functools.wraps(view)
         def checked(*args: Any, **kwargs: Any) -> Any:
             raw = request.get_data(cache=False)
             g.body_sha256 = hashlib.sha256(raw).digest()
             if not raw and optional:
-                return view(*args, body=model(), **kwargs)
+                return hand(model(), *args, **kwargs)
             _check_content_type()
             _check_texts(_read_json(raw), model.PROGRAM)
             try:
@@ -205,7 +214,7 @@ def body(model: type[Strict], *, optional: bool = False) -> Callable[[F], F]:
                 raise _invalid(
                     error, lambda f: Place(pointer=pointer(f["loc"]), code=_code(f), detail=_detail(f))
                 ) from None
-            return view(*args, body=asked, **kwargs)
+            return hand(asked, *args, **kwargs)
 
         checked.body_model, checked.body_optional = model, optional  # type: ignore[attr-defined] for the document
         return checked  # type: ignore[return-value] the decorated view keeps its type
@@ -214,12 +223,17 @@ def body(model: type[Strict], *, optional: bool = False) -> Callable[[F], F]:
 
 
 def query(model: type[Strict]) -> Callable[[F], F]:
-    """Hand the view its query parameters as `query`, an instance of `model`, whose validators take strings."""
+    """Hand the view its query parameters as `query`, an instance of `model`, whose validators take strings.
+
+    A model without fields is checked and not handed on.
+    """
 
     def decorate(view: F) -> F:
+        hand = _handing(view, "query", model)
+
         @functools.wraps(view)
         def checked(*args: Any, **kwargs: Any) -> Any:
-            return view(*args, query=read_query(model), **kwargs)
+            return hand(read_query(model), *args, **kwargs)
 
         checked.query_model = model  # type: ignore[attr-defined] for the document
         return checked  # type: ignore[return-value] the decorated view keeps its type

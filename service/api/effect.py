@@ -51,6 +51,7 @@ class Effect:
             detail: For the log; never content.
         """
         asked = caller()
+        g.run = run
         entry = audit_log.Entry(
             actor=asked.actor,
             action=action,

@@ -124,7 +124,7 @@ def _batches(
 @blueprint.get("/v1/findings/<finding>")
 @query(NoQuery)
 @answers({200: Answer(text="The finding.", model=FindingTold)})
-def get_finding(finding: str, query: NoQuery) -> Response:  # noqa: ARG001 - `query` was checked, and says nothing
+def get_finding(finding: str) -> Response:
     """One finding by its id."""
     with context().database.read() as transaction:
         asked = caller()

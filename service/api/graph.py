@@ -75,7 +75,7 @@ def get_graph(run: str, query: GraphQuery) -> Response:
 
 
 def _record(transaction: Transaction, run: RunRow) -> Record | None:
-    if run.key is None:
+    if run.key is None or run.record.live:
         return None
     told = run.record
     if told.nodes > MOST_NODES or told.bytes > MOST_RECORD_BYTES:

@@ -18,7 +18,7 @@ from service.caller import SCOPES, Scope, caller, demand, digest_of, new_key
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
-from store import audit_log, keys
+from store import audit_log, keys, quotas
 from store.ids import is_id
 from store.limits import LIMITS
 
@@ -138,7 +138,7 @@ def list_keys(query: Page) -> Response:
 @blueprint.delete("/v1/keys/<key>")
 @query(NoQuery)
 @answers({204: Answer(text="It opens nothing any more.")}, scope="keys:write")
-def revoke_key(key: str, query: NoQuery) -> Response:  # noqa: ARG001 - `query` was checked, and says nothing
+def revoke_key(key: str) -> Response:
     """Take a key back; the next request with it is refused."""
     _tenant_wide()
     with effect() as write:
@@ -151,9 +151,11 @@ def revoke_key(key: str, query: NoQuery) -> Response:  # noqa: ARG001 - `query` 
 @blueprint.get("/v1/me")
 @query(NoQuery)
 @answers({200: Answer(text="Who the caller is.", model=Me)})
-def get_me(query: NoQuery) -> Response:  # noqa: ARG001 - `query` was checked, and says nothing
-    """Who one is: actor, scopes, and the limits of a run: default, least and most."""
-    asked = caller()
+def get_me() -> Response:
+    """Who one is: actor, scopes, limits of a run (default, least, most), the tenant's quotas, requests in a minute."""
+    asked, shared = caller(), context()
+    with shared.database.read() as transaction:
+        had = quotas.quotas(transaction, tenant_id=asked.tenant_id)
     limits = {
         name: {"default": limit.default, "least": limit.least, "most": limit.most, "unit": limit.unit}
         for name, limit in LIMITS.items()
@@ -164,6 +166,8 @@ def get_me(query: NoQuery) -> Response:  # noqa: ARG001 - `query` was checked, a
         "project": asked.project,
         "expires_at": asked.expires_at,
         "limits": limits,
+        "quotas": {one.name: {"used": one.used, "allowed": one.allowed} for one in had},
+        "rates": shared.rates.allowed(asked),
     }
     return json_reply(told, headers={"Cache-Control": "no-store"})
 

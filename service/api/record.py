@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from service.api.asked import Flag, Page, Split, Strict, Whole
+from service.api.asked import Flag, Measure, Page, Split, Strict, Whole
 from service.api.body import query
 from service.api.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
 from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
@@ -33,6 +33,8 @@ _SAME = Answer(text="Not changed since.")
 _ANY_OF = "Any of these, joined by commas."
 
 Moment = Annotated[Whole, Field(ge=0, le=2**31 - 1)]
+Line = Annotated[Whole, Field(ge=1, le=2**31 - 1)]
+Amount = Annotated[Whole, Field(ge=0, le=2**53)]
 Kind = Literal["after-statement", "before-backward", "after-backward", "optimizer-step", "end"]
 Kinds = Annotated[list[Kind], Split, Field(min_length=1, max_length=5)]
 
@@ -45,12 +47,17 @@ class ExportQuery(Page):
     )
 
 
-class TensorsQuery(ExportQuery):
+class TensorFilters(ExportQuery):
     """Which tensors, by their last state."""
 
     is_leaf: Flag | None = None
     requires_grad: Flag | None = None
     retains_grad: Flag | None = None
+    grad_ever: Flag | None = Field(default=None, description="It had a gradient at some moment.")
+    role: (
+        Annotated[list[Literal["parameter", "buffer", "optimizer-only"]], Split, Field(min_length=1, max_length=3)]
+        | None
+    ) = Field(default=None, description=_ANY_OF)
     grad: Annotated[list[Literal["none", "present", "not-read"]], Split, Field(min_length=1, max_length=3)] | None = (
         Field(default=None, description=_ANY_OF)
     )
@@ -61,18 +68,48 @@ class TensorsQuery(ExportQuery):
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
         default=None, description="Glob over every name that the tensor had: `h.*.weight`."
     )
-    line: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = Field(default=None, description="First seen there.")
+    fqn: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        default=None, description="Glob over its name in the model: `h.*.weight`."
+    )
+    line: Line | None = Field(default=None, description="First seen there.")
     path: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    nonfinite_gt: Amount | None = Field(default=None, alias="nonfinite.gt", description="NaN and Inf ever seen.")
+    grad_norm_gt: Measure | None = Field(
+        default=None, alias="grad_norm.gt", description="The last one measured; NaN is more than any number."
+    )
+    value_norm_gt: Measure | None = Field(default=None, alias="value_norm.gt", description="Likewise.")
+    held_bytes_gt: Amount | None = Field(default=None, alias="held_bytes.gt", description="Of the graph behind it.")
+
+    def tensors(self) -> dict[str, Any]:
+        """The fields of `TensorFilter` that were given."""
+        return {name: value for name in FILTERS if (value := getattr(self, name)) is not None}
 
 
-class SnapshotsQuery(ExportQuery):
-    """Which snapshots."""
+FILTERS: Final = (
+    "is_leaf", "requires_grad", "retains_grad", "grad_ever", "role", "grad", "why", "name", "fqn", "line", "path",
+    "nonfinite_gt", "grad_norm_gt", "value_norm_gt", "held_bytes_gt",
+)  # fmt: skip
+
+
+class TensorsQuery(TensorFilters):
+    """Which tensors, and in which order."""
+
+    sort: Literal["tensor", "name", "line", "-grad_norm", "-held_bytes"] = Field(
+        default="tensor", description="`-`: the greatest first. What has none comes last."
+    )
+
+
+class SnapshotsQuery(TensorFilters):
+    """Which snapshots, of which tensors."""
 
     kind: Kinds | None = Field(default=None, description=f"Kinds of moments. {_ANY_OF}")
+    nan: Flag = Field(default=False, description="`true`: only those with a NaN in value or gradient.")
 
 
-class TensorSnapshotsQuery(SnapshotsQuery):
+class TensorSnapshotsQuery(ExportQuery):
     """Which snapshots of one tensor."""
+
+    kind: Kinds | None = Field(default=None, description=f"Kinds of moments. {_ANY_OF}")
 
     from_moment: Moment | None = Field(default=None, alias="from", description="First moment.")
     to_moment: Moment | None = Field(default=None, alias="to", description="Last moment.")
@@ -137,13 +174,13 @@ def _wanted(query: Page, *names: str) -> dict[str, Any]:
     headers=("If-None-Match", "Accept"),
 )
 def list_tensors(run: str, query: TensorsQuery) -> Response:
-    """The tensors of a run with their last state, by number."""
-    asked = _wanted(query, "is_leaf", "requires_grad", "retains_grad", "grad", "why", "name", "line", "path")
+    """The tensors of a run with their last state."""
 
     def page_of(
         transaction: Transaction, row: RunRow, after: Sequence[Any] | None, limit: int
     ) -> tuple[Sequence[TensorRow], Sequence[Any] | None]:
-        page = queries.tensors(transaction, row, after=after[0] if after else None, limit=limit, **asked)
+        last = after[0] if after else None
+        page = queries.tensors(transaction, row, sort=query.sort, after=last, limit=limit, **query.tensors())
         return page.items, None if page.next is None else [page.next]
 
     return _listed(run, "tensors", query, TensorRow, page_of)
@@ -163,7 +200,7 @@ def _full(transaction: Transaction, run: RunRow, no: int) -> queries.TensorFull:
     problems=("record-expired",),
     headers=("If-None-Match",),
 )
-def get_tensor(run: str, no: int, query: NoQuery) -> Response:  # noqa: ARG001 - `query` was checked, and says nothing
+def get_tensor(run: str, no: int) -> Response:
     """One tensor in full: names, snapshots, in-place changes, who saved it, its elements if it is small."""
     with context().database.read() as transaction:
         row = recorded(run_of(transaction, run))
@@ -227,7 +264,7 @@ def list_snapshots(run: str, query: SnapshotsQuery) -> Response:
         transaction: Transaction, row: RunRow, after: Sequence[Any] | None, limit: int
     ) -> tuple[Sequence[SnapshotRow], Sequence[Any] | None]:
         key = (after[0], after[1]) if after else None
-        page = queries.snapshots(transaction, row, kind=kinds, after=key, limit=limit)
+        page = queries.snapshots(transaction, row, kind=kinds, nan=query.nan, after=key, limit=limit, **query.tensors())
         return page.items, page.next
 
     return _listed(run, "snapshots", query, SnapshotRow, page_of)

@@ -12,6 +12,7 @@ from flask import Response, request
 from backprobe import __version__
 from service.caller import caller
 from service.context import context
+from service.errors import Place, Problem
 
 if TYPE_CHECKING:
     import datetime
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from service.api.asked import Page
     from store.run import RunRow
 
-_REVISION: Final = hashlib.sha256(__version__.encode()).hexdigest()[:6]
+REVISION: Final = hashlib.sha256(__version__.encode()).hexdigest()[:6]
 """Part of every ETag: another version may show the same state in another way."""
 
 _encoder = msgspec.json.Encoder()
@@ -34,7 +35,7 @@ def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None 
 def etag_of(run: RunRow) -> str:
     """The ETag of everything below a run, quotes included; it changes whenever a reader could see a difference."""
     place = "" if run.queue_position is None else f"-q{run.queue_position}"
-    return f'"{run.version}{place}-{_REVISION}"'
+    return f'"{run.version}{place}-{REVISION}"'
 
 
 def not_modified(run: RunRow) -> Response | None:
@@ -42,6 +43,23 @@ def not_modified(run: RunRow) -> Response | None:
     if request.if_none_match.contains_weak(etag_of(run).strip('"')):
         return Response(status=304, headers=cache_headers(run))
     return None
+
+
+def check_match(what: str, etag: str) -> None:
+    """Let a change go on only if its sender has seen the thing as it is.
+
+    Args:
+        what: It, for people: `run run_01JD...`.
+        etag: Its ETag now, quotes included.
+
+    Raises:
+        Problem: `if-match-needed`, `stale`.
+    """
+    if not request.if_match:
+        raise Problem("if-match-needed", f"A change of {what} was sent without If-Match.")
+    if not request.if_match.contains(etag.strip('"')):
+        place = Place(header="If-Match", code="stale", detail=f"The ETag of {what} is {etag} now.")
+        raise Problem("stale", place.detail, places=(place,), headers={"ETag": etag})
 
 
 def cache_headers(run: RunRow) -> dict[str, str]:

@@ -108,7 +108,7 @@ def list_rules(query: RulesQuery) -> Response:
     {200: Answer(text="The rule.", model=RuleFull, headers=("ETag",)), 304: Answer(text="Not changed since.")},
     headers=("If-None-Match",),
 )
-def get_rule(name: str, query: NoQuery) -> Response:  # noqa: ARG001 - `query` was checked, and says nothing
+def get_rule(name: str) -> Response:
     """One rule by its name or code, with its manual as Markdown."""
     try:
         found = manual(name[:100])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from store.run import RunRow
     from store.session import Transaction
 
-_NOT_SHOWN: Final = ("key", "tenant_id", "run_id")
+_NOT_SHOWN: Final = ("key", "tenant_id", "project_id", "run_id")
 MOST_INCLUDED: Final = 100
 
 

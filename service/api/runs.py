@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlencode
 
 from apiflask import APIBlueprint
-from flask import request
+from flask import Response, request
 from pydantic import Field
 
-from service.api.asked import Included, Nothing, Page, Queue, Split, Status, Time
+from service.api.asked import Included, Nothing, Page, ProjectId, Queue, RunChanged, Split, Status, Time
 from service.api.body import body, query
 from service.api.effect import effect
-from service.api.reply import after_of, cache_headers, iso, json_reply, not_modified, page_reply, sign
+from service.api.reply import (
+    after_of,
+    cache_headers,
+    check_match,
+    etag_of,
+    iso,
+    json_reply,
+    not_modified,
+    page_reply,
+    sign,
+)
 from service.api.run_json import included_json, run_json, run_of
 from service.api.told import RunList, RunTold
 from service.caller import caller
 from service.context import context
-from service.errors import Problem
+from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
 from service.waiting import asked_seconds
-from store import rejudging, runs
+from store import projects, rejudging, runs
+from store.run import RunPage
 
 if TYPE_CHECKING:
-    from flask import Response
-
-    from store.run import RunPage, RunRow
+    from store.run import RunRow
 
 blueprint = APIBlueprint("runs", __name__, tag="Runs")
+
+MOST_AHEAD: Final = datetime.timedelta(days=3653)
+"""How far ahead a record can be kept."""
 
 
 class RunsQuery(Page):
@@ -37,6 +50,7 @@ class RunsQuery(Page):
         default=None, description="Any of these, joined by commas."
     )
     queue: Queue | None = None
+    project: ProjectId | None = Field(default=None, description="Only those of this project.")
     created_gt: Time | None = Field(default=None, alias="created.gt", description="Created later than this.")
     created_lt: Time | None = Field(default=None, alias="created.lt", description="Created earlier than this.")
 
@@ -67,11 +81,18 @@ def _page(listing: str, query: RunsQuery) -> RunPage:
         created["created_after"] = iso(query.created_gt)
     if query.created_lt is not None:
         created["created_before"] = iso(query.created_lt)
+    asked = caller()
     with context().database.read() as transaction:
+        project_id = asked.project_id
+        if query.project is not None:
+            found = projects.get(transaction, query.project, tenant_id=asked.tenant_id)
+            if found is None or project_id not in {None, found.number}:
+                return RunPage(items=(), next=None)
+            project_id = found.number
         return runs.page(
             transaction,
-            tenant_id=caller().tenant_id,
-            project_id=caller().project_id,
+            tenant_id=asked.tenant_id,
+            project_id=project_id,
             after=after[0] if after else None,
             limit=query.limit,
             status=query.status or (),
@@ -106,6 +127,62 @@ def get_run(run: str, query: Included) -> Response:
     return json_reply(told, 200, {**cache_headers(row), **applied})
 
 
+@blueprint.patch("/v1/runs/<run>")
+@body(RunChanged)
+@answers(
+    {200: Answer(text="The run, changed.", model=RunTold, headers=("ETag",))},
+    problems=("if-match-needed", "stale"),
+    headers=("If-Match",),
+    scope="runs:write",
+)
+def change_run(run: str, body: RunChanged) -> Response:
+    """Change a run's labels, pin its record, or say how long it is kept. Needs `If-Match`."""
+    given = {name: getattr(body, name) for name in body.model_fields_set}
+    if (kept := given.get("kept_until")) is not None:
+        given["kept_until"] = iso(_within_reach(kept))
+    with effect() as write:
+        row = run_of(write.transaction, run)
+        check_match(f"run {row.id}", etag_of(row))
+        changed = runs.change(write.transaction, row, **given)
+        if changed is None:
+            raise Problem("stale", f"Run {row.id} has just changed.")
+        write.done("run.change", row.id, run=row.id, detail={"fields": sorted(given)})
+        changed = run_of(write.transaction, run)
+    return json_reply(run_json(changed), 200, cache_headers(changed))
+
+
+def _within_reach(asked: datetime.datetime) -> datetime.datetime:
+    """That time in UTC.
+
+    Raises:
+        Problem: `invalid-request`.
+    """
+    now = datetime.datetime.now(datetime.UTC)
+    if not now - MOST_AHEAD <= asked <= now + MOST_AHEAD:
+        detail = "A record is kept for ten years at most."
+        raise Problem(
+            "invalid-request", detail, places=(Place(pointer="#/kept_until", code="out-of-range", detail=detail),)
+        )
+    return asked.astimezone(datetime.UTC)
+
+
+@blueprint.delete("/v1/runs/<run>")
+@answers(
+    {204: Answer(text="Gone: record, output, and the source unless another run has the same program.")},
+    problems=("run-not-ended",),
+    scope="runs:write",
+)
+def delete_run(run: str) -> Response:
+    """Delete the record, the output and the source of an ended run. The run itself and its findings stay."""
+    with effect() as write:
+        row = run_of(write.transaction, run)
+        if not row.ended:
+            raise Problem("run-not-ended", f"Run {row.id} is {row.status}; cancel it first.")
+        if runs.forget(write.transaction, row):
+            write.done("run.delete", row.id, run=row.id)
+    return Response(status=204)
+
+
 @blueprint.post("/v1/runs/<run>/cancel")
 @body(Nothing, optional=True)
 @answers(
@@ -117,7 +194,7 @@ def get_run(run: str, query: Included) -> Response:
     headers=("Idempotency-Key",),
     scope="runs:write",
 )
-def cancel_run(run: str, body: Nothing) -> Response:  # noqa: ARG001 - `body` was checked, and says nothing
+def cancel_run(run: str) -> Response:
     """Stop a run; what it has recorded so far is kept. An ended run stays as it is."""
     with effect() as write:
         row = run_of(write.transaction, run)
@@ -134,8 +211,9 @@ def cancel_run(run: str, body: Nothing) -> Response:  # noqa: ARG001 - `body` wa
     problems=("run-not-ended", "record-expired", *ONCE),
     headers=("Idempotency-Key",),
     scope="runs:write",
+    rate="submits",
 )
-def judge_run(run: str, body: Nothing) -> Response:  # noqa: ARG001 - `body` was checked, and says nothing
+def judge_run(run: str) -> Response:
     """Judge a run again with today's rules. Its findings keep their ids; what is no longer found is kept as gone."""
     with effect() as write:
         row = run_of(write.transaction, run)

@@ -16,7 +16,7 @@ from service.api.told import SourceTold, Streams
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import Answer, answers
-from store import queries
+from store import queries, runs
 
 if TYPE_CHECKING:
     from flask import Response
@@ -75,6 +75,9 @@ def get_source(run: str, query: SourceQuery) -> Response:
         if row.snippet is None:
             raise Problem("source-not-kept", f"Run {row.id} has no snippet of its own.")
         found = queries.source(transaction, row, path=query.file)
+        kept = found is not None or runs.program_of(transaction, row) is not None
+    if not kept:
+        raise Problem("source-not-kept", f"The program of run {row.id} is not kept.")
     if found is None:
         raise Problem("not-found", f"Run {row.id} has no file {(query.file or '')[:200]}.")
     told = {
@@ -93,7 +96,7 @@ def get_source(run: str, query: SourceQuery) -> Response:
     problems=("record-expired",),
     headers=("If-None-Match",),
 )
-def get_output(run: str, query: NoQuery) -> Response:  # noqa: ARG001 - `query` was checked, and says nothing
+def get_output(run: str) -> Response:
     """What the program printed, raised and warned of. It is a stranger's text: escape it where you show it."""
     with context().database.read() as transaction:
         row = recorded(run_of(transaction, run))

@@ -1,16 +1,22 @@
-"""`POST /v1/runs`: check everything, store the run, wake a worker, and perhaps wait for the end."""
+"""Submitting, and running again: check everything, store the run, wake a worker, and perhaps wait for the end."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from apiflask import APIBlueprint
+from flask import g
 
-from service.api.asked import DEVICES, Included, RunAsked
-from service.api.body import body, pointer, query
+from service.api.asked import DEVICES, Included, RerunAsked, RulesAsked, RunAsked
+from service.api.body import body, query
 from service.api.effect import effect
+from service.api.offer import Wanted, offered
+from service.api.projects import place_of_run
 from service.api.reply import etag_of, json_reply
 from service.api.run_json import included_json, run_json, run_of
+from service.api.snippets import of_files, stored
 from service.api.told import RunTold
 from service.caller import caller
 from service.context import context
@@ -18,16 +24,17 @@ from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
 from service.snippet import SOURCE_NAME, Snippet
 from service.waiting import asked_seconds
-from store import runs, tenants, workers
+from store import projects, runs, tenants
 from store.limits import Limits
-from store.run import LEVELS, Submission
+from store.run import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from flask import Response
 
-    from store.run import Level, Queue
+    from store.projects import Project
+    from store.run import Level, Queue, RunRow
     from store.session import Transaction
 
 blueprint = APIBlueprint("submit", __name__, tag="Runs")
@@ -36,28 +43,30 @@ RETRY_SECONDS = 1
 FULL_SECONDS = 10
 """After which a tenant whose queue is full may try again."""
 
-_SPECIAL = ("syntax-error", "no-entry-point", "unknown-device", "isolation-unavailable", "too-large", "quota-exceeded")
+NO_ROOM_SECONDS = 600
+"""After which a tenant whose records leave no room may: they go as they expire, or are deleted."""
+
+_SPECIAL = (
+    "not-found",
+    "syntax-error",
+    "no-entry-point",
+    "unknown-device",
+    "isolation-unavailable",
+    "too-large",
+    "quota-exceeded",
+)
 
 
 def _snippet(asked: RunAsked) -> Snippet:
+    """The program that was sent, checked; or the one that was named, which was checked when it came."""
+    if asked.snippet is not None:
+        return stored(asked.snippet)
     if asked.source is not None:
-        return Snippet(files={SOURCE_NAME: asked.source}, entry=SOURCE_NAME, pointers={SOURCE_NAME: "#/source"})
-    files = asked.files or []
-    texts: dict[str, str] = {}
-    for at, file in enumerate(files):
-        if file.path in texts:
-            detail = f"{file.path} is there twice."
-            place = Place(pointer=pointer(("files", at, "path")), code="doubled-path", detail=detail)
-            raise Problem("invalid-request", detail, places=(place,))
-        texts[file.path] = file.text
-    entry = asked.entry or (files[0].path if len(files) == 1 else None)
-    if entry is None or entry not in texts:
-        detail = "Several files, and no `entry`." if entry is None else f"{entry} is not among `files`."
-        raise Problem(
-            "no-entry-point", detail, places=(Place(pointer="#/entry", code="no-entry-point", detail=detail),)
-        )
-    pointers = {file.path: pointer(("files", at, "text")) for at, file in enumerate(files)}
-    return Snippet(files=texts, entry=entry, pointers=pointers)
+        sent = Snippet(files={SOURCE_NAME: asked.source}, entry=SOURCE_NAME, pointers={SOURCE_NAME: "#/source"})
+    else:
+        sent = of_files(asked.files or [], asked.entry)
+    sent.check()
+    return sent
 
 
 def _queue(asked: RunAsked) -> Queue:
@@ -80,44 +89,7 @@ def _queue(asked: RunAsked) -> Queue:
     return "gpu" if queue == "gpu" else "cpu"
 
 
-def _demanded(asked: RunAsked, levels: Sequence[Level]) -> tuple[Level, str]:
-    """The least level at which a run can have what it asks for, and the limit that asks for it (empty: none does).
-
-    Several processes need namespaces of their own; a folder to write to is at every level but `process`.
-    """
-    if (asked.limits.processes or 1) > 1 and LEVELS.index(asked.isolation) < LEVELS.index("namespace"):
-        return "namespace", "processes"
-    best = max(levels, key=LEVELS.index)
-    if asked.limits.disk_bytes and best != "none" and LEVELS.index(asked.isolation) <= LEVELS.index("process"):
-        return "namespace", "disk_bytes"
-    return asked.isolation, ""
-
-
-def _check_offer(transaction: Transaction, asked: RunAsked, queue: Queue) -> Level:
-    """The least level demanded. What no live worker can give is refused; while none is alive, only `none` is known."""
-    offer = workers.offered(transaction, queue)
-    if asked.device != "cpu" and not offer.workers and workers.live(transaction):
-        detail = f"No live worker has the device {asked.device}; those that live serve the CPU only."
-        raise Problem(
-            "unknown-device", detail, places=(Place(pointer="#/device", code="unknown-device", detail=detail),)
-        )
-    levels = offer.levels or ("none",)
-    least, limit = _demanded(asked, levels)
-    enough = LEVELS.index(least) <= max(LEVELS.index(level) for level in levels)
-    grouped = (asked.limits.processes or 1) == 1 or offer.cgroups
-    if enough and grouped:
-        return least
-    who = f"Live workers of the queue {queue} offer: {', '.join(levels)}"
-    if enough:
-        who += ", and none of them can make cgroups; `backprobe doctor` says why"
-    if not offer.workers:
-        who = f"No worker of the queue {queue} is alive, so no level but none is known to be offered"
-    detail = f"{who}. Asked for was {least}{f', by `limits.{limit}`' if limit else ''}."
-    place = Place(pointer=f"#/limits/{limit}" if limit else "#/isolation", code="isolation-unavailable", detail=detail)
-    raise Problem("isolation-unavailable", detail, places=(place,))
-
-
-def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level, project_id: int) -> Submission:
+def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level, place: Project) -> Submission:
     asking = caller()
     return Submission(
         files=snippet.files,
@@ -129,12 +101,31 @@ def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level, p
         limits=Limits.from_request(asked.limits.model_dump(exclude_none=True)),
         capture=asked.capture.model_dump(),
         seed=asked.seed,
+        rules=_rules(asked.rules) if asked.rules is not None else (dict(place.settings) or None),
         priority=asked.priority,
         labels=asked.labels,
         created_by=asking.actor,
         tenant_id=asking.tenant_id,
-        project_id=project_id,
+        project_id=place.number,
+        traceparent=_traceparent(),
     )
+
+
+def _place(transaction: Transaction, asked: str | None) -> Project:
+    """The project that was asked for; else the only one of the caller, or the tenant's first."""
+    if asked is not None or caller().project is not None:
+        return place_of_run(transaction, asked or str(caller().project))
+    return projects.numbered(transaction, tenants.first_project(transaction, caller().tenant_id))
+
+
+def _traceparent() -> str | None:
+    """What the worker continues: this request, if it is part of a trace."""
+    return None if g.span is None else g.span.traceparent
+
+
+def _rules(asked: RulesAsked | None) -> dict[str, Any] | None:
+    """What is stored of it: what was given; None: all rules, as they stand."""
+    return (asked.model_dump(exclude_unset=True) or None) if asked is not None else None
 
 
 @blueprint.post("/v1/runs")
@@ -145,9 +136,10 @@ def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level, p
         202: Answer(text="Queued; Location has it.", model=RunTold, headers=("Location", "Retry-After")),
         200: Answer(text="Ended while waited for.", model=RunTold, headers=("Location", "Preference-Applied", "ETag")),
     },
-    problems=(*_SPECIAL, *ONCE),
-    headers=("Prefer", "Idempotency-Key"),
+    problems=("not-found", "source-not-kept", *_SPECIAL, *ONCE),
+    headers=("Prefer", "Idempotency-Key", "traceparent"),
     scope="runs:write",
+    rate="submits",
 )
 def submit_run(body: RunAsked, query: Included) -> Response:
     """Submit a snippet.
@@ -156,23 +148,104 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     within N seconds.
     """
     shared = context()
-    snippet, queue = _snippet(body), _queue(body)
-    snippet.check()
+    queue, snippet = _queue(body), _snippet(body)
+    wanted = Wanted(
+        queue=queue,
+        device=body.device,
+        isolation=body.isolation,
+        processes=body.limits.processes,
+        disk_bytes=body.limits.disk_bytes,
+    )
     with shared.database.read() as transaction:
-        least = _check_offer(transaction, body, queue)
-    try:
-        with effect() as write:
-            if write.known is None:
-                project_id = caller().project_id or tenants.first_project(write.transaction, caller().tenant_id)
-                run = runs.submit(write.transaction, _submission(body, snippet, queue, least, project_id)).id
-                write.done("run.submit", run, run=run)
-            else:
-                run = str(write.known.run)
-    except runs.QueueFull as full:
-        raise Problem("quota-exceeded", f"{full}.", headers={"Retry-After": str(FULL_SECONDS)}) from None
+        least = offered(transaction, wanted)
+    with _within_quotas(), effect() as write:
+        if write.known is None:
+            shared.room.demand(write.transaction, tenant_id=caller().tenant_id)
+            place = _place(write.transaction, body.project)
+            run = runs.submit(write.transaction, _submission(body, snippet, queue, least, place)).id
+            write.done("run.submit", run, run=run)
+        else:
+            run = str(write.known.run)
     if write.known is None:
         shared.wakeups.publish(queue)
     return _told(run, query.include, write.headers)
+
+
+@contextmanager
+def _within_quotas() -> Generator[None]:
+    """A quota of the tenant that is used up is a `quota-exceeded`: it is refused before anything is stored."""
+    try:
+        yield
+    except runs.QuotaExceeded as full:
+        after = FULL_SECONDS if full.name == "queued" else NO_ROOM_SECONDS
+        raise Problem("quota-exceeded", f"{full}.", headers={"Retry-After": str(after)}) from None
+
+
+@blueprint.post("/v1/runs/<run>/rerun")
+@body(RerunAsked, optional=True)
+@query(Included)
+@answers(
+    {
+        202: Answer(text="A new run is queued; Location has it.", model=RunTold, headers=("Location", "Retry-After")),
+        200: Answer(text="Ended while waited for.", model=RunTold, headers=("Location", "Preference-Applied", "ETag")),
+    },
+    problems=("source-not-kept", "unknown-device", "isolation-unavailable", "quota-exceeded", *ONCE),
+    headers=("Prefer", "Idempotency-Key", "traceparent"),
+    scope="runs:write",
+    rate="submits",
+)
+def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
+    """Run the same program again, with everything as it was but for what the body says. `rerun_of` names the first."""
+    shared = context()
+    queue: Queue | None = None
+    with _within_quotas(), effect() as write:
+        if write.known is None:
+            shared.room.demand(write.transaction, tenant_id=caller().tenant_id)
+            first = run_of(write.transaction, run)
+            files = runs.program_of(write.transaction, first)
+            if files is None or first.entry is None:
+                raise Problem("source-not-kept", f"The program of run {first.id} is not kept.")
+            again = _again(body, first, files)
+            wanted = Wanted(
+                queue=again.queue,
+                device="cuda" if again.queue == "gpu" else "cpu",
+                isolation=again.min_isolation,
+                processes=body.limits.processes,
+                disk_bytes=body.limits.disk_bytes,
+            )
+            least = offered(write.transaction, wanted)
+            new = runs.submit(write.transaction, replace(again, min_isolation=least)).id
+            write.done("run.rerun", new, run=new, detail={"of": first.id})
+            queue = again.queue
+        else:
+            new = str(write.known.run)
+    if queue is not None:
+        shared.wakeups.publish(queue)
+    return _told(new, query.include, write.headers)
+
+
+def _again(asked: RerunAsked, first: RunRow, files: Mapping[str, str]) -> Submission:
+    asking = caller()
+    given = asked.model_fields_set
+    return Submission(
+        files=files,
+        entry=str(first.entry),
+        arguments=first.arguments,
+        queue=asked.queue if asked.queue is not None else first.queue,
+        device_class=first.device_class if asked.queue in {None, first.queue} else None,
+        min_isolation=asked.isolation if asked.isolation is not None else first.min_isolation,
+        limits=Limits.from_stored({**first.limits, **asked.limits.model_dump(exclude_none=True)}),
+        capture=asked.capture.model_dump() if asked.capture is not None else first.capture,
+        seed=asked.seed if "seed" in given else first.seed,
+        rules=_rules(asked.rules) if "rules" in given else first.rules,
+        priority=first.priority,
+        labels=first.labels,
+        created_by=asking.actor,
+        rerun_of=first.id,
+        tenant_id=asking.tenant_id,
+        project_id=first.project_id,
+        traceparent=_traceparent(),
+    )
 
 
 def _told(public_id: str, include: Sequence[str], more: Mapping[str, str]) -> Response:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from service.rule_families import Family
+from store.findings import GroupShort
 from store.queries import BackwardCallRow, SnapshotRow, SourceLine, Streams, TensorFull, TensorRow
 from store.run import FindingCounts, Level, Origin, Outcome, Queue, RecordShort, RunError, Status
 
@@ -99,7 +100,7 @@ class FindingTold:
     run: str
     ruleset: str
     fingerprint: str
-    group: dict[str, Any] | None
+    group: GroupShort | None
     rule: FindingRule
     level: Literal["error", "warning", "note"]
     confidence: Literal["proven", "likely", "heuristic"]
@@ -237,6 +238,7 @@ class RunTold:
     limits: dict[str, int]
     capture: dict[str, Any]
     seed: int | None
+    rules: dict[str, Any] | None
     record: RecordShort
     findings: FindingCounts
     audit: str | None

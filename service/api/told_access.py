@@ -52,14 +52,28 @@ class LimitTold:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QuotaTold:
+    """What the tenant has of something, and may have."""
+
+    used: int
+    allowed: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Me:
-    """Who the caller is."""
+    """Who the caller is.
+
+    Attributes:
+        quotas: queued, running, record_bytes. rates: requests in a minute, by quota; without a limit it is not there.
+    """
 
     actor: str
     scopes: list[str]
     project: str | None
     expires_at: str | None
     limits: dict[str, LimitTold]
+    quotas: dict[str, QuotaTold]
+    rates: dict[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)

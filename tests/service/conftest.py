@@ -94,13 +94,13 @@ class Site:
         return run
 
 
-def make_site(home: Path, database_url: str | None, **settings: Any) -> Site:
+def make_site(home: Path, database_url: str | None, networks: str = "", **settings: Any) -> Site:
     """A migrated, empty application with its home there."""
     from service.app import create_app
     from service.settings import Settings
     from store import migrate
 
-    environ = {"BACKPROBE_DATABASE_URL": database_url} if database_url else {}
+    environ = {"BACKPROBE_DATABASE_URL": database_url or "", "BACKPROBE_WEBHOOK_NETWORKS": networks}
     found = dataclasses.replace(Settings.from_environment(environ, home), **settings)
     migrate.upgrade(found.store.database_url)
     app = create_app(found)

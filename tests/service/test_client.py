@@ -50,6 +50,8 @@ def test_a_snippet_is_submitted_waited_for_and_read(served, samples):
         assert [one.id for one in client.runs(status=["succeeded"])] == [run.id]
         assert client.compare(run.id, run.id)["tensors"]["aligned"] == 5
         assert client.cancel(run.id).status == "succeeded"
+        again = client.rerun(run.id, seed=3)
+        assert (again.status, again.labels, again.id != run.id) == ("queued", {"pr": "12"}, True)
 
 
 def test_the_same_can_be_awaited(served, samples):
@@ -166,9 +168,10 @@ def test_submit_runs_and_compare_from_the_command_line(served, samples, capsys, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BACKPROBE_URL", url)
     (tmp_path / "train.py").write_text(samples.TUTORIAL)
-    code, out, _ = command(capsys, "submit", "train.py", "--label", "pr=12")
+    code, out, _ = command(capsys, "submit", "train.py", "--label", "pr=12", "--ignore", "BP2,BP3")
     assert (code, out.split()[1]) == (0, "queued")
     run = out.split()[0]
+    assert site.app.test_client().get(f"/v1/runs/{run}").json["rules"] == {"ignore": ["BP2", "BP3"]}
     site.finish(run, samples.tutorial())
     code, out, _ = command(capsys, "runs", "--status", "succeeded")
     assert (code, out.split()[0], "1 warning" in out, "train.py" in out) == (0, run, True, True)

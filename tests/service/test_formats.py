@@ -155,7 +155,7 @@ def test_a_tenant_whose_queue_is_full_is_told_so(site):
         site.submit()
         answer = site.post()
         assert (answer.status_code, answer.json["code"]) == (429, "quota-exceeded")
-        assert "1 runs are queued, and 1 may be" in answer.json["detail"]
+        assert answer.json["detail"] == "quota queued: 1 runs queued, 1 allowed."
         assert int(answer.headers["Retry-After"]) > 0
     finally:
         with site.context.database.begin() as transaction:

@@ -12,7 +12,10 @@ PROMISED = {
     "POST /v1/runs",
     "GET /v1/runs",
     "GET /v1/runs/{run}",
+    "PATCH /v1/runs/{run}",
+    "DELETE /v1/runs/{run}",
     "POST /v1/runs/{run}/cancel",
+    "POST /v1/runs/{run}/rerun",
     "POST /v1/runs/{run}/judge",
     "GET /v1/runs/{run}/events",
     "GET /v1/compare",
@@ -21,14 +24,41 @@ PROMISED = {
     "GET /v1/runs/{run}/tensors/{no}/snapshots",
     "GET /v1/runs/{run}/snapshots",
     "GET /v1/runs/{run}/backward-calls",
+    "GET /v1/runs/{run}/backward-calls/{call}",
+    "GET /v1/runs/{run}/tensors/{no}/series",
+    "GET /v1/runs/{run}/series",
+    "GET /v1/runs/{run}/moments",
+    "GET /v1/runs/{run}/nodes",
+    "GET /v1/runs/{run}/nodes/{node}",
+    "GET /v1/runs/{run}/retention",
+    "GET /v1/runs/{run}/leaf-grads",
+    "GET /v1/runs/{run}/inplace-events",
+    "GET /v1/runs/{run}/modules",
+    "GET /v1/runs/{run}/optimizers",
     "GET /v1/runs/{run}/rows/{table}",
     "GET /v1/runs/{run}/graph",
     "GET /v1/runs/{run}/findings",
     "GET /v1/runs/{run}/source",
     "GET /v1/runs/{run}/output",
+    "GET /v1/findings",
     "GET /v1/findings/{finding}",
+    "GET /v1/finding-groups",
+    "GET /v1/finding-groups/{group}",
+    "PATCH /v1/finding-groups/{group}",
     "GET /v1/rules",
     "GET /v1/rules/{name}",
+    "POST /v1/snippets",
+    "GET /v1/snippets/{snippet}",
+    "GET /v1/snippets/{snippet}/files/{path}",
+    "POST /v1/webhooks",
+    "GET /v1/webhooks",
+    "GET /v1/webhooks/{webhook}",
+    "PATCH /v1/webhooks/{webhook}",
+    "DELETE /v1/webhooks/{webhook}",
+    "POST /v1/webhooks/{webhook}/rotate",
+    "POST /v1/webhooks/{webhook}/test",
+    "GET /v1/webhooks/{webhook}/deliveries",
+    "POST /v1/deliveries/{delivery}/redeliver",
     "POST /v1/keys",
     "GET /v1/keys",
     "DELETE /v1/keys/{key}",
@@ -36,6 +66,14 @@ PROMISED = {
     "GET /v1/audit-log",
     "GET /healthz",
     "GET /readyz",
+    "GET /metrics",
+    "GET /v1/projects",
+    "POST /v1/projects",
+    "GET /v1/projects/{project}",
+    "PATCH /v1/projects/{project}",
+    "GET /v1/workers",
+    "GET /v1/queue",
+    "GET /v1/usage",
 }
 
 
@@ -127,6 +165,38 @@ def test_every_path_parameter_is_described(document):
         assert {parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "path"} == wanted
 
 
+BELOW = ("series", "moments", "nodes", "retention", "leaf-grads", "inplace-events", "modules", "optimizers")
+
+
+def about_webhooks(site, ask):
+    """A webhook, made, tried, changed and deleted."""
+    from store import deliveries
+    from store.deliveries import Try
+
+    url = {"url": "https://hooks.example/in", "events": ["run.ended"]}
+    ask("POST /v1/webhooks", "/v1/webhooks", "POST", json={**url, "url": "https://10.0.0.1/"})
+    made = ask("POST /v1/webhooks", "/v1/webhooks", "POST", json=url)
+    one, named = made.headers["Location"], "/v1/webhooks/{webhook}"
+    for _ in range(2):
+        ask("GET /v1/webhooks", "/v1/webhooks")
+        ask(f"GET {named}", one)
+    site.context.waiters.waiting = 1000  # no place to wait is free: the test call answers at once
+    dlv = ask(f"POST {named}/test", f"{one}/test", "POST").json["id"]
+    site.context.waiters.waiting = 0
+    with site.context.database.begin() as transaction:
+        (due,) = deliveries.claim(transaction)
+        deliveries.settle(transaction, due, Try(address="8.8.8.8", ms=5, status=500, answer="no"))
+    (told,) = ask(f"GET {named}/deliveries", f"{one}/deliveries").json["items"]
+    assert (told["id"], told["state"], told["tries"][0]["answer"]) == (dlv, "dead", "no")
+    ask("POST /v1/deliveries/{delivery}/redeliver", f"/v1/deliveries/{dlv}/redeliver", "POST")
+    ask(f"POST {named}/rotate", f"{one}/rotate", "POST")
+    for headers in ({}, {"If-Match": '"old"'}, {"If-Match": '"2"'}):
+        ask(f"PATCH {named}", one, "PATCH", json={"enabled": False}, headers=headers)
+    ask("POST /v1/deliveries/{delivery}/redeliver", f"/v1/deliveries/{dlv}/redeliver", "POST")
+    for _ in range(2):
+        ask(f"DELETE {named}", one, "DELETE")
+
+
 def test_real_answers_are_what_the_document_says(site, document, samples):
     client, seen = site.client, set()
 
@@ -136,6 +206,14 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
         seen.add((name, answer.status_code))
         return answer
 
+    about_webhooks(site, ask)
+    for text in ("x = (", "x = 1\n", "x = 1\n"):
+        sent = {"files": [{"path": "a/b.py", "text": text}]}
+        kept = ask("POST /v1/snippets", "/v1/snippets", "POST", json=sent)
+    one = kept.headers["Location"]
+    ask("GET /v1/snippets/{snippet}", one)
+    for path in ("a/b.py", "c.py"):
+        ask("GET /v1/snippets/{snippet}/files/{path}", f"{one}/files/{path}")
     ask("POST /v1/runs", "/v1/runs", "POST", json={"source": "x = ("})
     queued = ask("POST /v1/runs", "/v1/runs", "POST", json={"source": "x = 1\n"}).json["id"]
     ask("POST /v1/runs/{run}/cancel", f"/v1/runs/{queued}/cancel", "POST")
@@ -146,11 +224,27 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
     ):
         run = site.finished(record)
         ask("GET /v1/runs/{run}", f"/v1/runs/{run}?include=findings,tensors")
-        for part in ("tensors", "snapshots", "backward-calls", "graph", "findings", "source", "output", "events"):
+        for part in (
+            *BELOW,
+            "tensors",
+            "snapshots",
+            "backward-calls",
+            "graph",
+            "findings",
+            "source",
+            "output",
+            "events",
+        ):
             ask(f"GET /v1/runs/{{run}}/{part}", f"/v1/runs/{run}/{part}")
         ask("POST /v1/runs/{run}/judge", f"/v1/runs/{run}/judge", "POST")
         for table in ("sites", "hooks", "steps", "small_values", "colours"):
             ask("GET /v1/runs/{run}/rows/{table}", f"/v1/runs/{run}/rows/{table}")
+        for number in (0, 1, 3, 77):
+            for what in ("nodes/{node}", "backward-calls/{call}", "tensors/{no}/series"):
+                path = f"/v1/runs/{run}/" + re.sub("{.*}", str(number), what)
+                ask(f"GET /v1/runs/{{run}}/{what}", path)
+        ask("GET /v1/runs/{run}/tensors/{no}/series", f"/v1/runs/{run}/tensors/1/series?columns=grad_nan,grad_min")
+        ask("GET /v1/runs/{run}/series", f"/v1/runs/{run}/series?points=0")
         for number in range(5):
             ask("GET /v1/runs/{run}/tensors/{no}", f"/v1/runs/{run}/tensors/{number}")
             ask("GET /v1/runs/{run}/tensors/{no}/snapshots", f"/v1/runs/{run}/tensors/{number}/snapshots")
@@ -173,8 +267,29 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
     ask("GET /v1/runs", "/v1/runs?limit=2")
     ask("GET /v1/runs", "/v1/runs?colour=red")
     ask("GET /v1/runs/{run}/tensors/{no}", f"/v1/runs/{run}/tensors/77")
+    group = ask("GET /v1/finding-groups", "/v1/finding-groups").json["items"][0]["id"]
+    ask("GET /v1/finding-groups/{group}", f"/v1/finding-groups/{group}")
+    ask("GET /v1/findings", "/v1/findings")
+    for headers in ({"If-Match": "*"}, {}):
+        path = f"/v1/finding-groups/{group}"
+        ask("PATCH /v1/finding-groups/{group}", path, "PATCH", json={"state": "fixed"}, headers=headers)
+    etag = {"If-Match": client.get(f"/v1/runs/{run}").headers["ETag"]}
+    for headers in (etag, {}, {"If-Match": '"old"'}):
+        ask("PATCH /v1/runs/{run}", f"/v1/runs/{run}", "PATCH", json={"pinned": True}, headers=headers)
+    waiting = ask("POST /v1/runs/{run}/rerun", f"/v1/runs/{run}/rerun", "POST").json["id"]
+    for doomed in (waiting, run):
+        ask("DELETE /v1/runs/{run}", f"/v1/runs/{doomed}", "DELETE")
     ask("GET /healthz", "/healthz")
     ask("GET /readyz", "/readyz")
+    ask("GET /metrics", "/metrics")
+    name = f"project of {run}"
+    made = ask("POST /v1/projects", "/v1/projects", "POST", json={"name": name, "settings": {"ignore": ["BP3"]}})
+    for headers in ({"If-Match": made.headers["ETag"]}, {}, {"If-Match": '"old"'}):
+        at = f"/v1/projects/{made.json['id']}"
+        ask("PATCH /v1/projects/{project}", at, "PATCH", json={"archived": True}, headers=headers)
+    ask("GET /v1/projects/{project}", at)
+    for path in ("/v1/projects", "/v1/workers", "/v1/queue", "/v1/usage", "/v1/usage?from=2020-01-01"):
+        ask(f"GET {path.partition('?')[0]}", path)
     assert {name for name, _status in seen} == PROMISED
 
 

@@ -59,7 +59,7 @@ def test_tensors_are_filtered(get, filters, names):
 
 
 @pytest.mark.parametrize(
-    "bad", ["is_leaf=yes", "is_leaf=True", "grad=maybe", "line=0", "line=-1", "why=A", "name=", "sort=name"]
+    "bad", ["is_leaf=yes", "is_leaf=True", "grad=maybe", "line=0", "line=-1", "why=A", "name=", "sort=colour"]
 )
 def test_a_bad_filter_is_named(get, bad):
     told = get(f"tensors?{bad}", 422).json

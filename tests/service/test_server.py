@@ -49,6 +49,8 @@ def test_what_is_no_request_is_answered_in_the_one_shape(port, sent, status, cod
     assert (answered, told["code"], told["status"]) == (status, code, status)
     assert headers["Content-Type"] == "application/problem+json"
     assert headers["X-Request-Id"] == told["request_id"]
+    assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert (headers["X-Content-Type-Options"], headers["Referrer-Policy"]) == ("nosniff", "no-referrer")
     assert set(told) == {"type", "title", "status", "detail", "code", "hint", "instance", "request_id", "errors"}
 
 

@@ -1,0 +1,28 @@
+"""Metrics for Prometheus."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from service.api.body import query
+from service.api.record import NoQuery
+from service.caller import demand_operator
+from service.context import context
+from service.openapi import Answer, answers
+
+blueprint = APIBlueprint("metrics", __name__, tag="Operation")
+
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@blueprint.get("/metrics")
+@query(NoQuery)
+@answers(
+    {200: Answer(text="In Prometheus's text format.", media={"text/plain": {"schema": {"type": "string"}}})},
+    scope="metrics",
+)
+def get_metrics() -> Response:
+    """Figures of the whole service, and of this process's answers. For a key of the first tenant."""
+    demand_operator()
+    return Response(context().metrics.told(), content_type=_TEXT, headers={"Cache-Control": "no-store"})

@@ -1,0 +1,75 @@
+"""Whether a live worker can give what a run asks for; if not, the run is refused, and never run with less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from service.errors import Place, Problem
+from store import workers
+from store.run import LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from store.run import Level, Queue
+    from store.session import Transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a run asks of its worker.
+
+    Attributes:
+        device: cpu or cuda, as the request names it.
+        isolation: The least level.
+        processes, disk_bytes: Limits that were asked for by name; None: the default, which asks for no level.
+    """
+
+    queue: Queue
+    device: str
+    isolation: Level
+    processes: int | None
+    disk_bytes: int | None
+
+
+def _demanded(asked: Wanted, levels: Sequence[Level]) -> tuple[Level, str]:
+    """The least level at which a run can have what it asks for, and the limit that asks for it (empty: none does).
+
+    Several processes need namespaces of their own; a folder to write to is at every level but `process`.
+    """
+    if (asked.processes or 1) > 1 and LEVELS.index(asked.isolation) < LEVELS.index("namespace"):
+        return "namespace", "processes"
+    best = max(levels, key=LEVELS.index)
+    if asked.disk_bytes and best != "none" and LEVELS.index(asked.isolation) <= LEVELS.index("process"):
+        return "namespace", "disk_bytes"
+    return asked.isolation, ""
+
+
+def offered(transaction: Transaction, asked: Wanted) -> Level:
+    """The least level demanded. While no worker is alive, only `none` is known to be offered.
+
+    Raises:
+        Problem: `isolation-unavailable`, `unknown-device`: no live worker can give that.
+    """
+    queue = asked.queue
+    offer = workers.offered(transaction, queue)
+    if asked.device != "cpu" and not offer.workers and workers.live(transaction):
+        detail = f"No live worker has the device {asked.device}; those that live serve the CPU only."
+        raise Problem(
+            "unknown-device", detail, places=(Place(pointer="#/device", code="unknown-device", detail=detail),)
+        )
+    levels = offer.levels or ("none",)
+    least, limit = _demanded(asked, levels)
+    enough = LEVELS.index(least) <= max(LEVELS.index(level) for level in levels)
+    grouped = (asked.processes or 1) == 1 or offer.cgroups
+    if enough and grouped:
+        return least
+    who = f"Live workers of the queue {queue} offer: {', '.join(levels)}"
+    if enough:
+        who += ", and none of them can make cgroups; `backprobe doctor` says why"
+    if not offer.workers:
+        who = f"No worker of the queue {queue} is alive, so no level but none is known to be offered"
+    detail = f"{who}. Asked for was {least}{f', by `limits.{limit}`' if limit else ''}."
+    place = Place(pointer=f"#/limits/{limit}" if limit else "#/isolation", code="isolation-unavailable", detail=detail)
+    raise Problem("isolation-unavailable", detail, places=(place,))

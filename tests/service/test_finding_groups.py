@@ -1,0 +1,149 @@
+"""Findings over all runs, and their groups: what people make of a finding stays with it. On both databases."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def groups(site, **more):
+    return site.client.get("/v1/finding-groups", query_string=more).json["items"]
+
+
+def change(site, group, body, etag=None, status=200):
+    tag = f'"{group["version"]}"' if etag is None else etag
+    headers = {"If-Match": tag} if tag else {}
+    answer = site.client.patch(f"/v1/finding-groups/{group['id']}", json=body, headers=headers)
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+def test_runs_that_show_the_same_are_one_group_and_each_finding_names_it(site):
+    first, second = site.finished(), site.finished()
+    (group,) = groups(site)
+    assert (group["first_run"], group["last_run"], group["runs"], group["state"]) == (first, second, 2, "open")
+    for run in (first, second):
+        (finding,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+        assert finding["group"] == {"id": group["id"], "state": "open", "owner": None}
+        assert (finding["fingerprint"], finding["rule"]["name"]) == (group["fingerprint"], group["rule"])
+    one = site.client.get(f"/v1/finding-groups/{group['id']}")
+    assert (one.json, one.headers["ETag"]) == (group, '"2"')
+    found = site.client.get(group["links"]["findings"]).json["items"]
+    assert [finding["run"] for finding in found] == [second, first]
+
+
+def test_what_people_make_of_it_is_kept_until_it_comes_back(site):
+    site.finished()
+    (group,) = groups(site)
+    fixed = change(site, group, {"state": "fixed", "reason": "patched", "owner": "ann"}).json
+    assert (fixed["state"], fixed["reason"], fixed["owner"], fixed["state_by"]) == ("fixed", "patched", "ann", "local")
+    assert fixed["state_at"] is not None
+    assert [groups(site, state=state) == [] for state in ("open", "fixed", "open,fixed")] == [True, False, False]
+    site.finished()
+    (back,) = groups(site, state="open")
+    assert (back["returned"], back["owner"], back["reason"]) == (1, "ann", None)
+    ignored = change(site, back, {"state": "suppressed", "reason": "by design"}).json
+    site.finished()
+    (still,) = groups(site)
+    assert (still["state"], still["reason"], still["runs"]) == ("suppressed", "by design", ignored["runs"] + 1)
+    free = change(site, still, {"owner": None}).json
+    assert (free["owner"], free["reason"]) == (None, "by design")
+    assert change(site, free, {"state": "acknowledged"}).json["reason"] is None
+
+
+def test_a_change_names_its_state_and_a_suppression_its_reason(site):
+    site.finished()
+    (group,) = groups(site)
+    assert change(site, group, {"state": "fixed"}, etag="", status=428).json["code"] == "if-match-needed"
+    assert change(site, group, {"state": "fixed"}, etag='"77"', status=412).json["code"] == "stale"
+    refused = change(site, group, {"state": "suppressed"}, status=422).json
+    assert (refused["code"], refused["errors"][0]["pointer"]) == ("reason-needed", "#/reason")
+    assert change(site, group, {"reason": "why"}, status=422).json["errors"][0]["code"] == "reason-without-state"
+    assert change(site, group, {"state": "gone"}, status=422).json["errors"][0]["pointer"] == "#/state"
+    assert groups(site) == [group]
+    (entry, *_) = site.client.get("/v1/audit-log").json["items"]
+    assert entry["action"] == "run.submit"
+
+
+def test_of_two_changes_of_one_state_the_second_is_refused_though_both_had_read_it(site):
+    from store import group_rows
+
+    site.finished()
+    (group,) = groups(site)
+    with site.context.database.read() as transaction:
+        seen = group_rows.get(transaction, group["id"])
+    done = []
+    for owner in ("ann", "bob"):
+        with site.context.database.begin() as transaction:
+            done.append(group_rows.change(transaction, seen, {"owner": owner}, actor="local"))
+    assert (done, groups(site)[0]["owner"]) == ([True, False], "ann")
+
+
+def test_findings_of_all_runs_are_filtered_and_paged_newest_first(site, samples):
+    runs = [site.finished() for _ in range(3)]
+    other = site.finished(samples.tutorial(path="other.py"))
+    every = site.client.get("/v1/findings").json["items"]
+    assert [finding["run"] for finding in every] == [other, *runs[::-1]]
+    rule, code = (every[0]["rule"][key] for key in ("name", "code"))
+    for same in (f"rule={rule}", f"rule=none,{code}", f"level={every[0]['level']}", "created.gt=2020-01-01T00:00:00Z"):
+        assert site.client.get(f"/v1/findings?{same}").json["items"] == every, same
+    assert site.client.get("/v1/findings?path=other.py").json["items"] == every[:1]
+    seen, path = [], "/v1/findings?limit=1"
+    while path:
+        page = site.client.get(path)
+        seen += page.json["items"]
+        path = f"/v1/findings?limit=1&cursor={page.json['next_cursor']}" if page.json["next_cursor"] else None
+    assert seen == every
+    for empty in (
+        "path=a.py",
+        "level=note&rule=no-such",
+        "created.gt=2100-01-01T00:00:00Z",
+        "confidence=heuristic",
+    ):
+        assert site.client.get(f"/v1/findings?{empty}").json["items"] == [], empty
+
+
+def test_what_a_comment_suppresses_or_newer_rules_take_back_is_not_listed_over_runs(site):
+    from store.tables import Now, finding
+
+    runs = [site.finished() for _ in range(3)]
+    values = ({"suppressed": {"reason": "known"}}, {"gone_at": Now(), "gone_ruleset": "rs_1"})
+    for run, facts in zip(runs, values, strict=False):
+        (one,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+        with site.context.database.begin() as transaction:
+            transaction.execute(finding.update().where(finding.c.public_id == one["id"]).values(**facts))
+    assert [found["run"] for found in site.client.get("/v1/findings").json["items"]] == runs[2:]
+
+
+def test_groups_are_paged_the_one_seen_last_first(site, samples):
+    site.finished(samples.tutorial(path="other.py"))
+    site.finished()
+    every = groups(site)
+    assert every == sorted(every, key=lambda group: group["last_seen_at"], reverse=True)
+    assert [group["path"] for group in every] == ["snippet.py", "other.py"]
+    first = site.client.get("/v1/finding-groups?limit=1").json
+    rest = site.client.get(f"/v1/finding-groups?cursor={first['next_cursor']}&limit=1").json
+    assert [*first["items"], *rest["items"]] == every[:2]
+    assert groups(site, rule=every[0]["rule"]) == every
+    assert groups(site, owner="nobody") == groups(site, **{"last_seen.gt": "2100-01-01T00:00:00Z"}) == []
+
+
+@pytest.mark.parametrize("path", ["/v1/findings", "/v1/finding-groups"])
+def test_a_key_of_one_project_sees_that_project_only(site, path):
+    from store.ids import new_id
+    from store.tables import Now, project
+
+    run = site.finished()
+    mine, other = site.client.get(f"/v1/runs/{run}").json["project"], new_id("prj")
+    with site.context.database.begin() as transaction:
+        facts = {"public_id": other, "tenant_id": 1, "name": other, "settings": {}, "created_at": Now()}
+        transaction.execute(project.insert().values(facts))
+    shown = {}
+    for one in (mine, other):
+        asked = {"name": "k", "scopes": ["read"], "project": one}
+        secret = site.client.post("/v1/keys", json=asked).json["secret"]
+        headers = {"Authorization": f"Bearer {secret}"}
+        shown[one] = len(site.client.get(path, headers=headers).json["items"])
+        assert site.client.get(f"{path}?project={mine}", headers=headers).json["items"] == (
+            site.client.get(path, headers=headers).json["items"] if one == mine else []
+        )
+    assert shown == {mine: 1, other: 0}

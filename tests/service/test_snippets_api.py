@@ -1,0 +1,116 @@
+"""Programs are kept by their content, read back as they were sent, and run by their id."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+FILES = [{"path": "train.py", "text": "import net\nprint('\u00e9')\n"}, {"path": "a dir/net.py", "text": "x = 1\n"}]
+
+
+def kept(site, status=201, headers=None, **more):
+    answer = site.client.post("/v1/snippets", json={"files": FILES, "entry": "train.py", **more}, headers=headers or {})
+    assert answer.status_code == status, answer.text
+    return answer.json
+
+
+def test_the_same_content_has_the_same_id(site):
+    told = kept(site)
+    assert kept(site, 200) == told
+    assert kept(site, 200, files=FILES[::-1])["id"] == told["id"]
+    assert kept(site, entry="a dir/net.py")["id"] != told["id"]
+    run = site.post({"files": FILES, "entry": "train.py"}).json["id"]
+    assert site.client.get(f"/v1/runs/{run}").json["snippet"] == told["id"]
+
+
+def test_a_snippet_is_told_with_its_files_and_read_back_raw(site):
+    told = kept(site)
+    raw = FILES[0]["text"].encode()
+    assert told["entry"] == "train.py"
+    assert [(one["path"], one["bytes"]) for one in told["files"]] == [("a dir/net.py", 6), ("train.py", len(raw))]
+    assert told["files"][1]["sha256"] == hashlib.sha256(raw).hexdigest()
+    assert site.client.get(told["links"]["self"]).json == told
+    for file in FILES:
+        answer = site.client.get(told["links"]["files"][file["path"]])
+        assert (answer.status_code, answer.data) == (200, file["text"].encode())
+        assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert "immutable" in answer.headers["Cache-Control"]
+        again = site.client.get(told["links"]["files"][file["path"]], headers={"If-None-Match": answer.headers["ETag"]})
+        assert (again.status_code, again.data) == (304, b"")
+    etag = site.client.get(told["links"]["self"]).headers["ETag"]
+    assert site.client.get(told["links"]["self"], headers={"If-None-Match": etag}).status_code == 304
+
+
+@pytest.mark.parametrize("path", ["net.py", "../train.py", "train.py/", "a dir", "%00", "train.py?x=1"])
+def test_what_is_no_file_of_it_is_not_found(site, path):
+    one = kept(site)["links"]["self"]
+    assert site.client.get(f"{one}/files/{path}").status_code == (422 if "?" in path else 404)
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({"files": [{"path": "a.py", "text": "x = ("}], "entry": None}, "syntax-error"),
+        ({"entry": None}, "no-entry-point"),
+        ({"entry": "other.py"}, "no-entry-point"),
+        ({"files": [], "entry": None}, "invalid-request"),
+        ({"files": [FILES[1], FILES[1]], "entry": "a dir/net.py"}, "invalid-request"),
+        ({"files": [{"path": "../a.py", "text": ""}]}, "invalid-request"),
+    ],
+)
+def test_what_could_not_run_is_refused_and_not_kept(site, more, code):
+    assert kept(site, 422, **more)["code"] == code
+    from store.tables import snippet
+
+    with site.context.database.read() as transaction:
+        assert transaction.execute(snippet.select()).first() is None
+
+
+def test_a_run_names_a_snippet(site):
+    told = kept(site)
+    run = site.post({"snippet": told["id"], "arguments": ["--fast"]})
+    assert (run.status_code, run.json["snippet"], run.json["entry"]) == (202, told["id"], "train.py")
+    for body, code in (
+        ({"snippet": told["id"], "entry": "train.py"}, "invalid-request"),
+        ({"snippet": told["id"], "source": "x = 1\n"}, "invalid-request"),
+        ({"snippet": "snp_01JD8PZ4T8W2K5C7Q9R3M6X1BA"}, "not-found"),
+    ):
+        assert site.post(body).json["code"] == code
+
+
+def test_a_source_that_is_not_kept_is_said_and_comes_back_when_it_is_sent_again(site, samples):
+    run = site.finished(samples.tutorial())
+    one = f"/v1/snippets/{site.client.get(f'/v1/runs/{run}').json['snippet']}"
+    assert site.client.get(f"{one}/files/snippet.py").data == samples.TUTORIAL.encode()
+    assert site.client.delete(f"/v1/runs/{run}").status_code == 204
+    for answer in (site.client.get(one), site.client.get(f"{one}/files/snippet.py"), site.post({"snippet": one[13:]})):
+        assert (answer.status_code, answer.json["code"]) == (409, "source-not-kept")
+    again = {"files": [{"path": "snippet.py", "text": samples.TUTORIAL}]}
+    answer = site.client.post("/v1/snippets", json=again)
+    assert (answer.status_code, answer.headers["Location"]) == (200, one)
+    assert site.client.get(f"{one}/files/snippet.py").status_code == 200
+
+
+def test_a_key_of_one_project_sees_what_its_runs_ran(site):
+    from store.ids import new_id
+    from store.tables import Now, project
+
+    name = new_id("prj")
+    with site.context.database.begin() as transaction:
+        facts = {"public_id": name, "tenant_id": 1, "name": name, "settings": {}, "created_at": Now()}
+        transaction.execute(project.insert().values(facts))
+    asked = {"name": "t", "scopes": ["read", "runs:write"], "project": name}
+    key = {"Authorization": f"Bearer {site.client.post('/v1/keys', json=asked).json['secret']}"}
+    one = kept(site)["links"]["self"]
+    assert site.client.get(one, headers=key).status_code == 404
+    site.client.post("/v1/runs", json={"files": FILES, "entry": "train.py"}, headers=key)
+    assert site.client.get(one, headers=key).status_code == 200
+
+
+def test_keeping_is_in_the_audit_log(site):
+    told = kept(site, headers={"Idempotency-Key": "once"})
+    assert kept(site, 200, headers={"Idempotency-Key": "once"}) == told
+    entries = site.client.get(f"/v1/audit-log?object={told['id']}").json["items"]
+    assert [entry["action"] for entry in entries] == ["snippet.keep"]

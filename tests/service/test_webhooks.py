@@ -1,0 +1,296 @@
+"""Webhooks over HTTP: made with a secret that is shown once, changed, given another, tested, and their log read."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import re
+import threading
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from store import signing, tables
+from store.destination import Allowed
+from store.tables import Now
+from tests.workers.receiver import Receiver
+from workers.sender import Sender
+
+ASKED = {"url": "https://hooks.example/in", "events": ["run.ended", "finding.new"]}
+MANUAL = Path(__file__).parents[2] / "docs" / "operating.md"
+LOOPBACK = Allowed.from_environment({"BACKPROBE_WEBHOOK_NETWORKS": "127.0.0.0/8"})
+
+
+def made(site, status=201, headers=None, **more):
+    answer = site.client.post("/v1/webhooks", json={**ASKED, **more}, headers=headers or {})
+    assert answer.status_code == status, answer.text
+    return answer.json
+
+
+def key_of(site, *scopes, project=None):
+    asked = {"name": "t", "scopes": list(scopes), "project": project}
+    return {"Authorization": f"Bearer {site.client.post('/v1/keys', json=asked).json['secret']}"}
+
+
+@pytest.fixture
+def project(site):
+    from store.ids import new_id
+
+    name = new_id("prj")
+    with site.context.database.begin() as transaction:
+        facts = {"public_id": name, "tenant_id": 1, "name": name, "settings": {}, "created_at": Now()}
+        transaction.execute(sa.insert(tables.project).values(facts))
+    return name
+
+
+@pytest.fixture
+def sending(make):
+    """An application that may post to loopback, and a sender beside it."""
+    site = make(networks="127.0.0.0/8")
+    stop = threading.Event()
+    sender = Sender(site.context.database, site.context.settings.secret, LOOPBACK)
+    thread = threading.Thread(target=sender.serve, args=(stop,))
+    thread.start()
+    yield site
+    stop.set()
+    thread.join(30)
+
+
+def test_a_webhook_is_told_with_its_secret_once(site):
+    told = made(site)
+    assert len(base64.b64decode(told["secret"].removeprefix("whsec_"))) == 32
+    answer = site.client.get(f"/v1/webhooks/{told['id']}")
+    assert answer.headers["ETag"] == '"1"'
+    assert answer.json == {name: value for name, value in told.items() if name != "secret"}
+    assert (answer.json["url"], answer.json["events"]) == (ASKED["url"], ASKED["events"])
+    assert (answer.json["enabled"], answer.json["failures"], answer.json["project"]) == (True, 0, None)
+    assert site.client.get("/v1/webhooks").json["items"] == [answer.json]
+
+
+def test_the_database_holds_no_secret(site):
+    told = made(site)
+    key = base64.b64decode(told["secret"].removeprefix("whsec_"))
+    with site.context.database.read() as transaction:
+        row = transaction.execute(sa.select(tables.webhook)).one()
+    assert key not in row.secret
+    assert told["secret"] not in str(row)
+    assert signing.unsealed(row.secret, site.context.settings.secret) == key
+
+
+def test_the_same_request_again_makes_no_second_one_and_shows_no_secret(site):
+    once = {"Idempotency-Key": "one"}
+    first, again = made(site, headers=once), made(site, headers=once)
+    assert (again["id"], again["secret"]) == (first["id"], None)
+    assert len(site.client.get("/v1/webhooks").json["items"]) == 1
+    for secret in (True, False):
+        answer = site.client.post(f"/v1/webhooks/{first['id']}/rotate", headers={"Idempotency-Key": "two"})
+        assert (answer.json["secret"] is not None) is secret
+    assert answer.json["version"] == 2
+
+
+@pytest.mark.parametrize(
+    "url", ["http://hooks.example/", "https://10.0.0.1/", "https://2130706433/", "https://[::1]/", "nonsense"]
+)
+def test_an_address_that_nothing_is_sent_to_is_refused_before_anything_is_stored(site, url):
+    refused = made(site, 422, url=url)
+    assert (refused["code"], refused["errors"][0]["pointer"]) == ("address-refused", "#/url")
+    assert site.client.get("/v1/webhooks").json["items"] == []
+    one = f"/v1/webhooks/{made(site)['id']}"
+    answer = site.client.patch(one, json={"url": url}, headers={"If-Match": '"1"'})
+    assert (answer.status_code, answer.json["code"]) == (422, "address-refused")
+    assert site.client.get(one).json["url"] == ASKED["url"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"events": []}, {"events": ["run.began"]}, {"url": 7}, {"secret": "mine"}, {"url": "https://x/" + "a" * 2000}],
+)
+def test_what_is_not_as_described_is_refused(site, more):
+    assert made(site, 422, **more)["code"] == "invalid-request"
+
+
+def test_a_change_needs_the_state_that_it_was_made_for(site):
+    one = f"/v1/webhooks/{made(site)['id']}"
+    assert site.client.patch(one, json={"enabled": False}).json["code"] == "if-match-needed"
+    answer = site.client.patch(one, json={"events": ["finding.returned"]}, headers={"If-Match": '"1"'})
+    assert (answer.json["events"], answer.headers["ETag"], answer.json["url"]) == (
+        ["finding.returned"], '"2"', ASKED["url"],
+    )  # fmt: skip
+    stale = site.client.patch(one, json={"enabled": False}, headers={"If-Match": '"1"'})
+    assert (stale.status_code, stale.json["code"]) == (412, "stale")
+    assert site.client.get(one).json["enabled"] is True
+
+
+def test_switched_on_again_it_begins_anew(site):
+    one = f"/v1/webhooks/{made(site)['id']}"
+    with site.context.database.begin() as transaction:
+        failing = {"enabled": False, "disabled_reason": "it failed", "failures": 9, "failing_since": Now(-9e5)}
+        transaction.execute(sa.update(tables.webhook).values(failing))
+    told = site.client.get(one).json
+    assert (told["enabled"], told["disabled_reason"], told["failures"]) == (False, "it failed", 9)
+    told = site.client.patch(one, json={"enabled": True}, headers={"If-Match": '"1"'}).json
+    assert (told["enabled"], told["disabled_reason"], told["failures"], told["failing_since"]) == (True, None, 0, None)
+
+
+def test_a_rotated_secret_is_another_and_the_old_one_ends_in_a_day(site):
+    told = made(site)
+    again = site.client.post(f"/v1/webhooks/{told['id']}/rotate").json
+    assert again["secret"] != told["secret"]
+    with site.context.database.read() as transaction:
+        row = transaction.execute(
+            sa.select(tables.webhook, (tables.webhook.c.old_until > Now(86000.0)).label("day"))
+        ).one()
+    assert row.day
+    assert again["old_secret_until"] == row.old_until
+    shown = [
+        signing.shown(signing.unsealed(seal, site.context.settings.secret)) for seal in (row.secret, row.old_secret)
+    ]
+    assert shown == [again["secret"], told["secret"]]
+
+
+def test_a_webhook_is_deleted_with_its_log(site, samples):
+    one = f"/v1/webhooks/{made(site)['id']}"
+    site.finished()
+    with site.context.database.begin() as transaction:
+        from store import deliveries, outbox
+
+        outbox.plan(transaction)
+        for due in deliveries.claim(transaction):
+            deliveries.settle(transaction, due, deliveries.Try(address="", ms=1, error="x: y"))
+    assert len(site.client.get(f"{one}/deliveries").json["items"]) == 2
+    assert site.client.delete(one).status_code == 204
+    for method, path in (("GET", one), ("DELETE", one), ("GET", f"{one}/deliveries"), ("POST", f"{one}/rotate")):
+        assert site.client.open(path, method=method).status_code == 404
+    with site.context.database.read() as transaction:
+        for table in (tables.delivery, tables.delivery_try, tables.webhook):
+            assert transaction.execute(sa.select(table)).first() is None
+
+
+def test_lists_go_page_by_page_and_by_state(site):
+    ids = [made(site)["id"] for _ in range(3)]
+    page = site.client.get("/v1/webhooks?limit=2")
+    assert [one["id"] for one in page.json["items"]] == ids[:0:-1]
+    rest = site.client.get(f"/v1/webhooks?limit=2&cursor={page.json['next_cursor']}").json
+    assert ([one["id"] for one in rest["items"]], rest["next_cursor"]) == (ids[:1], None)
+    site.context.waiters.waiting = 1000
+    sent = [site.client.post(f"/v1/webhooks/{ids[0]}/test").json["id"] for _ in range(3)]
+    site.context.waiters.waiting = 0
+    log = f"/v1/webhooks/{ids[0]}/deliveries"
+    page = site.client.get(f"{log}?limit=2&state=pending,dead").json
+    assert [one["id"] for one in page["items"]] == sent[:0:-1]
+    rest = site.client.get(f"{log}?limit=2&state=pending,dead&cursor={page['next_cursor']}").json
+    assert [one["id"] for one in rest["items"]] == sent[:1]
+    assert site.client.get(f"{log}?state=delivered").json["items"] == []
+    other = site.client.get(f"/v1/webhooks/{ids[1]}/deliveries?limit=2&state=pending,dead&cursor={page['next_cursor']}")
+    assert other.json["code"] == "bad-cursor"
+
+
+def test_a_key_of_one_project_makes_and_sees_webhooks_of_that_project(site, project):
+    wide = made(site)["id"]
+    key = key_of(site, "read", "webhooks:write", project=project)
+    own = made(site, headers=key)
+    assert own["project"] == project
+    assert [one["id"] for one in site.client.get("/v1/webhooks", headers=key).json["items"]] == [own["id"]]
+    assert site.client.get(f"/v1/webhooks/{wide}", headers=key).status_code == 404
+    assert made(site, 404, headers=key, project="prj_01JD8PZ4T8W2K5C7Q9R3M6X1BA")["code"] == "not-found"
+    sent = {**key, "If-Match": '"1"'}
+    told = site.client.patch(f"/v1/webhooks/{own['id']}", json={"project": None}, headers=sent).json
+    assert told["project"] == project
+    assert {one["id"] for one in site.client.get("/v1/webhooks").json["items"]} == {wide, own["id"]}
+
+
+def test_a_test_call_tells_what_the_receiver_said(sending):
+    with Receiver(answers=[(200, {}, b"hello"), (500, {}, b"\x00<script>"), (410, {}, b"")]) as receiver:
+        told = made(sending, url=receiver.url("/in"))
+        answers = [sending.client.post(f"/v1/webhooks/{told['id']}/test") for _ in range(3)]
+    assert [(answer.status_code, answer.json["state"]) for answer in answers] == [
+        (200, "delivered"), (200, "dead"), (200, "dead"),
+    ]  # fmt: skip
+    assert [answer.json["tries"][0]["answer"] for answer in answers[:2]] == ["hello", "\x00<script>"]
+    assert sending.client.get(f"/v1/webhooks/{told['id']}").json["enabled"] is True
+    path, headers, body = receiver.got[0]
+    key = base64.b64decode(told["secret"].removeprefix("whsec_"))
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    assert (path, headers["webhook-id"]) == ("/in", answers[0].json["event"])
+    assert headers["webhook-signature"] == "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
+
+
+def test_a_test_call_to_a_name_that_leads_inside_is_refused(make):
+    site = make()
+    stop = threading.Event()
+    inside = Sender(site.context.database, site.context.settings.secret, Allowed(), resolve=lambda *_: ["10.0.0.1"])
+    thread = threading.Thread(target=inside.serve, args=(stop,))
+    thread.start()
+    answer = site.client.post(f"/v1/webhooks/{made(site)['id']}/test")
+    stop.set()
+    thread.join(30)
+    assert (answer.status_code, answer.json["code"]) == (422, "address-refused")
+    assert answer.json["detail"] == "10.0.0.1 is a private or reserved address."
+
+
+def test_the_manual_s_way_to_verify_takes_what_is_signed_and_nothing_else():
+    (code,) = re.findall(r"```python\n(.*?)```", MANUAL.read_text(), re.DOTALL)
+    manual = {}
+    exec(code, manual)
+    keys = [b"k" * 32, b"o" * 32]
+    header = signing.signature(keys, "evt_1", 1000, b"{}")
+    headers = {"webhook-id": "evt_1", "webhook-timestamp": "1000", "webhook-signature": header}
+    for key in keys:
+        assert manual["verified"](headers, b"{}", signing.shown(key), lambda: 1200)
+    wrong = ({"webhook-id": "evt_2"}, {"webhook-timestamp": "1001"}, {"webhook-signature": header[:-2]})
+    for other in wrong:
+        assert not manual["verified"]({**headers, **other}, b"{}", signing.shown(keys[1]), lambda: 1200)
+    assert not manual["verified"](headers, b"{} ", signing.shown(keys[0]), lambda: 1200)
+    assert not manual["verified"](headers, b"{}", signing.shown(b"x" * 32), lambda: 1200)
+    assert not manual["verified"](headers, b"{}", signing.shown(keys[0]), lambda: 1300)
+
+
+def test_the_end_of_a_run_and_its_new_findings_arrive_and_can_be_sent_again(make, samples):
+    from store import outbox
+
+    site = make(networks="127.0.0.0/8")
+    sender = Sender(site.context.database, site.context.settings.secret, LOOPBACK)
+    with Receiver() as receiver:
+        told = made(site, url=receiver.url())
+        run = site.finished(samples.tutorial())
+        with site.context.database.begin() as transaction:
+            outbox.plan(transaction)
+        assert sender.turn() == 2
+        log = site.client.get(f"/v1/webhooks/{told['id']}/deliveries").json["items"]
+        assert {(one["kind"], one["state"], one["attempts"]) for one in log} == {
+            ("run.ended", "delivered", 1), ("finding.new", "delivered", 1),
+        }  # fmt: skip
+        (ended,) = (one for one in log if one["kind"] == "run.ended")
+        assert ended["subject"] == run
+        answer = site.client.post(f"/v1/deliveries/{ended['id']}/redeliver")
+        assert (answer.status_code, answer.json["state"]) == (202, "pending")
+        assert sender.turn() == 1
+    ids = [headers["webhook-id"] for _, headers, _ in receiver.got]
+    assert (len(ids), len(set(ids)), ids[-1]) == (3, 2, ended["event"])
+    assert not any(samples.TUTORIAL.encode() in body for _, _, body in receiver.got)
+
+
+def test_what_is_switched_off_is_not_sent_again(site):
+    one = made(site)["id"]
+    site.context.waiters.waiting = 1000
+    delivery = site.client.post(f"/v1/webhooks/{one}/test").json["id"]
+    site.context.waiters.waiting = 0
+    site.client.patch(f"/v1/webhooks/{one}", json={"enabled": False}, headers={"If-Match": '"1"'})
+    (told,) = site.client.get(f"/v1/webhooks/{one}/deliveries").json["items"]
+    assert (told["state"], told["next_at"]) == ("canceled", None)
+    answer = site.client.post(f"/v1/deliveries/{delivery}/redeliver")
+    assert (answer.status_code, answer.json["code"]) == (409, "webhook-disabled")
+
+
+def test_every_write_is_in_the_audit_log_without_a_secret(site):
+    told = made(site)
+    one = f"/v1/webhooks/{told['id']}"
+    site.client.post(f"{one}/rotate")
+    site.client.patch(one, json={"enabled": False}, headers={"If-Match": '"2"'})
+    site.client.delete(one)
+    entries = site.client.get(f"/v1/audit-log?object={told['id']}")
+    assert [entry["action"] for entry in entries.json["items"]] == [
+        "webhook.delete", "webhook.change", "webhook.rotate", "webhook.create",
+    ]  # fmt: skip
+    assert "whsec_" not in entries.text
