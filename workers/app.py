@@ -33,6 +33,6 @@ def publisher(app: Celery) -> Callable[[str], None]:
     """A function that sends a wake-up for a queue of runs; it raises what the broker's client does."""
 
     def publish(queue: str) -> None:
-        app.send_task(EXECUTE_NEXT, args=[queue], queue=QUEUES[queue], expires=WAKE_UP_SECONDS, retry=False)
+        app.send_task(EXECUTE_NEXT, args=[queue], queue=QUEUES[queue], expiration=WAKE_UP_SECONDS, retry=False)
 
     return publish

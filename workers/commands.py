@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from backprobe.cli.exits import UsageError
 from workers.settings import WorkerSettings, slots
 
 REAPER_SILENT_SECONDS = 15.0
@@ -59,7 +60,7 @@ def _worker(arguments: argparse.Namespace) -> int:
     from workers.sandbox.offer import CannotConfine
     from workers.sandbox.start import supervisor_for
 
-    settings = WorkerSettings.from_environment()
+    settings = _settings()
     if arguments.check:
         return _with_database("worker", _worker_is_alive)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -69,24 +70,22 @@ def _worker(arguments: argparse.Namespace) -> int:
     except CannotConfine as error:
         return _failed(f"backprobe worker: {error}; `backprobe doctor` says more, BACKPROBE_ISOLATION asks for less")
     with supervisor:  # its torch loads while the rest is imported
-        from store.settings import StoreSettings
         from workers import process
 
         process.log_to_stderr()
         count = slots(arguments.concurrency, arguments.queue)
         try:
-            return process.serve_worker(StoreSettings.from_environment(), settings, arguments.queue, count, supervisor)
+            return process.serve_worker(_stores(), settings, arguments.queue, count, supervisor)
         except process.CannotStart as error:
             return _failed(f"backprobe worker: {error}")
 
 
 def _with_database(command: str, ask: Callable[[Any], int]) -> int:
-    from store.settings import StoreSettings
     from workers import process
 
     process.log_to_stderr()
     try:
-        return ask(process.open_database(StoreSettings.from_environment()))
+        return ask(process.open_database(_stores()))
     except process.CannotStart as error:
         return _failed(f"backprobe {command}: {error}")
 
@@ -102,11 +101,10 @@ def _worker_is_alive(database: Any) -> int:
 
 
 def _reaper(arguments: argparse.Namespace) -> int:
-    from store.settings import StoreSettings
     from workers import process
     from workers.reaper import BEAT_FILE
 
-    store, settings = StoreSettings.from_environment(), WorkerSettings.from_environment()
+    store, settings = _stores(), _settings()
     process.log_to_stderr()
     if arguments.check:
         beat = store.home / BEAT_FILE
@@ -138,20 +136,19 @@ def _told_of(public_id: str, done: int, change: Any) -> None:
 
 
 def _executor(arguments: argparse.Namespace) -> int:
-    import logging
-
+    from store import logs
     from workers.sandbox import boot
     from workers.sandbox import executor as service
     from workers.sandbox.offer import CannotConfine
     from workers.sandbox.start import executor_confinement
 
-    settings = WorkerSettings.from_environment()
+    settings = _settings()
     path = arguments.socket or (Path(settings.executor) if settings.executor else None)
     if path is None:
         return _failed("backprobe executor: say where with --socket PATH or BACKPROBE_EXECUTOR", 2)
     if arguments.check:
         return 0 if boot.executor_answers(str(path)) else _failed(f"no executor answers at {path}")
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    logs.to_stderr()
     try:
         confined = executor_confinement(settings, arguments.queue)
     except CannotConfine as error:
@@ -170,7 +167,33 @@ def doctor(subparsers: Any) -> None:
 def _doctor(arguments: argparse.Namespace) -> int:
     from workers import doctor as ward
 
-    return ward.examine(WorkerSettings.from_environment(), probe=not arguments.no_probe)
+    return ward.examine(_settings(), probe=not arguments.no_probe)
+
+
+def _settings() -> WorkerSettings:
+    """The environment's; what is wrong there is told in one line.
+
+    Raises:
+        UsageError: a variable cannot be read.
+    """
+    try:
+        return WorkerSettings.from_environment()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _stores() -> Any:
+    """Where everything lies; what is wrong in the environment is told in one line.
+
+    Raises:
+        UsageError: a variable cannot be read.
+    """
+    from store.settings import StoreSettings
+
+    try:
+        return StoreSettings.from_environment()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _failed(line: str, code: int = FAILED) -> int:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from store import runs, workers
 from store.session import Database
+from workers.feed import Feeds
 from workers.lease import Keeper
 from workers.sandbox.job import Job
 from workers.sandbox.levels import up_to
@@ -62,6 +63,7 @@ class Node:
         self._publish = publish
         self.id = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         self.keeper = Keeper(database, self._beat)
+        self.feeds = Feeds(database)
         self.draining = threading.Event()
         self._beat_at = 0.0
         self._offers: tuple[str, ...] = ()
@@ -71,10 +73,12 @@ class Node:
     def start(self) -> None:
         """Try the sandbox, in a thread, then begin to offer it; keep leases from now on."""
         self.keeper.start()
+        self.feeds.start()
         threading.Thread(target=self._prove, name="canary", daemon=True).start()
 
     def close(self) -> None:
         """Take this worker's row away."""
+        self.feeds.stop()
         self.keeper.close()
         try:
             with self.database.begin() as transaction:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from backprobe.record import Record
-from backprobe.rules import Judgement, WhyNone, judge, why_none
+from backprobe.rules import Judgement, JudgeOptions, WhyNone, judge, why_none
 from workers.sandbox.job import Job
 from workers.sandbox.outcome import Outcome
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.supervisor import OnRows, Supervisor
 
 _log: Final = logging.getLogger(__name__)
 
@@ -34,18 +34,24 @@ class Result:
     whys: Mapping[int, WhyNone] = field(default_factory=dict[int, WhyNone])
 
 
-def run(supervisor: Supervisor, job: Job, cancel: threading.Event | None = None) -> Result:
-    """Run a snippet and judge its record; blocks until both are done."""
-    outcome = supervisor.run(job, cancel=cancel)
+def run(
+    supervisor: Supervisor,
+    job: Job,
+    cancel: threading.Event | None = None,
+    on_rows: OnRows | None = None,
+    options: JudgeOptions | None = None,
+) -> Result:
+    """Run a snippet and judge its record; blocks until both are done. `on_rows` hears of the record as it comes."""
+    outcome = supervisor.run(job, on_rows, cancel)
     if outcome.record is None:
         return Result(outcome=outcome)
-    return judged(outcome, outcome.record)
+    return judged(outcome, outcome.record, options)
 
 
-def judged(outcome: Outcome, record: Record) -> Result:
+def judged(outcome: Outcome, record: Record, options: JudgeOptions | None = None) -> Result:
     """Judge a record. One that no rule can digest is a stranger's work: it is kept without a judgement."""
     try:
-        return Result(outcome=outcome, judgement=judge(record), whys=why_none(record))
+        return Result(outcome=outcome, judgement=judge(record, options), whys=why_none(record))
     except Exception as error:  # noqa: BLE001 - the fence around a task: the run itself was right and is kept
         _log.error("a record could not be judged: %s", type(error).__name__)
         return Result(outcome=outcome)

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import signal
-import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -15,13 +14,15 @@ from typing import Final, cast
 from celery import Celery, signals
 from celery.exceptions import SecurityWarning
 
-from store import migrate, runs
+from store import logs, migrate, runs
+from store.secret import server_secret
 from store.session import Database
 from store.settings import QUEUES, StoreSettings
 from workers.app import make_app, publisher
 from workers.node import Node
 from workers.reaper import Reaper
 from workers.sandbox.supervisor import Supervisor
+from workers.sender import Sender
 from workers.settings import WorkerSettings
 from workers.tasks import execute_next
 from workers.told import set_on_signals, telling
@@ -66,16 +67,20 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
 
 
 def serve_reaper(store: StoreSettings, settings: WorkerSettings) -> int:
-    """Reap until SIGTERM or SIGINT; the exit code comes back.
+    """Reap, and send what is due, until SIGTERM or SIGINT; the exit code comes back.
 
     Raises:
         CannotStart: the database is not migrated. A broker that is away is waited for: leases come first.
     """
     database = open_database(store)
+    sender = Sender(database, server_secret(store), store.outward)
     stop = threading.Event()
     set_on_signals(stop)
     watch_parent(settings.parent, stop.set)
-    Reaper(database, store.make_home(), publisher(make_app(store))).serve(stop)
+    sending = threading.Thread(target=sender.serve, args=(stop,), name="sender")
+    sending.start()
+    Reaper(database, store.make_home(), publisher(make_app(store)), store.max_database_bytes).serve(stop)
+    sending.join()
     database.close()
     return 0
 
@@ -137,8 +142,7 @@ def watch_parent(parent: int | None, leave: Callable[[], None]) -> None:
 
 def log_to_stderr() -> None:
     """Our own lines and Celery's warnings; no line of either holds a stranger's text."""
-    line = "%(asctime)s %(levelname)s %(name)s %(message)s"
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=line)
+    logs.to_stderr()
     logging.getLogger("kombu.connection").setLevel(logging.ERROR)  # warns that the embedded broker has no host
     warnings.filterwarnings("ignore", category=SecurityWarning)  # of root: user code runs in the sandbox, not here
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from store import runs, workers
+from store import idempotency, outbox, retention, runs, workers
 from store.session import Database
 from workers.leader import Leadership
 from workers.rejudge import Rejudging
@@ -21,6 +21,14 @@ from workers.rejudge import Rejudging
 TURN_SECONDS: Final = 1.0
 IDLE_WAKE_SECONDS: Final = 30.0
 """Between wake-ups for a queue that no live worker serves: a worker looks by itself when it starts."""
+
+KEYS_SECONDS: Final = 60.0
+"""Between two looks for idempotency keys that have expired: one that is asked for is dropped at once anyway."""
+
+EXPIRE_SECONDS: Final = 10.0
+LEFTOVERS_SECONDS: Final = 3600.0
+EXPIRED_AT_ONCE: Final = 20
+"""Records dropped in one round, at most, and as many for the size cap: leases are looked at every second."""
 
 BEAT_FILE: Final = "reaper.beat"
 """In the home: touched after each round, for `backprobe reaper --check`."""
@@ -34,13 +42,21 @@ class Reaper:
     Args:
         home: Where its lock and beat files are.
         publish: Sends a wake-up for a queue.
+        max_database_bytes: As in `StoreSettings`.
     """
 
-    def __init__(self, database: Database, home: Path, publish: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        home: Path,
+        publish: Callable[[str], None],
+        max_database_bytes: int | None = None,
+    ) -> None:
+        self._max_database_bytes = max_database_bytes if database.sqlite else None
         self._database, self._home, self._publish = database, home, publish
         self._leadership = Leadership(database, home)
         self._woken_at: dict[str, float] = {}
-        self._silent_looked_at = 0.0
+        self._done_at: dict[str, float] = {}
         self._rejudging = Rejudging(database)
 
     def serve(self, stop: threading.Event) -> None:
@@ -57,6 +73,9 @@ class Reaper:
         self._fenced("expiring queued runs", self._expire_queued)
         self._fenced("dropping silent workers", self._drop_silent)
         self._fenced("waking workers", self._wake)
+        self._fenced("planning deliveries", self._plan_deliveries)
+        self._fenced("dropping expired keys", self._drop_keys)
+        self._fenced("dropping old records", self._expire_records)
         self._fenced("judging again", self._rejudging.turn)
 
     def _round_if_leader(self) -> None:
@@ -81,14 +100,45 @@ class Reaper:
             _log.warning("no worker came; lost: %s", ", ".join(lost))
 
     def _drop_silent(self) -> None:
-        now = time.monotonic()
-        if now - self._silent_looked_at < workers.SILENT_SECONDS / 6 and self._silent_looked_at:
+        if not self._is_due("silent", workers.SILENT_SECONDS / 6):
             return
-        self._silent_looked_at = now
         with self._database.begin() as transaction:
             gone = workers.drop_silent(transaction)
         if gone:
             _log.warning("silent workers: %s", ", ".join(gone))
+
+    def _plan_deliveries(self) -> None:
+        with self._database.read() as transaction:  # nearly always nothing: look before taking the write lock
+            waits = outbox.waits(transaction)
+        if waits:
+            with self._database.begin() as transaction:
+                outbox.plan(transaction)
+
+    def _drop_keys(self) -> None:
+        if self._is_due("keys", KEYS_SECONDS):
+            with self._database.begin() as transaction:
+                idempotency.drop_expired(transaction)
+
+    def _expire_records(self) -> None:
+        if not self._is_due("records", EXPIRE_SECONDS):
+            return
+        gone = list(retention.expire(self._database, limit=EXPIRED_AT_ONCE))
+        if self._max_database_bytes is not None:
+            gone += retention.shrink(self._database, self._max_database_bytes, limit=EXPIRED_AT_ONCE)
+        if gone:
+            _log.info("%d records expired, %d rows", len(gone), sum(one.rows for one in gone))
+            retention.give_back_pages(self._database)
+        if self._is_due("leftovers", LEFTOVERS_SECONDS):
+            retention.leftovers(self._database)
+            retention.drop_sent(self._database)
+
+    def _is_due(self, duty: str, seconds: float) -> bool:
+        """So long has passed since this was last true, or it never was."""
+        now = time.monotonic()
+        if now - self._done_at.get(duty, -seconds) < seconds:
+            return False
+        self._done_at[duty] = now
+        return True
 
     def _wake(self) -> None:
         """Per queue as many wake-ups as could be answered; at least one if anything waits."""

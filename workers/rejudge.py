@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from backprobe.rules import judge, ruleset, why_none
+from backprobe.rules import judge, kept_options, ruleset, why_none
 from store import rejudging
 from store.rejudging import Change, Due
 from store.session import Database
@@ -104,7 +104,7 @@ class Rejudging:
             record = rejudging.record_of(self._database, one)
             change = None
             if record is not None:
-                judgement, whys = judge(record), why_none(record)
+                judgement, whys = judge(record, kept_options(one.rules)), why_none(record)
                 change = rejudging.judged_again(self._database, one, record, judgement, whys)
         except Exception as error:  # noqa: BLE001 - the fence around a task: a stranger's record, maybe
             _log.error("judging %s again failed: %s", one.public_id, type(error).__name__)

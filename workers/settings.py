@@ -50,6 +50,13 @@ class WorkerSettings:
             ValueError: one of them is no number where a number is wanted, or no level where one is.
         """
         isolation = environ.get("BACKPROBE_ISOLATION") or "auto"
+        if isolation == "gvisor":
+            message = (
+                "BACKPROBE_ISOLATION is 'gvisor', and no worker gives that yet: ask for namespace, and to have a second"
+                " kernel below it install runsc (gvisor.dev/docs/user_guide/install) and make it the runtime of the"
+                " executor's container"
+            )
+            raise ValueError(message)
         if isolation not in ("auto", *LEVELS):
             message = f"BACKPROBE_ISOLATION is {isolation!r}; it must be auto, {', '.join(LEVELS)}"
             raise ValueError(message)

@@ -13,8 +13,12 @@ import traceback
 from collections.abc import Mapping
 from typing import Any, Final
 
+from structlog.contextvars import bound_contextvars
+
 from backprobe.record import BadRecord
+from backprobe.rules import kept_options
 from store import finish, runs
+from store.trace import continued
 from workers import pipeline
 from workers.lease import Lease
 from workers.node import Node
@@ -43,19 +47,29 @@ def execute_next(node: Node, queue: runs.Queue) -> int:
 
 
 def _fenced(node: Node, claim: runs.Claim) -> None:
-    try:
-        execute(node, claim)
-    except Exception as error:  # noqa: BLE001 - the fence around a task: its lease runs out and the reaper takes over
-        _log.error("attempt %d of %s was dropped: %s", claim.attempt, claim.public_id, type(error).__name__)
+    span = continued(claim.traceparent)
+    about = {"run": claim.public_id, "attempt": claim.attempt, "tenant": claim.tenant_id, "worker": node.id}
+    with bound_contextvars(**about, **({} if span is None else span.fields())):
+        try:
+            execute(node, claim)
+        except Exception as error:  # noqa: BLE001 - the fence around a task: its lease runs out and the reaper takes over
+            _log.error("attempt %d of %s was dropped: %s", claim.attempt, claim.public_id, type(error).__name__)
 
 
 def execute(node: Node, claim: runs.Claim) -> None:
     """One attempt, from claim to end."""
+    began = time.monotonic()
+    _log.info("an attempt begins")
     lease = node.keeper.hold(claim)
+    feed = node.feeds.open(lease)
     try:
-        result = pipeline.run(node.supervisor, job_of(claim), lease.stop)
-        _end(node, lease, result)
+        options = kept_options(claim.rules)
+        result = pipeline.run(node.supervisor, job_of(claim), lease.stop, feed.take, options)
+        _end(node, lease, result, live=node.feeds.close(lease))
+        said = {"status": lease.why or result.outcome.status, "ms": round((time.monotonic() - began) * 1000)}
+        _log.info("an attempt has ended", extra=said)
     finally:
+        node.feeds.close(lease)
         node.keeper.drop(lease)
 
 
@@ -71,12 +85,12 @@ def job_of(claim: runs.Claim) -> Job:
     )
 
 
-def _end(node: Node, lease: Lease, result: Result) -> None:
+def _end(node: Node, lease: Lease, result: Result, *, live: bool) -> None:
     """Write the end of an attempt while it is ours to write; one that cannot be written is our failure: given back."""
     write = _write
     while lease.why != "fenced-out" and lease.safe:
         try:
-            write(node, lease, result)
+            write(node, lease, result, live=live)
         except runs.FencedOut:
             lease.end("fenced-out")
         except Exception as error:  # noqa: BLE001 - the fence around a task
@@ -99,12 +113,12 @@ def _is_away(error: Exception) -> bool:
     return isinstance(error, OSError) or bool(names & {"OperationalError", "InterfaceError", "TimeoutError"})
 
 
-def _give_back(node: Node, lease: Lease, result: Result) -> None:
+def _give_back(node: Node, lease: Lease, result: Result, *, live: bool) -> None:  # noqa: ARG001 - giving back clears all
     reason = f"the end of the run ({result.outcome.status}) could not be stored; the worker's log says where"
     runs.release(node.database, lease.claim, outcome="sandbox-broke", reason=reason)
 
 
-def _write(node: Node, lease: Lease, result: Result) -> None:
+def _write(node: Node, lease: Lease, result: Result, *, live: bool) -> None:
     outcome, claim = result.outcome, lease.claim
     if lease.why == "released":
         runs.release(node.database, claim)
@@ -115,9 +129,9 @@ def _write(node: Node, lease: Lease, result: Result) -> None:
     else:
         ending = ending_of(outcome)
         try:
-            finish.finish(node.database, claim, ending, outcome.record, result.judgement, result.whys)
+            finish.finish(node.database, claim, ending, outcome.record, result.judgement, result.whys, live=live)
         except BadRecord:
-            finish.finish(node.database, claim, ending, None, None)
+            finish.finish(node.database, claim, ending, None, None, live=live)
 
 
 def ending_of(outcome: Outcome) -> finish.Ending:

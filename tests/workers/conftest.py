@@ -16,11 +16,14 @@ from store import migrate, runs
 from store.limits import Limits
 from store.session import Database
 from store.settings import StoreSettings
+from tests.store.databases import database, database_url, postgres_database, sqlite_template
 from workers.app import make_app, publisher
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
+
+__all__ = ["database", "database_url", "postgres_database", "sqlite_template"]
 
 GOOD = """\
 import torch

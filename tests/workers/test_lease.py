@@ -55,7 +55,7 @@ def test_a_late_finish_writes_nothing(stack, node):
     with pytest.raises(runs.FencedOut):
         finish.finish(stack.database, claim, tasks.ending_of(result.outcome), result.outcome.record, result.judgement)
     lease = node.keeper.hold(claim)
-    tasks._end(node, lease, result)
+    tasks._end(node, lease, result, live=False)
     node.keeper.drop(lease)
     assert lease.why == "fenced-out"
     assert stack.run(claim.public_id) == before
@@ -122,7 +122,7 @@ def test_an_end_that_cannot_be_stored_is_ours_and_gives_the_run_back(stack, node
     result = pipeline.run(node.supervisor, tasks.job_of(claim))
     unfit = replace(result, outcome=replace(result.outcome, status="no such status"))
     lease = node.keeper.hold(claim)
-    tasks._end(node, lease, unfit)
+    tasks._end(node, lease, unfit, live=False)
     node.keeper.drop(lease)
     row = stack.run(claim.public_id)
     assert (row.status, row.attempt) == ("queued", 1)

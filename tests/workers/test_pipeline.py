@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+from backprobe.rules import JudgeOptions
 from workers import pipeline
 from workers.sandbox.job import Job
 
@@ -23,6 +24,13 @@ def test_a_snippet_comes_out_judged_with_the_reasons_for_missing_gradients(super
     assert result.outcome.record is not None
     names = {binding.tensor: binding.name for binding in result.outcome.record.bindings}
     assert "y" in {names.get(tensor) for tensor in result.whys}
+
+
+def test_the_rules_that_were_chosen_judge(supervisor):
+    job = Job(files={"main.py": NON_LEAF}, entry="main.py")
+    result = pipeline.run(supervisor, job, options=JudgeOptions(select=("BP2",)))
+    assert result.judgement is not None
+    assert result.judgement.findings == ()
 
 
 def test_what_left_no_record_is_not_judged(supervisor):

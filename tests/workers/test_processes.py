@@ -1,5 +1,6 @@
 """Worker and reaper as real processes on real servers: killed, drained, canceled, woken too often or not at all."""
 
+import json
 import os
 import signal
 import subprocess
@@ -177,11 +178,24 @@ def test_no_line_of_a_log_holds_a_strangers_text(stack):
     worker = stack.start("worker", BACKPROBE_DRAIN_SECONDS="0")
     stack.start("reaper")
     source = "import torch\nsecret_name = 'MARKED'\nprint('MARKED')\nraise ValueError('MARKED')"
-    assert stack.ended(stack.submit(source)).status == "failed"
+    trace_id, parent_id = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    judged = stack.submit(source, traceparent=f"00-{trace_id}-{parent_id}-01")
+    assert stack.ended(judged).status == "failed"
     stack.running(stack.submit("import time  # MARKED\ntime.sleep(60)"))
     worker.terminate()
     worker.wait(90)
     assert "MARKED" not in stack.log()
+    lines = [json.loads(line) for line in stack.log().splitlines() if line.startswith("{")]  # Celery says good-bye
+    begins, ended = (line for line in lines if line.get("run") == judged)
+    for line in (begins, ended):
+        told = (line["attempt"], line["tenant"], line["trace_id"], line["parent_id"])
+        assert told == (1, 1, trace_id, parent_id)
+    assert (begins["event"], ended["event"], ended["status"]) == (
+        "an attempt begins",
+        "an attempt has ended",
+        "failed",
+    )
+    assert ended["ms"] > 0
 
 
 def test_a_worker_works_through_an_executor(embedded):

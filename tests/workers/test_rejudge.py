@@ -5,10 +5,11 @@ import subprocess
 import sys
 
 import pytest
+import sqlalchemy as sa
 
 from backprobe.record import SCHEMA_VERSION, Environment, Header, Record, Source
-from backprobe.rules import Judgement, ruleset
-from store import findings, finish, rejudging, runs
+from backprobe.rules import Judgement, JudgeOptions, ruleset
+from store import findings, finish, rejudging, runs, tables
 from store.migrate import upgrade
 from store.session import Database
 from store.sweep import delete_records
@@ -69,7 +70,8 @@ def test_the_command_judges_all_newest_first_and_a_second_time_nothing(database,
     assert told().stdout.startswith("0 runs judged again")
 
 
-def test_the_reapers_turns_judge_what_is_old_and_what_was_asked_for(database, stored) -> None:
+def test_the_reapers_turns_judge_what_is_old_and_what_was_asked_for(database, stored, monkeypatch) -> None:
+    monkeypatch.setattr("workers.rejudge.TURN_SECONDS", 600.0)  # both in one turn, however slow the machine
     rejudger = Rejudging(database)
     rejudger.turn()
     assert [found(database, run) for run in stored] == [["BP909"]] * 2
@@ -82,6 +84,18 @@ def test_the_reapers_turns_judge_what_is_old_and_what_was_asked_for(database, st
         assert rejudging.due(reading) == ()
     assert run.version == version + 1
     assert run.findings.ruleset == ruleset()
+
+
+def test_a_run_is_judged_again_by_the_rules_that_its_request_chose_and_only_once(database, stored) -> None:
+    chosen = {"severity": {"unknown-suppression": "note"}}
+    with database.begin() as writing:
+        writing.execute(sa.update(tables.run).where(tables.run.c.public_id == stored[0]).values(rules=chosen))
+    assert Rejudging(database).all(None, lambda *_: None).runs == 2
+    with database.read() as reading:
+        counts = [runs.get(reading, run).findings for run in stored]
+        assert [(one.warning, one.note) for one in counts] == [(0, 1), (1, 0)]
+        assert counts[0].ruleset == ruleset(JudgeOptions(severity=chosen["severity"]))
+        assert rejudging.older(reading, ruleset()) == ()
 
 
 def test_a_run_that_cannot_be_judged_stays_as_it_was_and_does_not_stop_the_others(database, stored) -> None:

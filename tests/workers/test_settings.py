@@ -2,6 +2,7 @@
 
 import pytest
 
+from backprobe.cli import main
 from workers.settings import WorkerSettings, slots
 
 
@@ -30,6 +31,20 @@ def test_every_variable_is_read():
 def test_what_is_no_number_is_refused():
     with pytest.raises(ValueError, match="soon"):
         WorkerSettings.from_environment({"BACKPROBE_LEASE_SECONDS": "soon"})
+
+
+def test_a_level_that_no_worker_gives_is_refused_with_what_to_do_instead():
+    with pytest.raises(ValueError, match=r"install runsc .* executor's container"):
+        WorkerSettings.from_environment({"BACKPROBE_ISOLATION": "gvisor"})
+    with pytest.raises(ValueError, match="it must be auto, none, process, namespace"):
+        WorkerSettings.from_environment({"BACKPROBE_ISOLATION": "best"})
+
+
+def test_a_command_tells_it_in_one_line(monkeypatch, capsys):
+    monkeypatch.setenv("BACKPROBE_ISOLATION", "best")
+    for command in (["worker"], ["doctor", "--no-probe"], ["executor", "--socket", "/nowhere"]):
+        assert main(command) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_a_gpu_is_not_shared_unless_asked():

@@ -16,6 +16,7 @@ import fcntl
 import os
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty
@@ -37,6 +38,9 @@ class Channel(filesystem.Channel):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._listed: dict[str, deque[str]] = {}
+        """By queue: names of the last look at the folder that were not tried yet. A look at each message made a
+        backlog of 20,000 cost 20,000 looks of 20 ms."""
         for folder in (self.data_folder_in, self.data_folder_out, self.control_folder):
             Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
         _drop_left(Path(self.data_folder_in))
@@ -47,19 +51,28 @@ class Channel(filesystem.Channel):
         _write_whole(Path(self.data_folder_out) / name, dumps(payload))
 
     def _get(self, queue: str) -> dict[str, Any]:
-        folder = Path(self.data_folder_in)
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if _is_of(entry.name, queue))
-        for name in names:
-            taken = folder / f".{name}.taken"
+        listed = self._listed.get(queue) or self._look(queue)
+        while listed:
+            name = listed.popleft()
+            taken = Path(self.data_folder_in) / f".{name}.taken"
             try:
-                (folder / name).rename(taken)
+                taken.with_name(name).rename(taken)
             except FileNotFoundError:
                 continue  # another reader was first
             payload = loads(bytes_to_str(taken.read_bytes()))
             taken.unlink()
             return payload
         raise Empty
+
+    def _look(self, queue: str) -> deque[str]:
+        """The names of the messages that are there now, the oldest first."""
+        try:
+            with os.scandir(self.data_folder_in) as entries:
+                names = sorted(entry.name for entry in entries if _is_of(entry.name, queue))
+        except FileNotFoundError:
+            names = []  # the folder is away: a worker that took this for an error ended itself
+        listed = self._listed[queue] = deque(names)
+        return listed
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
         binding = [routing_key or "", pattern or "", queue or ""]

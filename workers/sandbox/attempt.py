@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import signal
 import socket
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -30,6 +31,9 @@ UNDECODED_BYTES: Final = 4 << 20
 
 LOOK_SECONDS: Final = 0.05
 """Between two looks at what the processes of a run use together."""
+
+_PROCESS_GROUP: Final = 4
+"""PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9."""
 
 StreamName = Literal["stdout", "stderr", "record"]
 
@@ -75,6 +79,8 @@ class Attempt:
         self.tries = 0
         self.stop: Stop | None = None
         self.broken: str | None = None
+        self.abandoned = False
+        """Nobody takes from `inbox` any more."""
         self.clear()
 
     def clear(self) -> None:
@@ -165,6 +171,14 @@ class Attempt:
                 os.close(descriptor)
         self.pidfd = self.proc = None
 
+    def kill_group(self) -> None:
+        """End what a lost zygote can no longer end; its children die with it, but not what they forked."""
+        if self.pidfd is None:
+            return
+        for flags in (_PROCESS_GROUP, 0):
+            with contextlib.suppress(OSError):  # gone; or Linux before 6.9, or another pid namespace
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL, None, flags)
+
     def take(self, pipe: Pipe, piece: bytes) -> Stop | None:
         """Count what came on a stream and keep what is to be kept; the limit that this passes comes back."""
         pipe.count += len(piece)
@@ -172,7 +186,7 @@ class Attempt:
         if pipe.name == "record":
             if pipe.count > limits.record_bytes:
                 return "record_bytes"
-            if self.stop != "refused":
+            if self.stop != "refused" and not self.abandoned:
                 self.record_sent += len(piece)
                 self.inbox.put(piece)
             return None
@@ -185,6 +199,12 @@ class Attempt:
     def undecoded(self) -> int:
         """Bytes of record that were read from the pipe and wait for their decoding."""
         return self.record_sent - (self.record_taken - self.record_taken_before)
+
+    @property
+    def may_read_on(self) -> bool:
+        """Its record waits in the pipe for a decoding that is done."""
+        pipe = self.pipes.get("record")
+        return pipe is not None and pipe.paused and (self.abandoned or self.undecoded < UNDECODED_BYTES // 2)
 
     def facts(self) -> Facts:
         """What was seen."""

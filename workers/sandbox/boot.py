@@ -28,6 +28,9 @@ THREAD_BYTES: Final = 8 << 20
 TRUSTED: Final = Confinement()
 """Level `none`."""
 
+ANSWER_SECONDS: Final = 5.0
+"""How long an executor may take to take a connection or to answer a question."""
+
 WANT_ZYGOTE: Final = b"zygote"
 CHECK: Final = b"check"
 OK: Final = b"ok"
@@ -104,7 +107,6 @@ def executor_answers(path: str) -> bool:
     """An executor listens at this unix socket."""
     try:
         with _connected(path) as connection:
-            connection.settimeout(5.0)
             connection.send(CHECK)
             return connection.recv(64) == OK
     except OSError:
@@ -123,7 +125,6 @@ def executor_offers(path: str, patience_seconds: float) -> Confinement:
     while True:
         try:
             with _connected(path) as connection:
-                connection.settimeout(5.0)
                 connection.send(OFFER)
                 said = msgspec.json.decode(connection.recv(4096), type=Confinement)
                 return replace(said, uids=0, cgroups=False, no_cgroups="the executor is in another container")
@@ -137,6 +138,9 @@ def executor_offers(path: str, patience_seconds: float) -> Confinement:
 
 def _connected(path: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.settimeout(
+        ANSWER_SECONDS
+    )  # one that hangs, its queue full, would else hold the selector thread for ever
     try:
         connection.connect(path)
     except OSError:
@@ -153,8 +157,9 @@ def popen_zygote(
     Raises:
         OSError: what the level needs is not here; the text says what.
     """
-    calls = None if confinement.level == "none" else _in_memory(syscalls.compiled())
-    more_calls = _in_memory(syscalls.compiled(several=True)) if confinement.level == "namespace" else None
+    apart = confinement.level == "namespace"
+    calls = None if confinement.level == "none" else _in_memory(syscalls.compiled(folder=apart))
+    more_calls = _in_memory(syscalls.compiled(several=True, folder=True)) if apart else None
     words = as_arguments(confinement, calls, more_calls)
     memory = [one for one in (calls, more_calls) if one is not None]
     command = [sys.executable, "-P", "-s", "-m", "workers.sandbox.zygote", str(control.fileno()), *words]

@@ -17,6 +17,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Final, NoReturn
 
 import msgspec
@@ -54,7 +55,7 @@ def live(around: Surroundings, program_memfd: int) -> NoReturn:
 
 def run(program: Program) -> int:
     """Run the program as `python ENTRY ARGUMENTS` would; the exit code comes back."""
-    _fresh_streams()
+    streams = _fresh_streams()
     faulthandler.enable(file=2)  # a crash in native code then shows the Python line on stderr
     gc.enable()
     if program.threads > 1:
@@ -62,10 +63,10 @@ def run(program: Program) -> int:
     caps = capture.Caps(record_bytes=program.record_bytes, rows=program.record_rows)
     options = capture.Options(tier=program.tier, entry="service", seed=program.seed, caps=caps)
     end = capture.run_files(program.files, program.entry, program.arguments, options, _record_sink())
-    join_threads = threading._shutdown  # noqa: SLF001 # pyright: ignore[reportAttributeAccessIssue] - as python ends
-    for last in (join_threads, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # noqa: SLF001 - likewise
+    steps = (threading, "_shutdown"), (atexit, "_run_exitfuncs"), (sys, "stdout.flush"), (sys, "stderr.flush")
+    for owner, name in (*steps, *((stream, "flush") for stream in streams)):
         with contextlib.suppress(BaseException):  # as python does at its end: what fails here changes no exit code
-            last()
+            attrgetter(name)(owner)()  # looked up at its turn: the program may have put another there, or taken it away
     return end.exit_code & 0xFF
 
 
@@ -101,11 +102,15 @@ def _record_sink() -> Callable[[bytes], None]:
     return sink
 
 
-def _fresh_streams() -> None:
-    """stdin, stdout and stderr as python makes them, but written line by line: a killed child keeps what it printed."""
+def _fresh_streams() -> tuple[io.TextIOWrapper, io.TextIOWrapper]:
+    """stdin, stdout and stderr as python makes them, but written line by line: a killed child keeps what it printed.
+
+    The two that are written to come back: what waits in them is the program's, also where it put others in their place.
+    """
     sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
     sys.stdout = sys.__stdout__ = _writer(1, "strict")
     sys.stderr = sys.__stderr__ = _writer(2, "backslashreplace")
+    return sys.stdout, sys.stderr
 
 
 def _writer(descriptor: int, errors: str) -> io.TextIOWrapper:

@@ -3,7 +3,8 @@
     fact                                                              status     reason
     the lockdown failed before `go`; the zygote was lost twice        lost       sandbox
     cancel was asked                                                  canceled   asked
-    our clock, byte, row or process counter stopped it                exceeded   wall, output, record, processes
+    our clock, byte, row or process counter, or the memory of its     exceeded   wall, output, record, processes
+    record's rows, stopped it
     its cgroup killed a process for want of memory                    exceeded   memory
     SIGXCPU, or SIGKILL not sent by us, near the limit of CPU time    exceeded   cpu
     it died on a signal                                               failed     signal
@@ -29,10 +30,21 @@ from store.limits import Limits
 from store.run import RunError
 from workers.sandbox.attest import Seen
 from workers.sandbox.levels import Level
-from workers.sandbox.reached import by_exception, refused_by_level, what_to_change
+from workers.sandbox.reached import by_exception, refused_by_level, too_heavy, what_to_change
 
 Status = Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
-Stop = Literal["wall", "output", "record_bytes", "record_rows", "refused", "canceled", "sandbox", "cpu", "processes"]
+Stop = Literal[
+    "wall",
+    "output",
+    "record_bytes",
+    "record_rows",
+    "record_weight",
+    "refused",
+    "canceled",
+    "sandbox",
+    "cpu",
+    "processes",
+]
 """Why the supervisor ended a child."""
 
 CPU_SHARE: Final[dict[int, float]] = {signal.SIGXCPU: 0.5, signal.SIGKILL: 0.85}
@@ -125,7 +137,7 @@ def verdict(
         return Verdict(status="canceled", reason="asked", error=error)
     limit_hit = _limit_hit(facts, limits)
     if limit_hit is not None:
-        return _exceeded(limit_hit, limits, record)
+        return _exceeded(limit_hit, limits, record, is_heavy=facts.stop == "record_weight")
     end = None if record is None else record.end
     if facts.signal is not None and facts.stop is None:
         found = _died(facts.signal, record)
@@ -166,6 +178,7 @@ def _limit_hit(facts: Facts, limits: Limits) -> str | None:
         "output": "output_bytes",
         "record_bytes": "record_bytes",
         "record_rows": "record_rows",
+        "record_weight": "record_bytes",
         "cpu": "cpu_seconds",
         "processes": "processes",
     }
@@ -177,11 +190,15 @@ def _limit_hit(facts: Facts, limits: Limits) -> str | None:
     return "cpu_seconds" if share is not None and (facts.cpu_seconds or 0.0) >= limits.cpu_seconds * share else None
 
 
-def _exceeded(limit: str, limits: Limits, record: Record | None, raised: Raised | None = None) -> Verdict:
+def _exceeded(
+    limit: str, limits: Limits, record: Record | None, raised: Raised | None = None, *, is_heavy: bool = False
+) -> Verdict:
     reason = limit.split("_", maxsplit=1)[0]
     where = _where(record, raised)
     seen = "" if where is None or raised is not None else f" The last statement that ended is in line {where[1]}."
     reached, change = what_to_change(limit, limits)
+    if is_heavy:
+        reached = too_heavy(limits)
     message = f"{reached}{seen} {change}"
     return Verdict(
         status="exceeded",

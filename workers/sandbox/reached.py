@@ -33,6 +33,12 @@ _CHANGE: Final[Mapping[str, str]] = {
 }
 """What helps beside a higher limit."""
 
+_WEIGHT: Final = 10
+_FREE: Final = 24 << 20
+_LEAST_WEIGHT: Final = 7
+"""Rows of honest programs, measured at every tier, take 3.6 to 9 bytes of memory for each on the wire: those of long
+chains of small operations the most. A large record has room for all of these, a small one for most."""
+
 _ALLOCATOR: Final = ("bad_alloc", "can't allocate memory", "not enough memory", "Cannot allocate memory")
 _DISK: Final = re.compile(
     r"\[Errno (?:27|28|122)\]|No space left on device|inline_container\.cc.*unexpected pos|iostream error"
@@ -47,6 +53,19 @@ def what_to_change(limit: str, limits: Limits) -> tuple[str, str]:
     """What was reached, at which value; and what to raise or change."""
     reached = _REACHED[limit].format(value=getattr(limits, limit))
     return reached, f"`limits.{limit}` asks for more.{_CHANGE.get(limit, '')}"
+
+
+def most_weight(limits: Limits) -> int:
+    """Bytes of the worker's memory that the rows of a record may take."""
+    return max(limits.record_bytes * _LEAST_WEIGHT, limits.record_bytes * _WEIGHT - _FREE)
+
+
+def too_heavy(limits: Limits) -> str:
+    """What was reached by a record whose rows take too much memory of the worker."""
+    return (
+        f"The rows of the record take more than {most_weight(limits)} bytes of memory, the most for one"
+        f" of {limits.record_bytes} bytes; what came before is kept."
+    )
 
 
 def by_exception(raised: Raised, processes: int) -> str | None:

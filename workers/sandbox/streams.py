@@ -24,6 +24,9 @@ from workers.sandbox.slots import put
 LOCKED: Final = b"locked"
 GO: Final = b"go"
 
+ENDING_MILLISECONDS: Final = 100
+"""A process that is at its end refuses much already, a moment before its pidfd tells of it."""
+
 DRIP_SECONDS: Final = 5.0
 """After its end, the most that a stream which something else still writes to can delay a run's outcome."""
 
@@ -92,7 +95,7 @@ class Streams:
             return
         attempt.heard_at = time.monotonic()
         passed = attempt.take(pipe, piece)
-        if pipe.name == "record" and attempt.undecoded > UNDECODED_BYTES:
+        if pipe.name == "record" and attempt.undecoded > UNDECODED_BYTES and not attempt.abandoned:
             pipe.paused = True
             self._selector.unregister(pipe.descriptor)
         if passed is not None:
@@ -107,13 +110,14 @@ class Streams:
             said = sync.recv(2048)
         except OSError:
             said = b""
+        has_no_place = False
         if said == APART:
             refused = self._put(attempt)
             with contextlib.suppress(OSError):
                 sync.send(PLACED if refused is None else b"no")
             if refused is None:
                 return
-            said = refused.encode("utf-8", "replace")
+            said, has_no_place = refused.encode("utf-8", "replace"), True
         self._selector.unregister(sync)
         attempt.sync = None
         with sync:
@@ -122,8 +126,9 @@ class Streams:
                 attempt.locked, attempt.gone_at = True, time.monotonic()
                 with contextlib.suppress(OSError):
                     sync.send(GO)
-        # one that ended, without a word or before it was looked at, is its warm process's to report, or is lost with it
-        if wrong is not None and not (said == LOCKED and _is_gone(attempt.pidfd)):
+        # one that ended without a word, before it had its place or before it was looked at, is its warm process's to
+        # report, or is lost with it; one that ended with a word of its own failed
+        if wrong is not None and not ((has_no_place or said == LOCKED) and _is_gone(attempt.pidfd)):
             attempt.broken = attempt.broken or wrong
             self._stop(attempt, "sandbox")
 
@@ -150,9 +155,9 @@ class Streams:
 
 
 def _is_gone(pidfd: int | None) -> bool:
-    """The process has ended; its warm process reports that, or is gone too."""
+    """The process has ended, or is at its end; its warm process reports that, or is gone too."""
     if pidfd is None:
         return False
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
-    return bool(poll.poll(0))
+    return bool(poll.poll(ENDING_MILLISECONDS))

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable
-from dataclasses import asdict
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any, Final, Self
 
 from backprobe.record import BadRecord, FrameReader, Record
@@ -25,13 +26,18 @@ from workers.sandbox.job import Job
 from workers.sandbox.levels import Confinement
 from workers.sandbox.memory import give_back_memory
 from workers.sandbox.outcome import Facts, Outcome, Stop, verdict
-from workers.sandbox.reached import several_refused
+from workers.sandbox.reached import most_weight, several_refused
 from workers.sandbox.watch import Watch
 
 CANCEL_POLL_SECONDS: Final = 0.05
 
 BIG_RECORD_BYTES: Final = 1 << 20
 """Decoding more than this leaves tens of megabytes in the allocator's hands: 7 MB of record kept 25 of them."""
+
+_LIMIT_OF: Final[Mapping[str, Stop]] = {"too-many-rows": "record_rows", "record-too-heavy": "record_weight"}
+"""By the code of a refusal that is no fault of the stream's form."""
+
+OnRows = Callable[[str, Sequence[Any]], None]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -84,20 +90,36 @@ class Supervisor:
     def run(
         self,
         job: Job,
-        on_frame: Callable[[bytes], None] | None = None,
+        on_rows: OnRows | None = None,
         cancel: threading.Event | None = None,
     ) -> Outcome:
         """Run a program to its end; blocks.
 
         Args:
             job: What to run, and its limits.
-            on_frame: Gets each piece of the record that was decoded and found valid, in this thread.
+            on_rows: Gets the record's rows as they are decoded, in this thread, as `FrameReader` says; a second
+                header: the run was started once more, and what came before is void.
             cancel: Set it to end the run; heard within 50 ms.
         """
         if (refused := several_refused(job.limits, self.confinement)) is not None:
             return self._not_started(job, refused)
         attempt = Attempt(job, gpu=self._gpu)
-        ears = _Ears(attempt, on_frame)
+        ears = _Ears(attempt, on_rows)
+        try:
+            heard = self._heard_of(attempt, ears, cancel)
+        except BaseException:
+            self._watch.abandon(attempt)
+            raise
+        canceled = heard.stop == "canceled" or (cancel is not None and cancel.is_set())
+        outcome = self._outcome(job, heard, ears, canceled=canceled)
+        del ears  # it holds every row a second time, by its key
+        if heard.record_bytes > BIG_RECORD_BYTES:
+            give_back_memory()
+        return outcome
+
+    def _heard_of(self, attempt: Attempt, ears: _Ears, cancel: threading.Event | None) -> Facts:
+        """Wait for the end of an attempt, decode its record meanwhile; never rely on the other thread for the end."""
+        submitted_at = time.monotonic()
         self._watch.submit(attempt)
         while True:
             try:
@@ -107,17 +129,21 @@ class Supervisor:
             if cancel is not None and cancel.is_set():
                 self._watch.stop(attempt, "canceled")
             if isinstance(heard, Facts):
-                break
-            if heard is not None and (stop := ears.hear(heard)) is not None:
-                self._watch.stop(attempt, stop)
+                return replace(heard, stop=heard.stop or ears.stop)  # it may have ended before it was told
             if heard is not None:
+                if (stop := ears.hear(heard)) is not None:
+                    self._watch.stop(attempt, stop)
                 self._watch.taken(attempt)
-        canceled = heard.stop == "canceled" or (cancel is not None and cancel.is_set())
-        outcome = self._outcome(job, heard, ears, canceled=canceled)
-        del ears  # it holds every row a second time, by its key
-        if heard.record_bytes > BIG_RECORD_BYTES:
-            give_back_memory()
-        return outcome
+            elif (why := self._nobody_watches(submitted_at)) is not None and attempt.inbox.empty():
+                _log.error("a run is given up: %s", why)
+                attempt.kill_group()
+                self._watch.abandon(attempt)
+                return replace(attempt.facts(), broken=why)
+
+    def _nobody_watches(self, submitted_at: float) -> str | None:
+        if not self._thread.is_alive():
+            return "the supervisor's thread has ended"
+        return self._watch.stalled(submitted_at)
 
     def close(self) -> None:
         """End every child and zygote; runs in flight end as lost."""
@@ -174,15 +200,17 @@ class Supervisor:
 class _Ears:
     """Decodes one run's record in the thread that waits for it."""
 
-    def __init__(self, attempt: Attempt, on_frame: Callable[[bytes], None] | None) -> None:
-        self._attempt, self._on_frame = attempt, on_frame
+    def __init__(self, attempt: Attempt, on_rows: OnRows | None) -> None:
+        self._attempt, self._on_rows = attempt, on_rows
         self.refused: BadRecord | None = None
+        self.stop: Stop | None = None
+        """The limit that the record has passed, found here and nowhere else."""
         self.reader = self._fresh()
 
     def hear(self, heard: bytes | Again) -> Stop | None:
         """Take the next piece; why the child must be ended comes back."""
         if isinstance(heard, Again):
-            self.refused, self.reader = None, self._fresh()
+            self.refused, self.stop, self.reader = None, None, self._fresh()
             return None
         self._attempt.record_taken += len(heard)
         if self.refused is not None:
@@ -190,10 +218,9 @@ class _Ears:
         try:
             self.reader.feed(heard)
         except BadRecord as error:
-            self.refused = error
-            return "record_rows" if error.code == "too-many-rows" else "refused"
-        if self._on_frame is not None:
-            self._on_frame(heard)
+            self.refused = _alone(error)
+            self.stop = _LIMIT_OF.get(error.code)
+            return self.stop or "refused"
         return None
 
     def record(self) -> Record | None:
@@ -201,9 +228,18 @@ class _Ears:
         try:
             return self.reader.record()
         except BadRecord as error:
-            self.refused = self.refused or error
+            self.refused = self.refused or _alone(error)
             return None
 
     def _fresh(self) -> FrameReader:
         limits = self._attempt.job.limits
-        return FrameReader(max_bytes=limits.record_bytes, max_rows=limits.record_rows)
+        return FrameReader(limits.record_bytes, limits.record_rows, self._on_rows, max_weight=most_weight(limits))
+
+
+def _alone(error: BadRecord) -> BadRecord:
+    """The refusal without the frames that it came through: they hold the reader and all of its rows.
+
+    With them, and the refusal kept by one of them, a refused record stayed in memory until a full collection.
+    """
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error

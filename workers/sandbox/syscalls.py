@@ -5,7 +5,9 @@
    the C library then falls back to `clone`.
 3. There is no socket, no exec, no fork (`clone` makes threads only), no ptrace, io_uring, keyctl, bpf or memfd; signals
    go to the child itself only. So nothing here rests on Landlock's newer scopes.
-4. A run that may have several processes gets fork, signals and sockets besides, still no exec. It has namespaces of its
+4. What Landlock has no word for, the filter holds: times of files (`utimensat` needs no open file) and locks of byte
+   ranges (the kernel keeps any number of them, counted by no limit) are for runs with a private folder only.
+5. A run that may have several processes gets fork, signals and sockets besides, still no exec. It has namespaces of its
    own: its signals end at its pid namespace, its sockets at its `lo`, its paths at its private root.
 
 The list was made for x86-64; another machine needs its own, and its own run of the hostile suite.
@@ -26,10 +28,10 @@ _READ_AND_WRITE = """read write readv writev pread64 pwrite64 preadv pwritev lse
 pipe pipe2 poll ppoll select pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2"""
 _FILES = """open openat stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat getdents64
 getcwd chdir flock fsync fdatasync ftruncate fallocate rename renameat renameat2 unlink unlinkat mkdir mkdirat rmdir
-utimensat umask statfs fstatfs"""
+umask statfs fstatfs"""
 _MEMORY = "mmap munmap mprotect mremap madvise brk mincore msync get_mempolicy"
 _SIGNALS = """rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack
-restart_syscall pause alarm setitimer getitimer timer_create timer_settime timer_delete"""
+restart_syscall pause alarm setitimer getitimer"""
 _THREADS = """futex futex_waitv set_robust_list get_robust_list rseq membarrier set_tid_address sched_yield
 sched_getaffinity sched_getparam sched_getscheduler getcpu arch_prctl gettid"""
 _CLOCKS = "nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time times"
@@ -45,10 +47,14 @@ ALLOWED: Final = f"{_READ_AND_WRITE} {_FILES} {_MEMORY} {_SIGNALS} {_THREADS} {_
 _IOCTLS: Final = (0x5401, 0x541B, 0x5451, 0x5413, 0x5421)
 """TCGETS, FIONREAD, FIOCLEX, TIOCGWINSZ, FIONBIO: what Python and C ask any descriptor."""
 
-_FCNTLS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 9, 1030, 1032, 1034, 36, 37, 38)
-"""Copies, flags, locks, and reads of owner, size and seals. Never F_SETOWN, F_SETOWN_EX and F_SETSIG, by which the
+_FCNTLS: Final = (0, 1, 2, 3, 4, 9, 1030, 1032, 1034)
+"""Copies, flags, and reads of owner, size and seals. Never F_SETOWN, F_SETOWN_EX and F_SETSIG, by which the
 kernel sends any signal to any process of the uid, past the rule for `kill`; never F_SETPIPE_SZ, which takes from what
 all runs of the uid have together; nor leases and notices about files."""
+
+_LOCKS: Final = (5, 6, 7, 36, 37, 38)
+"""F_GETLK, F_SETLK, F_SETLKW, and the same of open files: sqlite's, in a private folder. Where a run has a cgroup their
+memory is counted in it."""
 
 _PRCTLS: Final = (15, 16, 3, 4, 22, 23, 39, 0x53564D41)
 """Names, dumpable, reads of seccomp, capabilities and no_new_privs, names of memory; PR_SET_PDEATHSIG only
@@ -73,10 +79,11 @@ class _Program(ctypes.Structure):
 
 
 @functools.cache
-def compiled(*, several: bool = False) -> bytes:
+def compiled(*, several: bool = False, folder: bool = False) -> bytes:
     """The filter as BPF, without a pid yet.
 
     Args:
+        folder: Of runs that have a private folder.
         several: Of runs that may have several processes.
 
     Raises:
@@ -90,6 +97,8 @@ def compiled(*, several: bool = False) -> bytes:
         raise OSError(errno.ENOENT, f"libseccomp cannot be loaded: {error}") from None
     listed = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
     _allow(listed, pyseccomp)
+    if folder:
+        _allow_folder(listed, pyseccomp)
     (_allow_several if several else _allow_one)(listed, pyseccomp)
     with tempfile.TemporaryFile() as file:
         listed.export_bpf(file)
@@ -130,6 +139,12 @@ def _allow(listed, sc) -> None:  # noqa: ANN001 pyseccomp has no types
     for option in _PRCTLS:
         listed.add_rule(sc.ALLOW, "prctl", sc.Arg(0, sc.EQ, option))
     listed.add_rule(sc.ERRNO(errno.ENOSYS), "clone3")
+
+
+def _allow_folder(listed, sc) -> None:  # noqa: ANN001 as above
+    listed.add_rule(sc.ALLOW, "utimensat")
+    for command in _LOCKS:
+        listed.add_rule(sc.ALLOW, "fcntl", sc.Arg(1, sc.EQ, command))
 
 
 def _allow_one(listed, sc) -> None:  # noqa: ANN001 as above

@@ -10,14 +10,13 @@ import contextlib
 import itertools
 import os
 import selectors
-import signal
 import threading
 import time
 from collections.abc import Callable
 from typing import Final
 
 from workers.sandbox import messages
-from workers.sandbox.attempt import UNDECODED_BYTES, Again, Attempt
+from workers.sandbox.attempt import Again, Attempt
 from workers.sandbox.boot import Link
 from workers.sandbox.levels import Confinement
 from workers.sandbox.messages import Ended, Kill, Ready, Refused, Started
@@ -38,8 +37,8 @@ QUIET_SECONDS: Final = 0.25
 TURN_SECONDS: Final = 0.05
 """The longest that a clock of ours is not looked at while something runs."""
 
-_PROCESS_GROUP: Final = 4
-"""PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9."""
+STALL_SECONDS: Final = 60.0
+"""The longest that this thread may be at one thing; then whoever waits for a run ends it without this thread."""
 
 
 class Watch:
@@ -65,6 +64,8 @@ class Watch:
         self._over = threading.Event()
         self.warm = threading.Event()
         """A run that is submitted now starts at once."""
+        self.turned_at = time.monotonic()
+        """When the thread last began a turn; it stands still while nothing runs."""
 
     # what other threads call
 
@@ -80,9 +81,18 @@ class Watch:
 
     def taken(self, attempt: Attempt) -> None:
         """Some of its record was decoded: read on, if it waited for that."""
-        pipe = attempt.pipes.get("record")
-        if pipe is not None and pipe.paused and attempt.undecoded < UNDECODED_BYTES // 2:
+        if attempt.may_read_on:
             self._note(lambda: self._streams.resume(attempt))
+
+    def abandon(self, attempt: Attempt) -> None:
+        """End it; nobody waits for it any more, so nothing of its record is decoded."""
+        attempt.abandoned = True
+        self.stop(attempt, "canceled")
+
+    def stalled(self, since: float) -> str | None:
+        """Why nothing can be expected of the thread for a run that was submitted then; None: it is at work."""
+        seconds = time.monotonic() - max(self.turned_at, since)
+        return f"the supervisor's thread has been at one thing for {seconds:.0f} s" if seconds > STALL_SECONDS else None
 
     def close(self) -> None:
         """End everything; `serve` returns."""
@@ -106,6 +116,7 @@ class Watch:
             self._end_all()
 
     def _turn(self) -> None:
+        self.turned_at = time.monotonic()
         self.pool.tend(time.monotonic())
         self._start_waiting()
         (self.warm.clear if self.pool.current is None else self.warm.set)()
@@ -125,12 +136,11 @@ class Watch:
             for attempt in self._waiting:
                 self._give_up(attempt, self.pool.failure)
             self._waiting.clear()
+        for attempt in [one for one in self._waiting if one.stop is not None]:
+            self._waiting.remove(attempt)
+            attempt.inbox.put(attempt.facts())
         while self._waiting and self.pool.current is not None:
-            attempt = self._waiting.popleft()
-            if attempt.stop is not None:
-                attempt.inbox.put(attempt.facts())
-            else:
-                self._start(attempt, self.pool.current)
+            self._start(self._waiting.popleft(), self.pool.current)
 
     def _start(self, attempt: Attempt, zygote: Warm) -> None:
         vm_bytes = 0 if zygote.ready is None else zygote.ready.vm_bytes
@@ -172,6 +182,8 @@ class Watch:
         for serial, (attempt, zygote) in list(self._flying.items()):
             if serial not in self._flying:
                 continue  # given up with another's warm process, in this very round
+            if attempt.may_read_on:  # all was decoded in the moment before the pipe was paused, so nobody said so
+                self._streams.resume(attempt)
             if attempt.ended is not None:
                 self._end_if_over(attempt, now)
             elif attempt.stop is not None:
@@ -251,7 +263,7 @@ class Watch:
         for attempt in attempts:
             if attempt.ended is not None:
                 continue  # only its pipes are still being read
-            _kill_group(attempt)
+            attempt.kill_group()
             self._once_more(attempt, "the warm process was lost")
 
     def _once_more(self, attempt: Attempt, why: str) -> None:
@@ -271,23 +283,15 @@ class Watch:
         self._over.set()
         with contextlib.suppress(BlockingIOError):
             self._woken()
-        for attempt, _ in list(self._flying.values()):
-            self._land(attempt)
-            self._give_up(attempt, "the worker shut down")
-        for attempt in self._waiting:
+        flying = [attempt for attempt, _ in self._flying.values()]
+        for attempt in (*flying, *self._waiting):  # before all that can fail: somebody waits for each
             self._give_up(attempt, "the worker shut down")
         self._waiting.clear()
-        self.pool.close()
-        self._slots.close()
+        with contextlib.ExitStack() as last:  # from the last to the first; each is done, whatever happens in another
+            last.callback(os.close, self._wake)
+            last.callback(self._selector.close)
+            last.callback(self._slots.close)
+            last.callback(self.pool.close)
+            for attempt in flying:
+                last.callback(self._land, attempt)
         self.pool.failure = "the supervisor has ended"
-        self._selector.close()
-        os.close(self._wake)
-
-
-def _kill_group(attempt: Attempt) -> None:
-    """End what a lost zygote can no longer end; its children die with it, but not what they forked."""
-    if attempt.pidfd is None:
-        return
-    for flags in (_PROCESS_GROUP, 0):
-        with contextlib.suppress(OSError):  # gone; or Linux before 6.9, or another pid namespace
-            signal.pidfd_send_signal(attempt.pidfd, signal.SIGKILL, None, flags)

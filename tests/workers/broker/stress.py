@@ -1,10 +1,13 @@
 """One process of the transport's stress test: `stress.py produce|consume TRANSPORT FOLDER NUMBER COUNT`.
 
-A producer sends COUNT messages named NUMBER:0, NUMBER:1 ... A consumer prints the names of what it takes, one a line,
+A producer sends COUNT messages named NUMBER:0, NUMBER:1 ... and prints each name; it waits while thousands lie there,
+because consumers that fall behind would measure the folder. A consumer prints the names of what it takes, one a line,
 and "error CLASS" for each failure, until the file FOLDER/stop exists and nothing is left.
 """
 
+import os
 import sys
+import time
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -12,6 +15,7 @@ from typing import Any
 from kombu import Connection
 
 PADDING = "a" * 2000
+BACKLOG = 5000
 
 
 def channel(transport: str, folder: Path) -> Any:
@@ -25,14 +29,17 @@ def channel(transport: str, folder: Path) -> Any:
 
 def produce(one: Any, number: str, count: int) -> None:
     for k in range(count):
+        while k % 100 == 0 and len(os.listdir(one.data_folder_out)) > BACKLOG:
+            time.sleep(0.05)
         one._put("work", {"body": PADDING, "name": f"{number}:{k}"})
+        print(f"{number}:{k}", flush=True)
 
 
 def consume(one: Any, stop: Path) -> None:
     idle = 0
     while idle < 3:
         try:
-            print(one._get("work")["name"])
+            print(one._get("work")["name"], flush=True)
             idle = 0
         except Empty:
             idle += stop.exists()

@@ -57,9 +57,9 @@ def taken(transport: str, folder: Path) -> tuple[Counter[str], list[str]]:
     consumers = [spawn("consume", transport, folder, k) for k in range(CONSUMERS)]
     producers = [spawn("produce", transport, folder, k) for k in range(PRODUCERS)]
     for one in producers:
-        one.communicate(timeout=120)
+        one.communicate(timeout=600)
     (folder / "stop").touch()
-    lines = [line for one in consumers for line in one.communicate(timeout=120)[0].splitlines()]
+    lines = [line for one in consumers for line in one.communicate(timeout=600)[0].splitlines()]
     return Counter(line for line in lines if ":" in line), [line for line in lines if line.startswith("error")]
 
 

@@ -7,6 +7,21 @@ TRACED = "import torch\nx = torch.ones(3, requires_grad=True)\ny = (x * 2).sum()
 
 THREADS = "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(60,), daemon=True).start()"
 FORKED = "import os, time\nfor _ in range(6):\n    if os.fork() == 0:\n        time.sleep(60)\ntime.sleep(60)"
+FLOOD = (
+    "import os\nfrom backprobe.record import Warned, batch_frames\n"
+    "row = Warned(n=0, category='c', message='m' * 400, path='p', line=1)\n"
+    "frames = b''.join(batch_frames('warned', [row] * 20))\nwhile True: os.write(3, frames)"
+)
+"""Rows that capture itself, which keeps below its caps, would not write."""
+
+HEAVY = (
+    "import os\nfrom backprobe.record import BackwardCall, batch_frames\n"
+    "row = BackwardCall(call=9, entry='autograd.grad', thread=0, moment_before=0, returned_grads=(None,) * 4000)\n"
+    "frames = b''.join(batch_frames('backward_calls', [row])).replace(b'\\xc0' * 4000, b'\\x90' * 4000)\n"
+    "for _ in range(60): os.write(3, frames)\n"
+)
+"""One byte on the wire for each hundred in memory."""
+
 FORK_AND_EAT = "import os\nif os.fork():\n    os.wait()\nheld = bytearray(1300 << 20)\nif os.getpid() != 1: os.abort()"
 
 LIMITS = {
@@ -39,7 +54,7 @@ LIMITS = {
         "more than 65536 bytes to stdout and stderr",
     ),
     "record bytes": (
-        "while True: (x * 2).sum().backward()",
+        FLOOD,
         {"record_bytes": 1 << 17},
         "exceeded",
         "record",
@@ -47,12 +62,28 @@ LIMITS = {
         "beyond 131072 bytes",
     ),
     "record rows": (
-        "while True: (x * 2).sum().backward()",
+        FLOOD,
         {"record_rows": 1000},
         "exceeded",
         "record",
         "record_rows",
         "beyond 1000 rows",
+    ),
+    "record memory": (
+        HEAVY + "while True: pass",
+        {"record_bytes": 1 << 20},
+        "exceeded",
+        "record",
+        "record_bytes",
+        "take more than 7340032 bytes of memory, the most for one of 1048576 bytes",
+    ),
+    "record memory, of one that has ended": (
+        HEAVY + "os._exit(0)",
+        {"record_bytes": 1 << 20},
+        "exceeded",
+        "record",
+        "record_bytes",
+        "take more than 7340032 bytes of memory, the most for one of 1048576 bytes",
     ),
     "disk": (
         "open('/tmp/file', 'wb').write(b'x' * (3 << 20))",
@@ -110,6 +141,14 @@ def test_a_limit_holds_and_its_outcome_says_what_to_change(name, grouped, start)
     assert outcome.record is not None
     assert {binding.name for binding in outcome.record.bindings} >= {"x", "y"}
     assert len(outcome.record.backward_calls) >= 1
+
+
+@pytest.mark.parametrize("limits", [{"record_bytes": 64 << 10}, {"record_rows": 1000}])
+def test_a_record_that_is_full_does_not_end_the_run(limits, grouped, start):
+    outcome = start(grouped, TRACED + "for _ in range(400): (x * 2).sum().backward()\nprint('the end')", **limits)
+    assert (outcome.status, outcome.reason, outcome.facts.stdout) == ("succeeded", "ended", b"the end\n"), outcome.error
+    assert {row.what for row in outcome.record.truncations} & {"record bytes", "rows"}
+    assert outcome.facts.record_bytes <= limits.get("record_bytes", outcome.facts.record_bytes)
 
 
 def test_memory_of_several_processes_is_limited_together(grouped, start):

@@ -70,6 +70,7 @@ TABLE = [
     (Facts(signal=signal.SIGKILL, stop="output"), None, "exceeded", "output", "limit", "output_bytes"),
     (Facts(signal=signal.SIGKILL, stop="record_bytes"), None, "exceeded", "record", "limit", "record_bytes"),
     (Facts(signal=signal.SIGKILL, stop="record_rows"), None, "exceeded", "record", "limit", "record_rows"),
+    (Facts(signal=signal.SIGKILL, stop="record_weight"), None, "exceeded", "record", "limit", "record_bytes"),
     (Facts(broken="the warm process was lost, twice"), None, "lost", "sandbox", "ours", None),
 ]
 

@@ -174,6 +174,12 @@ def test_a_run_cannot_raise_its_own_limits(run):
     assert outcome.facts.stdout == b"8 12345 64 0\n", outcome.facts.stderr
 
 
+def test_a_program_that_takes_its_streams_away_has_ended_all_the_same(run):
+    source = "import sys, threading\nprint('before', end='')\nsys.stdout = sys.stderr = None\ndel threading._shutdown"
+    outcome = run(source)
+    assert (outcome.status, outcome.facts.exit_code, outcome.facts.stdout) == ("succeeded", 0, b"before"), outcome.error
+
+
 def test_threads_are_one_unless_more_are_asked_for(run):
     assert run("import torch\nprint(torch.get_num_threads())").facts.stdout == b"1\n"
     assert run("import torch\nprint(torch.get_num_threads())", threads=2).facts.stdout == b"2\n"
@@ -201,8 +207,11 @@ def test_a_large_record_arrives_whole(run):
     assert outcome.facts.record_bytes > 64 << 10
 
 
-def test_too_many_rows_stop_a_run(run):
-    source = "import torch\nx = torch.ones(3, requires_grad=True)\nwhile True:\n    y = (x * 2).sum(); y.backward()\n"
+def test_rows_that_capture_did_not_write_stop_a_run_when_they_are_too_many(run):
+    source = (
+        "import os\nfrom backprobe.record import Thread, batch_frames\n"
+        "frames = b''.join(batch_frames('threads', [Thread(thread=0, name='t', main=True)] * 100))\nwhile True: os.write(3, frames)\n"
+    )
     outcome = run(source, record_rows=1000)
     assert (outcome.status, outcome.limit_hit) == ("exceeded", "record_rows")
 
@@ -211,7 +220,7 @@ def test_a_cancel_is_heard_and_keeps_the_partial_record(supervisor, until):
     cancel, ends = threading.Event(), []
     job = Job(files={"main.py": "import torch\nx = torch.ones(2)\nwhile True: pass"}, entry="main.py")
     seen = threading.Event()
-    waiter = threading.Thread(target=lambda: ends.append(supervisor.run(job, lambda _: seen.set(), cancel)))
+    waiter = threading.Thread(target=lambda: ends.append(supervisor.run(job, lambda *_: seen.set(), cancel)))
     waiter.start()
     assert seen.wait(30)
     cancel.set()

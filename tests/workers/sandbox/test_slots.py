@@ -1,5 +1,6 @@
 """Each run in flight has a uid of its own; two hostile ones at once reach nothing of each other."""
 
+import select
 import threading
 
 import pytest
@@ -95,6 +96,25 @@ def test_a_child_that_did_not_get_its_uid_does_not_run(shared, start, monkeypatc
     monkeypatch.setattr("workers.sandbox.streams.put", put)
     outcome = start(shared, "print('ran')")
     assert (outcome.status, outcome.facts.stdout) == ("lost", b"")
+
+
+def test_a_child_whose_warm_process_was_killed_before_it_had_its_place_costs_no_run(apart, start, zygotes, monkeypatch):
+    met = []
+
+    def put(slot, proc, pidfd):
+        if not met:
+            pid = slots._pid(pidfd)
+            [its] = [zygote for zygote in zygotes() if pid in {child.pid for child in zygote.children(recursive=True)}]
+            its.kill()
+            ended = select.poll()
+            ended.register(pidfd, select.POLLIN)
+            assert ended.poll(30_000), "it did not go with its warm process"
+            met.append(pid)
+        slots.put(slot, proc, pidfd)
+
+    monkeypatch.setattr("workers.sandbox.streams.put", put)
+    outcome = start(apart, "print('ran')")
+    assert (outcome.status, outcome.facts.stdout, outcome.facts.tries) == ("succeeded", b"ran\n", 2), outcome.error
 
 
 def test_uids_are_given_out_once_each_and_the_last_one_given_back_comes_last():

@@ -1,0 +1,179 @@
+"""A run comes back at its limits, whatever holds its pipes, and whatever became of the thread that watches it."""
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from store.limits import Limits
+from workers.sandbox.attempt import Attempt
+from workers.sandbox.boot import Link, connect_executor, exec_zygote
+from workers.sandbox.job import Job
+from workers.sandbox.outcome import Outcome
+from workers.sandbox.supervisor import Supervisor
+
+SLEEPS = "import torch, time\nx = torch.ones(2)\nprint('here', flush=True)\ntime.sleep(3600)"
+RELAYED = """
+import os, time
+for _ in range(2):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            while True:
+                os.write(1, b'.')
+                time.sleep(0.01)
+        os._exit(0)
+time.sleep(3600)
+"""
+
+
+class Flight:
+    """A run in a thread of its own."""
+
+    def __init__(self, supervisor: Supervisor, source: str, **limits: int) -> None:
+        self.supervisor, self.ends = supervisor, list[Outcome]()
+        job = Job(files={"main.py": source}, entry="main.py", limits=Limits(**limits))
+        self._thread = threading.Thread(target=lambda: self.ends.append(supervisor.run(job)))
+        self._thread.start()
+
+    def attempt(self) -> Attempt | None:
+        """The run in flight, once it is at work and all of its record that came was decoded."""
+        flying = [one for one, _ in list(self.supervisor._watch._flying.values())]
+        ready = [one for one in flying if one.locked and one.pipes["stdout"].count and one.record_taken]
+        return ready[0] if ready and ready[0].undecoded == 0 else None
+
+    def outcome(self) -> Outcome:
+        self._thread.join(60)
+        assert self.ends, "the run has not come back"
+        return self.ends[0]
+
+
+@pytest.fixture
+def ours() -> Iterator[Supervisor]:
+    """One that a test may break."""
+    with Supervisor(exec_zygote) as one:
+        assert one.wait_warm(60)
+        yield one
+
+
+def in_thread(supervisor: Supervisor, what: Callable[[], None]) -> None:
+    """Have the selector thread do something."""
+    supervisor._watch._note(what)
+
+
+def test_descendants_that_write_on_do_not_hold_a_run_past_its_clock(run, good):
+    outcome = run(RELAYED, wall_seconds=1)
+    assert (outcome.status, outcome.reason) == ("exceeded", "wall")
+    good()
+
+
+@pytest.mark.parametrize("drips", [False, True])
+def test_a_pipe_that_is_held_open_by_nobody_of_ours_does_not_hold_a_run(supervisor, until, drips, monkeypatch):
+    monkeypatch.setattr("workers.sandbox.watch.DRIP_SECONDS", 1.0)
+    flight = Flight(supervisor, SLEEPS, wall_seconds=2)
+    attempt = until(flight.attempt, "the run is at work")
+    [line] = [
+        one for one in Path(f"/proc/self/fdinfo/{attempt.pidfd}").read_text().splitlines() if one.startswith("Pid:")
+    ]
+    held = [os.open(f"/proc/{int(line.split()[1])}/fd/{number}", os.O_WRONLY) for number in (1, 3)]
+    over = threading.Event()
+
+    def drip() -> None:
+        while not over.wait(0.01):
+            os.write(held[0], b".")
+
+    dripping = threading.Thread(target=drip)
+    if drips:
+        dripping.start()
+    try:
+        outcome = flight.outcome()
+    finally:
+        over.set()
+        if drips:
+            dripping.join()
+        for one in held:
+            os.close(one)
+    assert (outcome.status, outcome.reason) == ("exceeded", "wall")
+
+
+def test_a_record_that_nobody_reads_on_for_is_read_on(supervisor, until):
+    flight = Flight(supervisor, SLEEPS, wall_seconds=2)
+    attempt = until(flight.attempt, "the run is at work")
+
+    def pause() -> None:  # as if the last piece had been decoded between the count and this
+        attempt.pipes["record"].paused = True
+        supervisor._watch._selector.unregister(attempt.pipes["record"].descriptor)
+
+    in_thread(supervisor, pause)
+    outcome = flight.outcome()
+    assert (outcome.status, outcome.reason) == ("exceeded", "wall")
+    assert outcome.record is not None
+
+
+def test_a_run_whose_watcher_hangs_is_ended_without_it(ours, until, monkeypatch):
+    flight = Flight(ours, SLEEPS, wall_seconds=3600)
+    attempt = until(flight.attempt, "the run is at work")
+    monkeypatch.setattr("workers.sandbox.watch.STALL_SECONDS", 0.5)
+    freed = threading.Event()
+    in_thread(ours, lambda: freed.wait(60) and None)
+    outcome = flight.outcome()
+    monkeypatch.undo()
+    assert (outcome.status, outcome.error.whose) == ("lost", "ours")
+    assert "has been at one thing" in outcome.error.message
+    freed.set()
+    until(lambda: attempt.ended is not None, "its child has ended")
+    assert ours.run(Job(files={"main.py": "print(1)"}, entry="main.py")).facts.stdout == b"1\n"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_run_whose_watcher_dies_is_lost_and_nothing_of_it_lives(ours, until):
+    flight = Flight(ours, SLEEPS, wall_seconds=3600)
+    attempt = until(flight.attempt, "the run is at work")
+    below = psutil.Process().children(recursive=True)
+    warm = [one for one in below if one.pid == ours._watch.pool.current.link.process.pid]
+
+    def die() -> None:
+        ours._watch._selector.unregister(attempt.pipes["stdout"].descriptor)  # so its end fails too
+        raise MemoryError
+
+    in_thread(ours, die)
+    assert flight.outcome().status == "lost"
+    assert ours.run(Job(files={"main.py": ""}, entry="main.py")).status == "lost"
+    until(lambda: not any(one.is_running() and one.status() != "zombie" for one in warm), "its warm process has ended")
+
+
+def test_a_run_that_nobody_waits_for_any_more_is_ended(supervisor, until):
+    source = "import torch\nwhile True:\n    x = torch.ones(2)"
+
+    def refuse(*_: object) -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=Limits(wall_seconds=3600)), refuse)
+    until(lambda: not supervisor._watch._flying, "nothing is in flight")
+
+
+def test_a_run_that_waits_for_a_warm_process_is_canceled_at_once():
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    canceled = threading.Event()
+    canceled.set()
+    with theirs, Supervisor(lambda: Link(control=ours)) as one:  # it boots for ever
+        ours.setblocking(False)
+        outcome = one.run(Job(files={"main.py": ""}, entry="main.py"), None, canceled)
+    assert outcome.status == "canceled"
+
+
+def test_an_executor_that_takes_no_connection_does_not_hold_its_worker(tmp_path, monkeypatch):
+    monkeypatch.setattr("workers.sandbox.boot.ANSWER_SECONDS", 0.2)
+    path = str(tmp_path / "sock")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(path)
+        listener.listen(0)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as first:
+            first.connect(path)  # its queue is full
+            with pytest.raises(OSError, match=r"unavailable|timed out"):
+                connect_executor(path)

@@ -1,0 +1,51 @@
+"""The reaper's round, in this process, on both databases: what is due is done, and one duty's failure stops no other."""
+
+import pytest
+import sqlalchemy as sa
+
+from store import idempotency, outbox, tables
+from store.ids import new_id
+from workers import reaper as reapers
+from workers.reaper import Reaper
+
+
+@pytest.fixture
+def reaper(database, tmp_path):
+    return Reaper(database, tmp_path, lambda _: None)
+
+
+@pytest.fixture
+def waiting(database):
+    """An event that a webhook wants, and an idempotency key that has expired beside one that has not."""
+    values = {"public_id": new_id("wh"), "tenant_id": 1, "url": "https://example.org", "events": ["run.ended"]}
+    values |= {"secret": b"s", "enabled": True, "failures": 0, "created_at": tables.Now(), "version": 1}
+    with database.begin() as transaction:
+        transaction.execute(sa.insert(tables.webhook).values(values))
+        outbox.enqueue(transaction, "run.ended", "run_1", {})
+        idempotency.begin(transaction, "old", b"1", keep_seconds=-1)
+        idempotency.begin(transaction, "new", b"1")
+
+
+def column(database, one):
+    with database.read() as reading:
+        return reading.execute(sa.select(one)).scalars().all()
+
+
+def test_a_round_plans_deliveries_and_drops_keys_that_have_expired(database, reaper, waiting):
+    reaper.round()
+    assert column(database, tables.delivery.c.state) == ["pending"]
+    assert column(database, tables.idempotency.c.key) == ["new"]
+    reaper.round()
+    assert len(column(database, tables.delivery.c.id)) == 1
+
+
+def test_a_duty_that_fails_stops_no_other(database, reaper, waiting, monkeypatch, caplog):
+    def broken(*_, **__):
+        raise OSError("a stranger's text")
+
+    monkeypatch.setattr(reapers.outbox, "plan", broken)
+    monkeypatch.setattr(reapers.runs, "expire_leases", broken)
+    reaper.round()
+    assert column(database, tables.idempotency.c.key) == ["new"]
+    assert "planning deliveries failed: OSError" in caplog.text
+    assert "stranger" not in caplog.text
