@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check core bench accuracy mutate fuzz oracle hostile soak suite examples identical docs venv venv-dev clean
+.PHONY: help run test check core bench accuracy mutate fuzz oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -34,6 +34,7 @@ bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.capture
 	$(BIN)/python -m bench.overhead
+	$(BIN)/python -m bench.store
 
 fuzz: $(DEV_STAMP) ## a hundred thousand damaged records: none may break the reader
 	$(BIN)/python -m tests.backprobe.record.fuzz $(ARGS)
@@ -50,6 +51,10 @@ mutate: $(DEV_STAMP) ## break each rule in every place and see its own tests fai
 oracle: $(DEV_STAMP) ## 10,000 generated programs, recorded, beside what torch says of them; goes on where it stopped
 	$(BIN)/python -m tests.oracle.campaign $(ARGS)
 
+chaos: $(DEV_STAMP) ## 2,000 runs per stack while everything around them is killed, cut off or full; ARGS="--stacks redis --runs 500"
+	$(BIN)/python -m tests.chaos.messages
+	$(BIN)/python -m tests.chaos $(ARGS)
+
 suite: $(SUITE_STAMP) ## PyTorch's own autograd tests, plain and captured; SUITE=folder `test` of a checkout of Ascend/pytorch
 	$(BIN)/python -m tests.transparency.suite $(SUITE) $(ARGS)
 
@@ -64,6 +69,9 @@ hostile: $(DEV_STAMP) ## hostile programs at every level that this machine gives
 
 soak: $(DEV_STAMP) ## 20,000 runs in a row, a fifth of them hostile: everything is back where it began; ARGS="--level namespace"
 	$(BIN)/python -m tests.hostile.soak $(ARGS)
+
+migration: $(DEV_STAMP) ## a million snapshots, migrated down and up again on both databases: nothing of them changes
+	$(BIN)/python -m tests.migration.many_snapshots $(ARGS)
 
 docs: $(DEV_STAMP) ## write the generated part of the documents
 	$(BIN)/python -m docs.generate

@@ -2,10 +2,11 @@
 
 usage: python -m bench.rules [--rounds 5]
        python -m bench.rules --profile      (the most expensive rules and tables on the large record)
-       python -m bench.rules --once PROGRAM (one measurement in this process; prints two numbers)
+       python -m bench.rules --once PROGRAM (one measurement in this process; prints three numbers)
 
 Each pair is measured in one process, one after the other, by its CPU clock: the program under capture, tier full, its
-record encoded; then `judge` on the record, decoded. The large record is a real run, captured once.
+record encoded; then `judge` on the record, decoded, the first time in that process and again, as a worker does that has
+judged before. The large record is a real run, captured once.
 """
 
 import argparse
@@ -53,8 +54,8 @@ def captured(path: Path) -> bytes:
     return b"".join(frames)
 
 
-def once(path: Path) -> tuple[float, float]:
-    """CPU seconds of a program under capture, and of judging what it left."""
+def once(path: Path) -> tuple[float, float, float]:
+    """CPU seconds of a program under capture, of judging what it left, and of judging it again."""
     from backprobe import capture
     from backprobe.record import loads
     from backprobe.rules import judge
@@ -63,18 +64,21 @@ def once(path: Path) -> tuple[float, float]:
     began = time.process_time()
     frames = captured(path)
     ran = time.process_time() - began
-    record = loads(frames)
-    began = time.process_time()
-    judge(record)
-    return ran, time.process_time() - began
+    times = [ran]
+    for _ in range(2):
+        record = loads(frames)
+        began = time.process_time()
+        judge(record)
+        times.append(time.process_time() - began)
+    return times[0], times[1], times[2]
 
 
-def fresh(path: Path) -> tuple[float, float]:
+def fresh(path: Path) -> tuple[float, float, float]:
     """The same in a process of its own."""
     command = [sys.executable, "-m", "bench.rules", "--once", str(path)]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    ran, judged = done.stdout.split()[-2:]
-    return float(ran), float(judged)
+    ran, judged, again = done.stdout.split()[-3:]
+    return float(ran), float(judged), float(again)
 
 
 def large(folder: Path) -> bytes:
@@ -124,10 +128,10 @@ def report(frames: bytes, rounds: int, folder: Path) -> None:
 
     rows = []
     for path in [*sorted(PROGRAMS.glob("*.py")), folder / "train.py"]:
-        pairs = [fresh(path) for _ in range(rounds)]
-        shares = [100 * judged / ran for ran, judged in pairs]
+        taken = [fresh(path) for _ in range(rounds)]
+        shares = [100 * again / ran for ran, _, again in taken]
         name = "500 steps of a deep network" if path.stem == "train" else f"`{path.stem}`"
-        times = [f"{1e3 * middle([pair[n] for pair in pairs]):.1f}" for n in (0, 1)]
+        times = [f"{1e3 * middle([one[n] for one in taken]):.1f}" for n in range(3)]
         rows.append([name, *times, spread(shares, "{:.1f}")])
     record = loads(frames)
     spent = []
@@ -135,7 +139,7 @@ def report(frames: bytes, rounds: int, folder: Path) -> None:
         began = time.process_time()
         judge(record)
         spent.append(1e3 * (time.process_time() - began))
-    head = ["program", "under capture, CPU ms", "judged, CPU ms", "share, %"]
+    head = ["program", "under capture, CPU ms", "judged first, CPU ms", "judged again, CPU ms", "share of that, %"]
     body = (
         f"{len(RULES)} rules. CPU time of judging a record beside that of the run that left it, tier `full`; median"
         f" (least to most) of {rounds} rounds.\n\n{table(head, rows)}\n"

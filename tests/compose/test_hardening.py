@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-PASSWORDS = {"POSTGRES_PASSWORD": "pg-pass", "REDIS_PASSWORD": "redis-pass", "BACKPROBE_API_KEY": "the-key"}
+PASSWORDS = {
+    "POSTGRES_PASSWORD": "pg-pass",
+    "REDIS_PASSWORD": "redis-pass",
+    "BACKPROBE_API_KEY": "the-key",
+    "BACKPROBE_SECRET": "s" * 32,
+}
 OURS = ["migrate", "api", "reaper", "worker-cpu", "executor-cpu", "worker-gpu", "executor-gpu"]
 EXECUTORS = ["executor-cpu", "executor-gpu"]
 SUPERVISORS = ["worker-cpu", "worker-gpu"]

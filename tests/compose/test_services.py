@@ -34,6 +34,7 @@ PASSWORDS = {
     "POSTGRES_PASSWORD": "pg" + uuid.uuid4().hex,
     "REDIS_PASSWORD": "re" + uuid.uuid4().hex,
     "BACKPROBE_API_KEY": uuid.uuid4().hex,
+    "BACKPROBE_SECRET": uuid.uuid4().hex,
 }
 BIN = Path(sys.executable).parent
 READY_SECONDS = 90

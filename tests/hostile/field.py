@@ -124,6 +124,9 @@ class Field:
         if any(not path.exists() or path.read_text() != f"CANARY_{name}" for name, path in self.files.items()):
             found.append("a file of another tenant changed")
             self._restore()
+        elif self._stamps != self._times():
+            found.append("the time of another tenant's file changed")
+            self._restore()
         if took > LIMITS.wall_seconds + LATE_SECONDS + self._slack():
             found.append(f"came back after {took:.1f} s")
         if grown > GROWTH_BYTES:
@@ -187,11 +190,15 @@ class Field:
         for name, path in self.files.items():
             path.write_text(f"CANARY_{name}")
             path.chmod(0o666)
+        self._stamps = self._times()
+
+    def _times(self) -> list[int]:
+        return [path.stat().st_mtime_ns for path in self.files.values()]
 
     def _new_victim(self) -> subprocess.Popen[bytes]:
         groups: list[int] | None = [] if os.geteuid() == 0 else None
         uid = UID if os.geteuid() == 0 else None
-        return subprocess.Popen(["/bin/sleep", "900"], env={}, cwd="/", user=uid, group=uid, extra_groups=groups)
+        return subprocess.Popen(["/bin/sleep", "infinity"], env={}, cwd="/", user=uid, group=uid, extra_groups=groups)
 
     def _listen(self, name: str, family: int, kind: int, address: Any) -> int:
         one = socket.socket(family, kind)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from backprobe.record.codec import encode
 from workers.sandbox import private_root, readable
 from workers.sandbox.boot import Link, exec_zygote
 from workers.sandbox.job import Job
@@ -34,6 +35,9 @@ MUST_BREACH = {
 
 ALSO_OK = {"record_forged_valid": ("failed record",)}
 """A whole stream is refused: its header, sent before any user code, is there already. What follows a header can be forged."""
+
+TRIES_OF_LATE = 3
+"""How often a run that only came back late is looked at again: a machine with other work is late now and then."""
 
 GOOD = "import torch\ntorch.manual_seed(0)\nw = torch.randn(4, 3, requires_grad=True)\n(w * w).sum().backward()\nprint(float(w.grad.norm()))\n"
 
@@ -84,10 +88,10 @@ def arena(request, shared) -> Iterator[tuple[Supervisor, Field, bytes]]:
 def opened(supervisor: Supervisor) -> Iterator[tuple[Supervisor, Field, bytes]]:
     with supervisor:
         assert supervisor.wait_warm(60), supervisor.failure
-        frames: list[bytes] = []
-        good = supervisor.run(Job(files={"main.py": GOOD}, entry="main.py", limits=LIMITS), frames.append)
+        good = supervisor.run(Job(files={"main.py": GOOD}, entry="main.py", limits=LIMITS))
         assert good.status == "succeeded", (good.error, good.facts.stderr)
-        field = Field(supervisor, b"".join(frames))
+        assert good.record is not None
+        field = Field(supervisor, b"".join(encode(good.record)))
         try:
             yield supervisor, field, good.facts.stdout
         finally:
@@ -98,9 +102,12 @@ def opened(supervisor: Supervisor) -> Iterator[tuple[Supervisor, Field, bytes]]:
 def test_a_hostile_program_is_contained_and_ends_as_it_should(arena, path) -> None:
     supervisor, field, answer = arena
     text = path.read_text(encoding="utf-8")
-    field.before()
-    outcome = run(supervisor, field.filled(text))
-    found = field.breaches(outcome)
+    for _ in range(TRIES_OF_LATE):
+        field.before()
+        outcome = run(supervisor, field.filled(text))
+        found = field.breaches(outcome)
+        if not all(one.startswith("came back after") for one in found) or not found:
+            break  # only lateness may be the machine's; what is late by itself is late each time
     RESULTS[path.stem, supervisor.confinement.level] = (
         "; ".join(found) or f"contained: {outcome.status} {outcome.reason}"
     )

@@ -20,6 +20,7 @@ from store.migrate import DatabaseTooNew, at_head, downgrade, head, upgrade
 from store.run import RunKey
 from store.session import Database
 from store.tables import METADATA
+from tests.migration.many_snapshots import down_and_up
 
 ROOT = Path(__file__).parents[2]
 
@@ -160,6 +161,12 @@ def test_what_the_release_before_wrote_survives_the_way_back(at_first, empty_url
     downgrade(empty_url, "0001")
     assert rows_in(at_first) == before
     assert all(len(rows) == 1 for rows in before.values())
+
+
+def test_snapshots_are_the_same_after_the_way_down_and_up(empty_url):
+    """`make migration` does it with a million."""
+    written, down, up = down_and_up(empty_url, 20_000)
+    assert (written, down > 0, up > 0) == (19_680, True, True)
 
 
 def rows_in(database):

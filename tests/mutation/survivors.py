@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from backprobe.record import Record
+from backprobe.rules.table import shared_tables
 from tests.corpus.records import Records
+from tests.mutation.lacking import lacking
 from tests.mutation.mutants import Mutant, mutants, switched_on
 from tests.mutation.own_tests import Court, Trial, trials
 
@@ -52,6 +55,8 @@ def survival(records: Records, module: types.ModuleType, tests: Sequence[Trial] 
                 faults.append(f"{trial.about}: {wrong}")
             else:
                 alive = [mutant for mutant in alive if _survives(court, module, tree, mutant)]
+        if wrong is None and trial.marks:
+            alive = _unbroken(records.of(trial.program), module, tree, alive)
     return Survival(
         code=rule.code, name=rule.name, mutants=number, survivors=tuple(alive), faults=tuple(faults)
     )  # fmt: skip
@@ -63,6 +68,30 @@ def _survives(court: Court, module: types.ModuleType, tree: ast.Module, mutant: 
             return court.fault(_loaded(module, tree)) is None
     except Exception:  # a mutant that cannot be loaded or judged with has failed its tests
         return False
+
+
+def _unbroken(record: Record, module: types.ModuleType, tree: ast.Module, alive: list[Mutant]) -> list[Mutant]:
+    """The mutants that judge the record without breaking on it whatever it lacks, as the rule itself does."""
+    left: list[tuple[Mutant, types.ModuleType]] = []
+    for mutant in alive:
+        with switched_on(mutant):
+            left.append((mutant, _loaded(module, tree)))
+    for variant in lacking(record):
+        if not left:
+            break
+        with shared_tables(variant.record):
+            list(module.check(variant.record))
+            left = [(mutant, mutated) for mutant, mutated in left if not _breaks(variant.record, mutated)]
+    return [mutant for mutant, _mutated in left]
+
+
+def _breaks(record: Record, mutated: types.ModuleType) -> bool:
+    try:
+        with _limited():
+            list(mutated.check(record))
+    except Exception:
+        return True
+    return False
 
 
 def _loaded(module: types.ModuleType, tree: ast.Module) -> types.ModuleType:

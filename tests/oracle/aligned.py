@@ -95,10 +95,15 @@ def _aligned(record: Record, found: Truth, source: str, spare: set[int]) -> Alig
 
 
 def _switches(record: Record, events: list[Event]) -> Iterator[set[int]]:
-    """Moments that a switch, a watched call or a hook made inside of a statement, which has one of its own at its end."""
+    """Moments that a switch, a watched call or a hook made inside of a statement, which has one of its own at its end.
+
+    A walrus has a moment of its own too, which is none to choose from.
+    """
     kept = [event for event in events if event.kind in _PLAIN | _OWN]
     ends = Counter((event.line, event.function, event.kind if event.kind in _OWN else "") for event in kept)
-    made = [m for m in record.moments if m.site is not None and m.kind == "after-statement"]
+    pairs = itertools.zip_longest(record.moments, record.moments[1:])
+    made = [m for m, following in pairs if m.kind == "after-statement" and not _is_part(record, m, following)]
+    made = [m for m in made if m.site is not None]
     there = Counter(_place(record, m) for m in made)
     switched = {row.moment for rows in (record.modes, record.watched_calls, record.hooks) for row in rows}
     switched |= {mode.until for mode in record.modes}
@@ -137,7 +142,7 @@ def _is_part(record: Record, moment: Moment, following: Moment | None) -> bool:
         inside
         and one.site != other.site
         and one.kind == "assign"
-        and other.kind != "statement"
+        and other.kind not in ("statement", "enter")
         and following.kind == moment.kind
     )
 

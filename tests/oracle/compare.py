@@ -11,7 +11,8 @@ from typing import Any
 from backprobe.record import BackwardCall, Binding, Record, Site, SmallValue, Snapshot
 from backprobe.record.values import nested
 from tests.oracle.aligned import Aligned, aligned
-from tests.oracle.truth import State, Truth, node_key
+from tests.oracle.graphs import node_key
+from tests.oracle.truth import State, Truth
 
 
 class Steps:
@@ -253,8 +254,9 @@ class Comparison:
             for before, after, event in zip(steps.values, steps.values[1:], steps.at[1:], strict=False):
                 if before.version == after.version and (not reads or before.value == after.value):
                     continue
-                kind = {"left": "backward", "step": "optimizer"}.get(self.truth.events[event].kind, "statement")
-                row = (number, event, before.version or 0, after.version or 0, kind)
+                at = self.truth.events[event]
+                kind = {"left": "backward", "step": "optimizer", "enter": "backward" if at.arrived else "statement"}
+                row = (number, event, before.version or 0, after.version or 0, kind.get(at.kind, "statement"))
                 named = facts.named
                 loose[row] += 1
                 if named is not None and named < event and not self._lost(uid, event):
@@ -275,7 +277,8 @@ class Comparison:
         return self.truth.unreadable.get(uid, 1 << 60) <= event
 
     def _on_line(self, kind: str, event: int, site: int | None) -> None:
-        place, line = self.site(site), self.truth.events[event].line
+        place, at = self.site(site), self.truth.events[event]
+        line = self.truth.calls[at.k].line if at.arrived else at.line  # what arrived is the call's
         if line and (place is None or not place.line <= line <= place.end_line):
             self.tell(kind, event, f"the record says {None if place is None else (place.line, place.end_line)}")
 
@@ -285,7 +288,8 @@ class Comparison:
         for uid, number in list(self.numbers.items()):
             steps, first = self.states[uid], self.truth.tensors[uid].first
             for before, after, event in zip([None, *steps.values], steps.values, steps.at, strict=False):
-                in_pass = self.truth.events[event].kind == "left"
+                at = self.truth.events[event]
+                in_pass = at.kind == "left" or at.arrived
                 kind = _grad_kind(before, after, in_pass=in_pass, reads=self.record.header.tier == "full")
                 if kind is not None and event >= first:
                     wanted[number, event, kind] += 1

@@ -67,6 +67,105 @@ e += 1
 with torch.inference_mode():
     e.data = torch.ones(2)
 """,
+    "a walrus in a block is not what a switch elsewhere has noted": """\
+import torch
+a = torch.ones(2)
+@torch.enable_grad()
+def f(x):
+    y = x * 2
+    return y
+c = f(a)
+with torch.no_grad():
+    if True:
+        t = (w := (a * 2)) + 1
+""",
+    "what the first statement of a function does is told at it, not at the function's entry": """\
+import torch
+b = torch.ones(2, requires_grad=True)
+@torch.no_grad()
+def f(x, y):
+    torch.nn.utils.clip_grad_norm_([b], 0.5)
+    y = b * y
+e = f(b, b)
+""",
+    "an inference tensor that was given other data outside has no version counter": """\
+import torch
+with torch.inference_mode():
+    d = torch.ones(3) * 2
+d.data = torch.ones(2)
+""",
+    "a gradient that a function returned is summed in place, whoever looked at it": """\
+import torch
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        ctx.save_for_backward(t)
+        return t * 3
+
+    @staticmethod
+    def backward(ctx, g):
+        t, = ctx.saved_tensors
+        out = g * 3
+        return out
+d = torch.tensor(3.0, requires_grad=True)
+e = d * 3
+t = Scale.apply(d)
+for i in range(3):
+    try:
+        torch.nn.functional.mse_loss(t, e).backward()
+    except Exception:
+        pass
+""",
+    "a backward call of a view that torch no longer answers for raises, and its moments are told": """\
+import torch
+a = torch.ones(2, 2, requires_grad=True)
+e = a * 2
+with torch.no_grad():
+    v = e.unsqueeze(0)
+t = e.view(-1)
+try:
+    e.t_()
+except Exception:
+    pass
+def f(x):
+    try:
+        v.backward(v)
+    except Exception:
+        pass
+    return x
+w = f(a)
+""",
+    "what a backward call brought before a hook is entered is the call's, not the hook's": """\
+import torch
+def clear(p):
+    p.grad = None
+a = torch.ones(2, 2, requires_grad=True)
+b = torch.ones(2, 2, requires_grad=True)
+c = a * 2 + b
+a.register_post_accumulate_grad_hook(clear)
+c.backward(torch.ones_like(c))
+""",
+    "a hook that is called twice has two values of one name": """\
+import torch
+def twice(g):
+    h = g * 2
+    return h
+a = torch.tensor([1.0, 2.0], requires_grad=True)
+for t in range(2):
+    a.register_hook(twice)
+a.sum().backward(retain_graph=True)
+""",
+    "what a statement did before it raised is seen at the `return` behind it": """\
+import torch
+a = torch.ones(2)
+def f(x):
+    try:
+        (a.add_(1), x.nothing)
+    except Exception:
+        pass
+    return x
+d = f(a)
+""",
 }
 
 

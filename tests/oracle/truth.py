@@ -9,7 +9,6 @@ import contextlib
 import gc
 import inspect
 import io
-import math
 import re
 import sys
 import types
@@ -21,13 +20,13 @@ from typing import Any, Final
 
 import torch
 
+from tests.oracle.graphs import elements, holds, node_key, node_of, norm, state_of, storage, type_of, version_of, walked
 from tests.oracle.reads import with_reads
 
 FILE: Final = "truth.py"
 _DEPTH: Final = 2
 _MOST: Final = 16
 _LINE: Final = re.compile(rf'File "{FILE}", line (\d+)')
-_saved: Final[dict[type, list[str]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,7 @@ class Event:
 
     Attributes:
         kind: after, block, for, match, enter, return; before, left (of a backward call); step; end.
+        arrived: The engine entered the function, in the backward call k.
         names: What each simple name holds, by the function that it belongs to and itself.
         bound: The names that hold something else than at the event before.
         changed: Tensors whose state is new. dead: those gone since the event before.
@@ -69,6 +69,7 @@ class Event:
     grad_mode: bool = True
     inference: bool = False
     k: int = 0
+    arrived: bool = False
 
 
 @dataclass(slots=True)
@@ -169,7 +170,7 @@ class Reader:
         base = tensor._base if tensor._is_view() else None
         shape = tuple(tensor.shape)
         self.truth.tensors[number] = Facts(
-            shape, str(tensor.dtype)[6:], type(tensor).__name__, tensor.untyped_storage()._cdata,
+            shape, str(tensor.dtype)[6:], type(tensor).__name__, storage(tensor),
             None if base is None else self.number(base), len(self.truth.events),
         )  # fmt: skip
         return number
@@ -180,6 +181,8 @@ class Reader:
             return
         event = Event(kind, line, "" if frame is None else _function(frame), k=k)
         event.grad_mode, event.inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        if kind == "enter" and self._open and frame is not None and frame.f_back.f_code.co_filename != FILE:
+            event.arrived, event.k = True, self._open[-1]
         for function, name, value in self._visible(frame):
             self._meet(value, _DEPTH)
             if isinstance(value, torch.Tensor):
@@ -244,9 +247,9 @@ class Reader:
             gradient = tensor.grad if is_leaf or retains else None
             known = None if gradient is None else self.number(gradient)
             state = State(
-                is_leaf, wants, retains, _version(tensor),
+                is_leaf, wants, retains, version_of(tensor),
                 "not-read" if not (is_leaf or retains) else "none" if gradient is None else "present", known,
-                None if gradient is None else _version(gradient), None if node is None else type(node).__name__,
+                None if gradient is None else version_of(gradient), None if node is None else type(node).__name__,
                 elements(tensor), "" if gradient is None else elements(gradient), norm(tensor),
                 None if gradient is None else norm(gradient),
             )  # fmt: skip
@@ -275,7 +278,7 @@ class Reader:
             )  # fmt: skip
             self.truth.calls.append(call)
             self.read("before", line, frame, k=k)
-            nodes = walked([t.grad_fn if isinstance(t, torch.Tensor) else t.node for t in t_outputs])
+            nodes = walked([node_of(t) if isinstance(t, torch.Tensor) else t.node for t in t_outputs])
             call.nodes = [self.key(node) for node in nodes]
             holding = [node for node in nodes if holds(node)]
             handles = self._trace(nodes, k) if self._traced else []
@@ -357,103 +360,17 @@ class Reader:
         for number, ref in self._refs.items():
             tensor = ref()
             if tensor is not None:
-                self.truth.storages[number] = tensor.untyped_storage()._cdata
+                self.truth.storages[number] = storage(tensor)
             del tensor
-        made = [(n, t) for n, ref in self._refs.items() if (t := ref()) is not None and _node(t) is not None]
+        made = [(n, t) for n, ref in self._refs.items() if (t := ref()) is not None and node_of(t) is not None]
         inner: set[int] = set()
-        alive = walked([_node(t) for _, t in made])
+        alive = walked([node_of(t) for _, t in made])
         for node in alive:
             inner.update(id(following) for following, _ in node.next_functions if following is not None)
         for number, tensor in made:
-            if id(_node(tensor)) not in inner:
-                graph = walked([_node(tensor)])
+            if id(node_of(tensor)) not in inner:
+                graph = walked([node_of(tensor)])
                 self.truth.held[number] = (state_of(graph), sum(1 for node in graph if holds(node)))
-
-
-def _version(tensor: torch.Tensor) -> int | None:
-    try:
-        return None if tensor.is_inference() else tensor._version
-    except RuntimeError:  # `.data =` gave an inference tensor the memory of another kind, or the other way round
-        return None
-
-
-def _node(tensor: torch.Tensor) -> Any:
-    try:
-        return tensor.grad_fn
-    except RuntimeError:
-        return None
-
-
-def elements(tensor: torch.Tensor) -> str:
-    """The elements, each exactly."""
-    try:
-        return "" if tensor.numel() > 64 else repr(tensor.tolist())
-    except (RuntimeError, IndexError):
-        return ""
-
-
-def norm(tensor: torch.Tensor) -> float | None:
-    """The L2 norm, in Python's own arithmetic."""
-    if not tensor.is_floating_point() or tensor.numel() == 0:
-        return None
-    try:
-        flat: Any = tensor.tolist()
-    except (RuntimeError, IndexError):
-        return None
-    while isinstance(flat, list) and flat and isinstance(flat[0], list):
-        flat = [element for row in flat for element in row]
-    values = flat if isinstance(flat, list) else [flat]
-    with contextlib.suppress(OverflowError):
-        return math.sqrt(math.fsum(value * value for value in values))
-    return math.inf
-
-
-def type_of(node: Any) -> str:
-    """A node's name without its namespace."""
-    return node.name().rsplit("::", 1)[-1]
-
-
-def node_key(name: str, number: int, base: int) -> str:
-    """A node by its name and its place in the run; another thread has numbers of its own, which begin at 0."""
-    return f"{name}@{number - base}" if number >= base else f"{name}@thread {number}"
-
-
-def walked(roots: Sequence[Any]) -> list[Any]:
-    """All nodes that lie behind some."""
-    found: dict[int, Any] = {}
-    waiting = [root for root in roots if root is not None]
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in found:
-            found[id(node)] = node
-            waiting += [following for following, _ in node.next_functions if following is not None]
-    return list(found.values())
-
-
-def saved_of(node: Any) -> list[Any]:
-    """The saved tensors of a node, packed."""
-    kind, found = type(node), []
-    if kind not in _saved:
-        _saved[kind] = [name for name in dir(node) if name.startswith("_raw_saved_")]
-    for name in _saved[kind]:
-        with contextlib.suppress(RuntimeError):
-            held = getattr(node, name)
-            found += held if isinstance(held, (tuple, list)) else [held]
-    return found
-
-
-def holds(node: Any) -> bool:
-    """A node still holds a saved tensor."""
-    for held in saved_of(node):
-        with contextlib.suppress(RuntimeError):
-            if held.data is not None:
-                return True
-    return False
-
-
-def state_of(nodes: Sequence[Any]) -> str:
-    """Whether a graph holds anything."""
-    return "held" if any(holds(node) for node in nodes) else "not"
 
 
 def _frames() -> Iterator[types.FrameType]:

@@ -786,6 +786,28 @@ def dictionaries():
     return weakref.getweakrefcount(Shown), type(x).__dict__.keys() == torch.Tensor.__dict__.keys(), x.__dict__, y.__dict__
 
 
+class Named(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        ctx.save_for_backward(t)
+        return t * 3
+
+    @staticmethod
+    def backward(ctx, g):
+        t, = ctx.saved_tensors
+        out = g * t
+        return out
+
+
+@probe
+def sums_in_place():
+    d = torch.tensor(3.0, requires_grad=True)
+    e = d * 3
+    (Named.apply(d) * 2 + e).backward()
+    later = torch.ones(3)
+    return d.grad._version, torch._C._storage_Use_Count(torch._C._storage_address(d.grad)), torch._C._storage_Use_Count(torch._C._storage_address(later))
+
+
 wanted = sys.argv[1:] or list(PROBES)
 for name in wanted:
     try:

@@ -1,0 +1,293 @@
+"""What the store writes, keeps and reads: the table of the store's promises, on SQLite and PostgreSQL.
+
+usage: python -m bench.store [--snapshots 10000000] [--databases SQLite,PostgreSQL] [--parts writes,claims,reads,more]
+
+`writes` and `claims` are rates; `reads` fills a database with runs of 500 tensors and 10,000 moments until it holds
+so many snapshots, and asks the dashboard's questions of one of them; `more` has what is odd: 5,000 tensors, four
+writers at once, moments with gaps, a cold cache.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from bench.stored import DATABASES, Clock, Filled, between, chunk_bytes, claimed, database, history, short_record
+from bench.stored_findings import add_findings
+from bench.tables import spread, table, write
+from store import finish, queries, records, runs, tables
+from store.bulk import Batch
+from store.bulk import write as write_rows
+from store.chunks import chunk_rows
+from store.claims import renew
+from store.live import FLUSH_MOMENTS, Live
+from store.session import Database
+
+TENSORS, MOMENTS = 500, 10_000
+LONG_MOMENTS = 960
+SHORT_RUNS = 300
+GOOD = finish.Ending(status="succeeded", exit_code=0)
+WORKER = """
+import sys, time
+from store import finish, runs
+from store.session import Database
+database, done, began = Database(sys.argv[1]), 0, time.monotonic()
+while (held := runs.claim(database, sys.argv[2])) is not None:
+    finish.finish(database, held, finish.Ending(status="succeeded", exit_code=0), None, None)
+    done += 1
+print(done, time.monotonic() - began)
+"""
+WRITER = """
+import sys, time
+from bench.store import live
+from store import runs
+from store.session import Database
+database = Database(sys.argv[1])
+held = runs.claim(database, sys.argv[2], lease_seconds=3600)
+number, clock = live(database, held, 500, 480)
+print(number, clock.seconds()[0])
+"""
+
+
+def live(one: Database, held: runs.Claim, tensors: int, moments: int, *, gaps: bool = False) -> tuple[int, Clock]:
+    """A run that is written as it goes, in flushes of 96 moments, merges included: snapshots, and a clock."""
+    whole = history(tensors, moments, gaps=gaps)
+    pieces = [between(whole, start, start + FLUSH_MOMENTS) for start in range(0, moments, FLUSH_MOMENTS)]
+    writer, clock = Live(one, held), Clock(one)
+    for piece in pieces:
+        writer.append(piece)
+    writer.close()
+    return len(whole["tensor"]), clock
+
+
+def full(one: Database, tensors: int, moments: int) -> tuple[int, Clock]:
+    """Full chunks, encoded and written in transactions of 480 moments under the fence: snapshots, and a clock."""
+    held, whole = claimed(one), history(tensors, moments)
+    pieces = [between(whole, start, start + 480) for start in range(0, moments, 480)]
+    clock = Clock(one)
+    for piece in pieces:
+        with one.begin() as transaction:
+            renew(transaction, held)
+            write_rows(transaction, held.key, [Batch(table=tables.snapshot_chunk, rows=chunk_rows(piece))])
+    return len(whole["tensor"]), clock
+
+
+def short_runs(one: Database) -> tuple[str, str]:
+    """Records of 20 tensors and 15 moments per second: saved in a transaction each; and whole finishes per second."""
+    kept = short_record()
+    first, second = ([claimed(one) for _ in range(SHORT_RUNS)] for _ in range(2))
+    clock = Clock(one)
+    for held in first:
+        with one.begin() as transaction:
+            records.save(transaction, held.key, kept)
+    saved = clock.rate(SHORT_RUNS)
+    clock = Clock(one)
+    for held in second:
+        finish.finish(one, held, GOOD, kept, None)
+    return saved, clock.rate(SHORT_RUNS)
+
+
+def claims(one: Database, workers: int = 4, queued: int = 1200) -> float:
+    """Claims and finishes per second of four processes."""
+    with one.begin() as transaction:
+        for _ in range(queued):
+            runs.submit(transaction, runs.Submission(files={"main.py": "pass"}, entry="main.py"))
+    url = one.url.render_as_string(hide_password=False)
+    some = [
+        subprocess.Popen([sys.executable, "-c", WORKER, url, f"w{n}"], stdout=subprocess.PIPE, text=True)
+        for n in range(workers)
+    ]
+    told = [one.communicate()[0].split() for one in some]
+    return sum(int(done) for done, _ in told) / max(float(seconds) for _, seconds in told)
+
+
+def filled(one: Database, snapshots: int) -> Filled:
+    """Write runs until so many snapshots are there; the last one is that which is read."""
+    held = claimed(one)
+    whole = history(TENSORS, MOMENTS)
+    rows = chunk_rows(whole)
+    made = 0
+    while True:
+        finish.finish(one, held, GOOD, short_record(TENSORS, 0), None)
+        for start in range(0, len(rows), 1000):
+            with one.begin() as transaction:
+                write_rows(transaction, held.key, [Batch(table=tables.snapshot_chunk, rows=rows[start : start + 1000])])
+        made += len(whole["tensor"])
+        if made >= snapshots:
+            break
+        held = claimed(one)
+    with one.read() as reading:
+        run = runs.get(reading, held.public_id)
+    if run is None:
+        raise RuntimeError("the run that was just written is gone")
+    if not one.sqlite:
+        chunk_bytes(one)  # vacuum: a run is read after autovacuum has seen it
+    return Filled(run=run, snapshots=made, tensors=TENSORS, moments=MOMENTS)
+
+
+def questions(made: Filled) -> dict[str, Callable[[Any, int], object]]:
+    """What is asked of a filled database, each with a number that varies."""
+    run = made.run
+    some = tuple(range(300))
+    points = np.linspace(0, made.moments - 1, 500).astype(int).tolist()
+    return {
+        "page of 100 tensors": lambda t, n: queries.tensors(t, run, after=n * 7 % 400, limit=100),
+        "top 20 by gradient norm": lambda t, _: queries.top(t, run, limit=20),
+        "tensors ever without gradient": lambda t, _: queries.tensors_without_grad(t, run),
+        "state of 500 tensors at a moment": lambda t, n: queries.state_at(t, run, n * 997 % made.moments),
+        "one tensor over 10,000 moments": lambda t, n: queries.series(t, run, n * 13 % 500, ("flags", "grad_norm")),
+        "runs with a rule's findings in 30 days": lambda t, n: queries.runs_with(t, f"rule-{n % 40}"),
+        "heatmap 300 x 500, exact": lambda t, _: queries.heatmap(t, run, some, points),
+        "heatmap 300 tensors, peaks of 16": lambda t, _: queries.peaks(t, run, some),
+    }
+
+
+def p95(one: Database, ask: Callable[[Any, int], object], times: int = 40) -> tuple[float, float, float]:
+    """Median, 95th percentile and processor time of each (ms), after two that warm up."""
+    took = []
+    for n in range(times + 2):
+        if n == 2:
+            clock = Clock(one)
+        began = time.perf_counter()
+        with one.read() as reading:
+            ask(reading, n)
+        took.append((time.perf_counter() - began) * 1e3)
+    used = clock.seconds()[1] / times * 1e3
+    return float(np.median(took[2:])), float(np.percentile(took[2:], 95)), used
+
+
+def writes(kind: str) -> dict[str, str]:
+    """The rates of writing, and the bytes that stay."""
+    told: dict[str, str] = {}
+    with database(kind) as one:
+        empty = chunk_bytes(one)
+        number, clock = live(one, claimed(one), TENSORS, LONG_MOMENTS)
+        told["live run, flushed every 96 moments, merged: thousand snapshots/s"] = clock.rate(number, 1e3)
+        told["bytes per snapshot, live long run"] = f"{(chunk_bytes(one) - empty) / number:.1f}"
+    with database(kind) as one:
+        empty = chunk_bytes(one)
+        number, clock = full(one, TENSORS, LONG_MOMENTS)
+        told["full chunks: thousand snapshots/s"] = clock.rate(number, 1e3)
+        told["bytes per snapshot, full chunks"] = f"{(chunk_bytes(one) - empty) / number:.1f}"
+    with database(kind) as one:
+        saved, whole = short_runs(one)
+        told["short records (20 x 15) saved/s, a transaction each"] = saved
+        told["the same with the whole end of the run/s"] = whole
+    with database(kind) as one:
+        empty = chunk_bytes(one)
+        short, held = history(20, 15), [claimed(one) for _ in range(SHORT_RUNS)]
+        before = chunk_bytes(one) if one.sqlite else empty
+        for each in held:
+            with one.begin() as transaction:
+                write_rows(transaction, each.key, [Batch(table=tables.snapshot_chunk, rows=chunk_rows(short))])
+        told["bytes per snapshot, short runs"] = f"{(chunk_bytes(one) - before) / (SHORT_RUNS * 300):.1f}"
+    return told
+
+
+def reads(kind: str, snapshots: int, findings: int = 500_000) -> dict[str, str]:
+    """The questions at so many snapshots, warm; and after the operating system forgot the file, on SQLite."""
+    told: dict[str, str] = {}
+    with database(kind) as one:
+        began = time.perf_counter()
+        made = filled(one, snapshots)
+        told["snapshots in the database"] = f"{made.snapshots:.0e}".replace("+0", "")
+        told["to fill it, s"] = f"{time.perf_counter() - began:.0f}"
+        told["bytes of the chunks, indices included"] = f"{chunk_bytes(one) / 1e6:,.0f} MB"
+        with one.begin() as transaction:
+            for _ in range(500):
+                runs.submit(transaction, runs.Submission(files={"main.py": "pass"}, entry="main.py"))
+        add_findings(one, made.run, findings)
+        if one.sqlite:
+            with one.begin() as transaction:
+                transaction.execute(sa.text("analyze"))
+        else:
+            with one.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.execute(sa.text("vacuum analyze finding"))
+        for name, ask in questions(made).items():
+            median, most, used = p95(one, ask)
+            told[f"{name}, ms p50 / p95"] = f"{median:.1f} / {most:.1f}; {used:.1f} of CPU"
+        if one.sqlite:
+            told["series, first after a cold cache, ms"] = cold(one, questions(made)["one tensor over 10,000 moments"])
+    return told
+
+
+def cold(one: Database, ask: Callable[[Any, int], object]) -> str:
+    """A question on a new connection, after the operating system was told to forget the file: median of ten."""
+    took = []
+    path = Path(one.url.database or "")
+    for n in range(10):
+        one.close()
+        descriptor = os.open(path, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+        began = time.perf_counter()
+        with one.read() as reading:
+            ask(reading, n)
+        took.append((time.perf_counter() - began) * 1e3)
+    return spread(took)
+
+
+def more(kind: str) -> dict[str, str]:
+    """What is odd: many tensors, several writers, gaps."""
+    told: dict[str, str] = {}
+    with database(kind) as one:
+        number, clock = live(one, claimed(one), 5000, 480)
+        told["5,000 tensors, live: thousand snapshots/s"] = clock.rate(number, 1e3)
+    with database(kind) as one:
+        empty = chunk_bytes(one)
+        number, clock = live(one, claimed(one), TENSORS, 960, gaps=True)
+        told["moments with gaps, live: thousand snapshots/s"] = clock.rate(number, 1e3)
+        told["bytes per snapshot, moments with gaps"] = f"{(chunk_bytes(one) - empty) / number:.1f}"
+    with database(kind) as one:
+        with one.begin() as transaction:
+            for _ in range(4):
+                runs.submit(transaction, runs.Submission(files={"main.py": "pass"}, entry="main.py"))
+        url = one.url.render_as_string(hide_password=False)
+        command = [sys.executable, "-c", WRITER, url]
+        some = [subprocess.Popen([*command, f"w{n}"], stdout=subprocess.PIPE, text=True) for n in range(4)]
+        said = [each.communicate()[0].split() for each in some]
+        rate = sum(int(number) for number, _ in said) / max(float(seconds) for _, seconds in said)
+        told["four writers at once, live, together: thousand snapshots/s"] = f"{rate / 1e3:,.0f}"
+    return told
+
+
+def claiming(kind: str) -> dict[str, str]:
+    """Claim and finish."""
+    with database(kind) as one:
+        return {"claim and finish/s, 4 processes": f"{claims(one):.0f}"}
+
+
+def main() -> None:
+    """Measure what was asked for and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--snapshots", type=int, default=10_000_000)
+    parser.add_argument("--databases", default=",".join(DATABASES))
+    parser.add_argument("--parts", default="writes,claims,reads,more")
+    asked = parser.parse_args()
+    parts: dict[str, Callable[[str], dict[str, str]]] = {
+        "writes": writes,
+        "claims": claiming,
+        "reads": lambda kind: reads(kind, asked.snapshots),
+        "more": more,
+    }
+    told: dict[str, dict[str, str]] = {}
+    kinds: Sequence[str] = asked.databases.split(",")
+    for part in asked.parts.split(","):
+        for kind in kinds:
+            for name, value in parts[part](kind).items():
+                told.setdefault(name, {})[kind] = value
+                print(f"{kind}: {name}: {value}; load {os.getloadavg()[0]:.0f}", flush=True)
+    rows = [[name, *[of.get(kind, "-") for kind in kinds]] for name, of in told.items()]
+    write("store", "What the store writes, keeps and reads", table(["", *kinds], rows))
+
+
+if __name__ == "__main__":
+    main()

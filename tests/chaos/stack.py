@@ -1,0 +1,211 @@
+"""A stack under chaos: servers behind forwarders, worker and reaper processes, and what the test itself sees of them.
+
+The test's own connection goes straight to the server, so that it sees what is true while the workers are cut off.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+import psutil
+import sqlalchemy as sa
+
+from store import migrate, runs
+from store.limits import Limits
+from store.session import Database, is_unavailable
+from store.settings import StoreSettings
+from store.tables import run
+from tests.chaos.forwarder import Forwarder
+from tests.chaos.programs import Program
+from tests.chaos.servers import Server
+from workers.app import make_app, publisher
+
+AWAY_SECONDS = 120.0
+T = TypeVar("T")
+
+
+def behind(url: str) -> tuple[str, Forwarder]:
+    """The same URL through a forwarder."""
+    parts = urlsplit(url)
+    forwarder = Forwarder(parts.hostname or "127.0.0.1", parts.port or 0)
+    login, _, _ = parts.netloc.rpartition("@")
+    netloc = f"{login}@127.0.0.1:{forwarder.port}" if login else f"127.0.0.1:{forwarder.port}"
+    return urlunsplit(parts._replace(netloc=netloc)), forwarder
+
+
+@dataclass
+class Stack:
+    """Where everything is. `to_database` and `to_broker` are None on the embedded stack.
+
+    Attributes:
+        wrong_clock: Environment of a worker whose clock is wrong.
+        meanwhile: Called again and again while a server is waited for: it may be the one who starts it.
+    """
+
+    name: str
+    folder: Path
+    database_url: str | None
+    broker_url: str | None
+    lease_seconds: float
+    servers: dict[str, Server] = field(default_factory=dict)
+    wrong_clock: dict[str, str] = field(default_factory=dict)
+    reaper: psutil.Popen | None = None
+    workers: list[psutil.Popen] = field(default_factory=list)
+    to_database: Forwarder | None = None
+    to_broker: Forwarder | None = None
+    meanwhile: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        common = {
+            "BACKPROBE_HOME": str(self.folder / "home"),
+            "BACKPROBE_ISOLATION": "none",  # the programs are ours, and queue and store do not ask for more
+            "BACKPROBE_TRUST_CODE": "1",
+            "BACKPROBE_LEASE_SECONDS": str(self.lease_seconds),
+        }
+        direct, through = dict(common), dict(common)
+        if self.database_url is not None:
+            direct["BACKPROBE_DATABASE_URL"] = self.database_url
+            through["BACKPROBE_DATABASE_URL"], self.to_database = behind(self.database_url)
+        if self.broker_url is not None:
+            direct["BACKPROBE_BROKER_URL"] = self.broker_url
+            through["BACKPROBE_BROKER_URL"], self.to_broker = behind(self.broker_url)
+        self._environment = through
+        self.settings = StoreSettings.from_environment(direct)
+        self.settings.make_home()
+        migrate.upgrade(self.settings.database_url)
+        self.database = Database(self.settings.database_url)
+        self._publish = publisher(make_app(self.settings))
+        self.ids: dict[int, str] = {}
+
+    @property
+    def sqlite(self) -> bool:
+        return self.database.sqlite
+
+    def start(self, *arguments: str, **environment: str) -> psutil.Popen:
+        inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        with (self.folder / f"{arguments[0]}.log").open("ab") as log:
+            return psutil.Popen(
+                [sys.executable, "-m", "backprobe", *arguments],
+                env=inherited | self._environment | environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def start_worker(self, *, wrong: bool = False) -> psutil.Popen:
+        environment = self.wrong_clock if wrong else {}
+        one = self.start("worker", "--concurrency", "2", **environment)
+        self.workers.append(one)
+        return one
+
+    def start_reaper(self) -> None:
+        self.reaper = self.start("reaper")
+
+    def submit(self, programs: list[Program]) -> None:
+        """Queue them, in one transaction; one whose commit is in doubt is looked for before it is made again."""
+        numbers = [str(one.number) for one in programs]
+
+        def known() -> dict[int, str]:
+            with self.database.read() as reading:
+                rows = reading.execute(sa.select(run.c.custom_id, run.c.public_id).where(run.c.custom_id.in_(numbers)))
+                return {int(row.custom_id): row.public_id for row in rows}
+
+        def submitted() -> dict[int, str]:
+            if found := known():
+                return found
+            with self.database.begin() as transaction:
+                return {one.number: runs.submit(transaction, _submission(one)).id for one in programs}
+
+        self.ids |= self.patiently(submitted)
+
+    def wake(self) -> bool:
+        """Send a wake-up; False: the broker is away, which is no error of a submission."""
+        try:
+            self._publish("cpu")
+        except Exception:
+            return False
+        return True
+
+    def cancel(self, number: int) -> None:
+        def asked() -> None:
+            with self.database.begin() as transaction:
+                runs.request_cancel(transaction, self.ids[number])
+
+        self.patiently(asked)
+
+    def all(self, query: Any) -> Any:
+        """Rows of a query."""
+
+        def rows() -> Any:
+            with self.database.read() as reading:
+                return reading.execute(query).all()
+
+        return self.patiently(rows)
+
+    def left(self) -> int:
+        """Runs that have not ended."""
+        waiting = sa.select(sa.func.count()).where(run.c.status.in_(("queued", "running")))
+        return int(self.all(waiting)[0][0])
+
+    def patiently(self, call: Callable[[], T]) -> T:
+        """What a call gives; a server that restarts meanwhile is waited for."""
+        deadline = time.monotonic() + AWAY_SECONDS
+        while True:
+            try:
+                return call()
+            except Exception as error:
+                if not is_unavailable(error) or time.monotonic() > deadline:
+                    raise
+            self.meanwhile()
+            time.sleep(0.2)
+
+    def children(self, one: psutil.Popen) -> list[psutil.Process]:
+        try:
+            return one.children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
+
+    def kill(self, one: psutil.Popen) -> None:
+        one.kill()
+        one.wait()
+        if one in self.workers:
+            self.workers.remove(one)
+
+    def wait(self, condition: Any, what: str, seconds: float = 120.0) -> Any:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if found := condition():
+                return found
+            time.sleep(0.02)
+        raise SystemExit(f"{self.name}: not within {seconds} s: {what}; logs are in {self.folder}")
+
+    def close(self) -> None:
+        for one in [*self.workers, *([self.reaper] if self.reaper else [])]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.send_signal(signal.SIGKILL)
+            one.wait()
+        for forwarder in (self.to_database, self.to_broker):
+            if forwarder is not None:
+                forwarder.close()
+        self.database.close()
+        for server in self.servers.values():
+            server.kill()
+
+
+def _submission(one: Program) -> runs.Submission:
+    return runs.Submission(
+        files={"main.py": one.source},
+        entry="main.py",
+        limits=Limits(**(one.limits or {})),
+        max_attempts=one.most_attempts,
+        priority=random.randrange(10),
+        custom_id=str(one.number),
+    )

@@ -1,0 +1,124 @@
+"""What must be true when the chaos is over: each run ended once, rightly, whole, and nothing of a dead attempt is left."""
+
+import struct
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from store import queries, records, runs
+from store.run import ENDED
+from store.sweep import RECORD_TABLES
+from store.tables import finding, run, run_attempt, run_event
+from tests.chaos.programs import SNAPSHOTS_LEAST, TENSORS, Program
+from tests.chaos.stack import Stack
+
+
+@dataclass
+class Verdict:
+    """How it ended.
+
+    Attributes:
+        statuses: Runs by status. attempts: made in all. wrong: one line for each thing that is not as it must be.
+    """
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    attempts: int = 0
+    most_attempts: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def judge(stack: Stack, programs: Iterable[Program], killed_children: set[int]) -> Verdict:
+    """Look at every run and every row."""
+    verdict = Verdict()
+    with stack.database.read() as reading:
+        ends = Counter(
+            row.run_id
+            for row in reading.execute(
+                sa.select(run_event.c.run_id, run_event.c.payload).where(run_event.c.kind == "status")
+            )
+            if row.payload.get("status") in ENDED
+        )
+        attempts = defaultdict(list)
+        for row in reading.execute(sa.select(run_attempt).order_by(run_attempt.c.run_id, run_attempt.c.attempt)):
+            attempts[row.run_id].append(row)
+        for one in programs:
+            row = runs.get(reading, stack.ids[one.number])
+            wrong = [] if row is not None else ["it is gone"]
+            if row is not None:
+                verdict.statuses[row.status] += 1
+                verdict.attempts += row.attempt
+                verdict.most_attempts = max(verdict.most_attempts, row.attempt)
+                wrong += _of_end(one, row, one.number in killed_children)
+                wrong += _of_record(reading, one, row)
+                wrong += _of_books(row, ends[row.run_id], attempts[row.run_id])
+            verdict.wrong += [f"{one.kind} {one.number} ({stack.ids[one.number]}): {what}" for what in wrong]
+        verdict.wrong += _of_dead_attempts(reading)
+    return verdict
+
+
+def _of_end(one: Program, row: runs.RunRow, was_killed: bool) -> list[str]:
+    by_us = was_killed and row.status == "failed" and row.outcome.signal == 9
+    canceled = one.may_cancel and row.status == "canceled" and row.cancel_requested_at is not None
+    if row.status != one.status and not by_us and not canceled:
+        error = row.error
+        return [f"{row.status}, not {one.status}: {error and (error.code, error.type, error.message[:80])}"]
+    if row.status == "lost" and (row.error is None or row.error.whose != "ours" or not row.error.message):
+        return ["lost without a reason"]
+    return []
+
+
+def _of_record(reading: Any, one: Program, row: runs.RunRow) -> list[str]:
+    """The record of a run that succeeded holds what its program did, row for row."""
+    if row.status != "succeeded":
+        return []
+    record = None if row.key is None else records.load(reading, row.key)
+    if record is None:
+        return ["it succeeded and has no record"]
+    leaf = [value for value in record.small_values if value.of == "grad" and value.shape == (2,)]
+    grads = {value.elements for value in leaf}
+    stdout = queries.streams(reading, row).stdout.tail
+    wrong = []
+    if (len(record.tensors), row.record.state) != (TENSORS, "whole"):
+        wrong.append(f"{len(record.tensors)} tensors, {row.record.state}")
+    if not SNAPSHOTS_LEAST <= len(record.snapshots) == row.record.snapshots:
+        wrong.append(f"{len(record.snapshots)} snapshots, told {row.record.snapshots}")
+    if _grad(one.number) not in grads:
+        wrong.append("the leaf's gradient is not the known one")
+    if stdout != one.printed:
+        wrong.append(f"printed {stdout!r}")
+    return wrong
+
+
+def _grad(number: int) -> bytes:
+    return struct.pack("<2f", 2.0 * number, 2.0)
+
+
+def _of_books(row: runs.RunRow, ends: int, attempts: list[Any]) -> list[str]:
+    wrong = []
+    if ends != 1:
+        wrong.append(f"it ended {ends} times")
+    if [one.attempt for one in attempts] != list(range(1, row.attempt + 1)):
+        wrong.append(f"attempts {[one.attempt for one in attempts]} of {row.attempt}")
+    if any(one.ended_at is None for one in attempts):
+        wrong.append("an attempt never ended")
+    finished = sum(one.outcome == "finished" for one in attempts)
+    if finished != (row.record.attempt is not None or row.outcome.wall_seconds is not None):
+        wrong.append(f"{finished} attempts finished it")
+    return wrong
+
+
+def _of_dead_attempts(reading: Any) -> list[str]:
+    """No row is left of an attempt other than the one that ended its run."""
+    wrong = []
+    for table in (*RECORD_TABLES, finding):
+        if "run_id" not in table.c or "attempt" not in table.c:
+            continue
+        dead = sa.select(sa.func.count()).select_from(table.join(run, run.c.id == table.c.run_id))
+        dead = dead.where(sa.or_(run.c.result_attempt.is_(None), run.c.result_attempt != table.c.attempt))
+        number = reading.execute(dead).scalar_one()
+        if number:
+            wrong.append(f"{table.name}: {number} rows of dead attempts")
+    return wrong
