@@ -55,12 +55,11 @@ def unpack(stored: bytes | None, n: int, dtype: str, absent: int = 0) -> Array:
 def floats(values: Iterable[float | None]) -> Array:
     """Statistics as a float32 column: None becomes `MISSING`, any NaN the one NaN of ours, the others are rounded."""
     listed = list(values)
-    missing = np.fromiter((value is None for value in listed), bool, len(listed))
+    wide = np.array(listed, "<f8")  # None becomes NaN, and is told from it below
     with np.errstate(over="ignore"):
-        column = np.array([np.nan if value is None else value for value in listed], "<f8").astype("<f4")
-    bits = column.view("<u4")
-    bits[np.isnan(column)] = NAN
-    bits[missing] = MISSING
+        column = wide.astype("<f4")
+    odd = np.flatnonzero(np.isnan(wide)).tolist()
+    column.view("<u4")[odd] = [MISSING if listed[n] is None else NAN for n in odd]
     return column
 
 
@@ -182,9 +181,12 @@ def _pack_each(values: Array, absent: int, starts: Any, lengths: list[int]) -> l
     """`pack` of each stretch of one long column, at the price of a few passes over all of it."""
     width = values.itemsize
     bits = np.ascontiguousarray(values).view(_BITS[width])
+    nothing = np.array(absent, f"<i{width}" if absent < 0 else _BITS[width]).view(_BITS[width])
+    if (bits == nothing).all():
+        return [None] * len(lengths)
     first = bits[starts]
     same = np.logical_and.reduceat(bits == np.repeat(first, lengths), starts).tolist()
-    gone = (first == np.array(absent, f"<i{width}" if absent < 0 else _BITS[width]).view(_BITS[width])).tolist()
+    gone = (first == nothing).tolist()
     raw = bits.tobytes()
     packed: list[bytes | None] = []
     for start, length, constant, empty in zip(starts, lengths, same, gone, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.record.state import shown_name
 
@@ -25,13 +25,6 @@ class LastState:
     node: int | None = None
     output_nr: int | None = None
     node_proof: str | None = None
-    last_moment: int | None = None
-    is_leaf: bool | None = None
-    requires_grad: bool | None = None
-    retains_grad: bool | None = None
-    grad_fn: str | None = None
-    version: int | None = None
-    grad: Literal["none", "present", "not-read"] | None = None
     why_none: str | None = None
     why_text: str | None = None
     why_site: int | None = None
@@ -42,22 +35,29 @@ class LastState:
     nonfinite: int = 0
     grad_ever: bool = False
     held_bytes: int = 0
+    snapshot: Snapshot | None = None
+
+    def of_snapshot(self, field: str) -> Any:
+        """A field of the last snapshot; None: there is none."""
+        return None if self.snapshot is None else getattr(self.snapshot, field)
 
     def see(self, snapshot: Snapshot) -> None:
         """Take the tensor's next snapshot, in order of moments."""
-        self.last_moment = snapshot.moment
-        self.is_leaf, self.requires_grad = snapshot.is_leaf, snapshot.requires_grad
-        self.retains_grad, self.grad_fn = snapshot.retains_grad, snapshot.grad_fn
-        self.version, self.grad = snapshot.version, snapshot.grad
-        self.grad_ever = self.grad_ever or snapshot.grad == "present"
+        self.snapshot = snapshot
+        if snapshot.grad == "present":
+            self.grad_ever = True
+        value, gradient = snapshot.value, snapshot.grad_stats
         odd = 0
-        if snapshot.value is not None:
-            odd += snapshot.value.nan + snapshot.value.inf
-            self.value_norm = snapshot.value.norm if snapshot.value.norm is not None else self.value_norm
-        if snapshot.grad_stats is not None:
-            odd += snapshot.grad_stats.nan + snapshot.grad_stats.inf
-            self.grad_norm = snapshot.grad_stats.norm if snapshot.grad_stats.norm is not None else self.grad_norm
-        self.nonfinite = max(self.nonfinite, min(odd, _COUNT_MOST))
+        if value is not None:
+            odd = value.nan + value.inf
+            if value.norm is not None:
+                self.value_norm = value.norm
+        if gradient is not None:
+            odd += gradient.nan + gradient.inf
+            if gradient.norm is not None:
+                self.grad_norm = gradient.norm
+        if odd > self.nonfinite:
+            self.nonfinite = min(odd, _COUNT_MOST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

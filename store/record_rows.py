@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -12,15 +13,24 @@ import sqlalchemy as sa
 
 from backprobe.record import BadRecord
 from store import layout, tables
-from store.bulk import Batch, fitted
+from store.bulk import Batch, fitted, fitting
 from store.chunks import chunk_rows, floats
 from store.last_state import Lookup, lookup
-from store.row_spec import IN_HEAD, SPECS, RowSpec, plain
+from store.row_spec import IN_HEAD, SPECS, Derived, RowSpec, plain
 from store.tables import KEY
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Snapshot, Statistics
     from backprobe.rules import WhyNone
+
+_SNAPSHOT: Final = attrgetter(
+    "tensor", "moment", "version", "grad_id", "grad_version", "grad_fn", "is_leaf", "requires_grad", "retains_grad",
+    "grad_fn_read", "grad", "value", "grad_stats",
+)  # fmt: skip
+_FLOATS: Final = ("norm", "sum", "min", "max")
+_STATISTICS: Final = (*_FLOATS, "nan", "inf", "zeros", "counted")
+_MEASURED: Final = attrgetter(*_STATISTICS)
+_UNMEASURED: Final = (None, None, None, None, 0, 0, 0, 0)
 
 
 def record_batches(
@@ -50,7 +60,7 @@ def whys_by_tensor(record: Record, whys: Mapping[int, WhyNone], names: Sequence[
     """By tensor the columns of these names that tell why it has no gradient."""
     (spec,) = (spec for spec in SPECS if spec.of == "tensors")
     known = lookup(record, whys)
-    columns = [fitted(spec.table, name, _column(spec, name, known, record.tensors)) for name in names]
+    columns = [fitted(spec.table, name, _column(spec, name)(known, record.tensors)) for name in names]
     return dict(zip((row.tensor for row in record.tensors), zip(*columns, strict=True), strict=True))
 
 
@@ -62,16 +72,24 @@ def batch_of(spec: RowSpec, known: Lookup, rows: Sequence[Any]) -> Batch:
     """
     if not rows:
         return Batch(table=spec.table, rows=())
-    columns = [fitted(spec.table, name, _column(spec, name, known, rows)) for name in spec.columns]
+    columns = [fit(column(known, rows)) for column, fit in _columns(spec.of)]
     return Batch(table=spec.table, rows=list(zip(*columns, strict=True)))
 
 
-def _column(spec: RowSpec, name: str, known: Lookup, rows: Sequence[Any]) -> list[Any]:
-    derived = spec.derived.get(name)
-    if derived is not None:
-        return derived(known, rows)
-    values = list(map(attrgetter(spec.renamed.get(name, name)), rows))
-    return [plain(value) for value in values] if isinstance(spec.table.c[name].type, sa.JSON) else values
+@cache
+def _columns(of: str) -> list[tuple[Derived, Callable[[Sequence[Any]], Sequence[Any]]]]:
+    """Of each column of a table: its values, and how they are made to fit."""
+    (spec,) = (spec for spec in SPECS if spec.of == of)
+    return [(_column(spec, name), fitting(spec.table, name)) for name in spec.columns]
+
+
+def _column(spec: RowSpec, name: str) -> Derived:
+    if name in spec.derived:
+        return spec.derived[name]
+    field = attrgetter(spec.renamed.get(name, name))
+    if isinstance(spec.table.c[name].type, sa.JSON):
+        return lambda _, rows: [plain(field(row)) for row in rows]
+    return lambda _, rows: list(map(field, rows))
 
 
 def head_of(record: Record | None, grad_fns: list[str], head: Mapping[str, Any] | None = None) -> Batch:
@@ -112,24 +130,39 @@ def snapshot_columns(snapshots: Sequence[Snapshot], grad_fns: Mapping[str, int])
     Raises:
         BadRecord: a number does not fit its column.
     """
+    if not snapshots:
+        return {name: np.zeros(0, "<i4") for name in ("tensor", "moment")}
+    tensor, moment, version, grad_id, grad_version, grad_fn, *state, value, gradient = zip(
+        *map(_SNAPSHOT, snapshots), strict=True
+    )
     columns: dict[str, Any] = {
-        "tensor": [row.tensor for row in snapshots],
-        "moment": [row.moment for row in snapshots],
-        "flags": [_flags(row) for row in snapshots],
-        "grad_fn": [0 if row.grad_fn is None else grad_fns[row.grad_fn] for row in snapshots],
-        "version": [-1 if row.version is None else row.version for row in snapshots],
-        "grad_id": [-1 if row.grad_id is None else row.grad_id for row in snapshots],
-        "grad_version": [-1 if row.grad_version is None else row.grad_version for row in snapshots],
+        "tensor": tensor,
+        "moment": moment,
+        "flags": _flags(snapshots, [grad_fn, *state], value, gradient),
+        "version": [-1 if one is None else one for one in version],
     }
-    for of, name in (("value", "value"), ("grad", "grad_stats")):
-        statistics: list[Statistics | None] = [getattr(row, name) for row in snapshots]
-        if all(one is None for one in statistics):
-            continue
-        for field in ("norm", "sum", "min", "max"):
-            columns[f"{of}_{field}"] = floats(None if one is None else getattr(one, field) for one in statistics)
-        for field in ("nan", "inf", "zeros", "counted"):
-            columns[f"{of}_{field}"] = [0 if one is None else getattr(one, field) for one in statistics]
-    return {name: _array(name, values) for name, values in columns.items()}
+    if grad_fn.count(None) < len(grad_fn):
+        columns["grad_fn"] = [0 if one is None else grad_fns[one] for one in grad_fn]
+    for name, numbers in (("grad_id", grad_id), ("grad_version", grad_version)):
+        if numbers.count(None) < len(numbers):
+            columns[name] = [-1 if one is None else one for one in numbers]
+    return {name: _array(name, values) for name, values in columns.items()} | {
+        name: _array(name, values)
+        for of, statistics in (("value", value), ("grad", gradient))
+        for name, values in _statistics(of, statistics)
+    }
+
+
+def _statistics(of: str, statistics: Sequence[Statistics | None]) -> Iterator[tuple[str, Any]]:
+    """The columns of statistics; one that has nothing but zeros is left out."""
+    if statistics.count(None) == len(statistics):
+        return
+    of_each = zip(*(_UNMEASURED if one is None else _MEASURED(one) for one in statistics), strict=True)
+    for field, values in zip(_STATISTICS, of_each, strict=True):
+        if field in _FLOATS:
+            yield f"{of}_{field}", floats(values)
+        elif any(values):
+            yield f"{of}_{field}", values
 
 
 def _array(name: str, values: Any) -> Any:
@@ -142,7 +175,25 @@ def _array(name: str, values: Any) -> Any:
         raise BadRecord("out-of-range", f"snapshot.{name} = {max(values)}: too large to be kept") from error
 
 
-def _flags(row: Snapshot) -> int:
+def _flags(
+    snapshots: Sequence[Snapshot],
+    state: Sequence[Sequence[Any]],
+    value: Sequence[Statistics | None],
+    gradient: Sequence[Statistics | None],
+) -> list[int]:
+    """`layout`'s bits; snapshots of a record are alike, so that few of them are worked out."""
+    kinds = [[None if one is None else one.kind for one in statistics] for statistics in (value, gradient)]
+    known: dict[tuple[Any, ...], int] = {}
+    flags: list[int] = []
+    for row, looks in zip(snapshots, zip(*state, *kinds, strict=True), strict=True):
+        bits = known.get(looks)
+        if bits is None:
+            bits = known[looks] = _bits(row)
+        flags.append(bits)
+    return flags
+
+
+def _bits(row: Snapshot) -> int:
     return (
         (layout.IS_LEAF if row.is_leaf else 0)
         | (layout.REQUIRES_GRAD if row.requires_grad else 0)

@@ -132,15 +132,26 @@ def _of_tensor(name: str) -> Derived:
     return column
 
 
+def _of_snapshot(name: str) -> Derived:
+    def column(lookup: Lookup, rows: Sequence[Any]) -> list[Any]:
+        return [lookup.last[row.tensor].of_snapshot(name) for row in rows]
+
+    return column
+
+
 _LAST: Final = (
-    "name", "node", "output_nr", "node_proof", "last_moment", "is_leaf", "requires_grad", "retains_grad", "grad_fn",
-    "version", "grad", "why_none", "why_text", "why_site", "why_line", "why_call", "grad_norm", "value_norm",
-    "nonfinite", "grad_ever", "held_bytes",
+    "name", "node", "output_nr", "node_proof", "why_none", "why_text", "why_site", "why_line", "why_call", "grad_norm",
+    "value_norm", "nonfinite", "grad_ever", "held_bytes",
 )  # fmt: skip
 """Columns of `tensor` that are worked out by `store.last_state`."""
 
 STATISTICS: Final = ("norm", "sum", "min", "max", "nan", "inf", "zeros", "counted", "kind")
 """Fields of `Statistics`, in their order; in `node_pass` the last one's column is `stat_kind`."""
+
+_OF_SNAPSHOT: Final = {"last_moment": "moment"} | {
+    name: name for name in ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "version", "grad")
+}
+"""Columns of `tensor` that are fields of its last snapshot."""
 
 SPECS: Final[tuple[RowSpec, ...]] = (
     RowSpec(
@@ -158,7 +169,11 @@ SPECS: Final[tuple[RowSpec, ...]] = (
         row=r.Tensor,
         table=tables.tensor,
         renamed={"class": "cls"},
-        derived={"line": _each("line_of_site", "site"), **{name: _of_tensor(name) for name in _LAST}},
+        derived={
+            "line": _each("line_of_site", "site"),
+            **{name: _of_tensor(name) for name in _LAST},
+            **{name: _of_snapshot(field) for name, field in _OF_SNAPSHOT.items()},
+        },
     ),
     RowSpec(of="nodes", row=r.Node, table=tables.node),
     RowSpec(of="edges", row=r.Edge, table=tables.edge),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from backprobe import record as r
 from store import records
-from store.bulk import PIPELINED_ROWS
+from store.bulk import ARRAY_ROWS
 from store.row_spec import IN_HEAD, SPECS, STATISTICS_OF
 from store.run import RunKey
 from store.sweep import delete_records
@@ -45,9 +45,9 @@ def test_any_record_comes_back_as_it_went(database, any_record, same, data):
 
 
 def test_a_record_too_large_for_one_round_trip_comes_back_too(database, a_record, same):
-    sites = tuple(msgspec.structs.replace(a_record.sites[0], site=n) for n in range(PIPELINED_ROWS + 50))
+    sites = tuple(msgspec.structs.replace(a_record.sites[0], site=n) for n in range(ARRAY_ROWS + 50))
     odd = r.Statistics(norm=float("nan"), min=float("-inf"), nan=3, inf=1, counted=9)
-    passes = tuple(r.NodePass(call=0, node=0, output_nr=n, grad_output=odd) for n in range(PIPELINED_ROWS))
+    passes = tuple(r.NodePass(call=0, node=0, output_nr=n, grad_output=odd) for n in range(ARRAY_ROWS))
     record = msgspec.structs.replace(a_record, sites=sites, node_passes=passes)
     assert same(record, saved_and_loaded(database, record)) == []
 
