@@ -25,6 +25,7 @@ from service.api import (
     parts,
     projects,
     record,
+    record_file,
     rows,
     rules,
     runs,
@@ -101,7 +102,7 @@ def create_app(settings: Settings) -> APIFlask:
     errors.register(app)
     guard.register(app, settings)
     openapi.register(app)
-    saw = (record, history, nodes, parts, rows, graph, source)
+    saw = (record, record_file, history, nodes, parts, rows, graph, source)
     judged = (findings, groups, rules)
     outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
     for part in (submit, snippets, runs, events, compare, *saw, *judged, *outward):

@@ -120,10 +120,12 @@ def _details(error: HTTPException) -> str:
 
 
 def from_framework(error: HTTPException) -> Problem:
-    """What Flask or werkzeug raised, as a problem; headers that belong to it (Allow) stay."""
+    """What Flask or werkzeug raised, as a problem; headers that belong to it stay."""
     status = error.code or 500
     code = BY_STATUS.get(status, "malformed-request" if status < 500 else "internal-error")
-    kept = {name: value for name, value in error.get_headers() if name.lower() in {"allow", "retry-after"}}
+    kept = {
+        name: value for name, value in error.get_headers() if name.lower() in {"allow", "retry-after", "content-range"}
+    }
     return Problem(code, _details(error), headers=kept)
 
 

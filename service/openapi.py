@@ -99,6 +99,10 @@ _HEADERS: Final[dict[str, dict[str, Any]]] = {
         "description": "`id` of the last event that was received: the stream goes on behind it.",
         "schema": {"type": "string", "pattern": "^[0-9]{1,9}$"},
     },
+    "Range": {
+        "description": "`bytes=FIRST-LAST`: only those (RFC 9110); the answer is 206.",
+        "schema": {"type": "string"},
+    },
     "If-Match": {
         "description": "The ETag of what is changed, as it was read: 412 if it has changed since, 428 without.",
         "schema": {"type": "string"},
@@ -133,6 +137,7 @@ class Operation:
     headers: tuple[str, ...] = ()
     scope: str = "read"
     rate: Kind = "reads"
+    takes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def answers(
@@ -142,6 +147,7 @@ def answers(
     headers: tuple[str, ...] = (),
     scope: str = "read",
     rate: Kind = "reads",
+    takes: dict[str, dict[str, Any]] | None = None,
 ) -> Callable[[F], F]:
     """Declare how a view answers; the document is made of it.
 
@@ -151,10 +157,12 @@ def answers(
         headers: Request headers that it reads.
         scope: What a key must have for it.
         rate: Which limit it counts for: `submits`, if a worker has to work for it.
+        takes: Media of a body that is no JSON.
     """
 
     def decorate(view: F) -> F:
-        view.operation = Operation(answers=found, problems=problems, headers=headers, scope=scope, rate=rate)  # type: ignore[attr-defined] for the document
+        told = {"problems": problems, "headers": headers, "scope": scope, "rate": rate, "takes": takes or {}}
+        view.operation = Operation(answers=found, **told)  # type: ignore[attr-defined] for the document
         return view
 
     return decorate
@@ -213,6 +221,8 @@ def _fill(operation: dict[str, Any], path: str, view: Any, models: set[type[Any]
             "required": not view.body_optional,
             "content": {"application/json": {"schema": schema}},
         }
+    elif declared.takes:
+        operation["requestBody"] = {"required": True, "content": declared.takes}
     operation["responses"] = {str(status): _response(answer, models) for status, answer in declared.answers.items()}
     for status, codes in sorted(_problems(path, view, declared).items()):
         operation["responses"][str(status)] = {

@@ -129,6 +129,18 @@ _KINDS: Final = (
         hint="Send `Content-Type: application/json`, in UTF-8.",
     ),
     Kind(
+        code="no-such-range",
+        status=416,
+        title="The file does not have those bytes",
+        hint="Content-Range says how many bytes it has; ask for some of those, or leave Range away for all.",
+    ),
+    Kind(
+        code="bad-record",
+        status=422,
+        title="That is not a record that can be stored",
+        hint="Send the bytes of a file that `backprobe run --save` or `backprobe export` wrote.",
+    ),
+    Kind(
         code="invalid-request",
         status=422,
         title="The request is not as described",
@@ -242,6 +254,7 @@ BY_STATUS: Final[dict[int, str]] = {
     413: "too-large",
     414: "too-large",
     415: "unsupported-media-type",
+    416: "no-such-range",
     428: "if-match-needed",
     429: "rate-limited",
     431: "too-large",

@@ -13,7 +13,7 @@ from waitress.channel import HTTPChannel
 from waitress.server import create_server
 from waitress.task import ErrorTask
 
-from service.app import MOST_BODY_BYTES
+from service.api.record_file import MOST_BYTES
 from service.guard import INERT
 from service.problems import BY_STATUS, KINDS
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from apiflask import APIFlask
 
 MOST_HEADER_BYTES: Final = 16 << 10
-_DRAINED_BODY_BYTES: Final = 8 * MOST_BODY_BYTES
-"""Bodies up to here are read to their end and then refused, so that the client hears why; beyond, waitress cuts off."""
+_DRAINED_BODY_BYTES: Final = MOST_BYTES
+"""Bodies up to here are read to their end, onto disk, and then refused if the address takes less, so that the client
+hears why; beyond, waitress cuts off. A record that is sent is the largest that any address takes."""
 
 
 class _ProblemTask(ErrorTask):

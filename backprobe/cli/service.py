@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backprobe.cli.arguments import Subparsers
 from backprobe.cli.exits import CLEAN, FINDINGS, OURS, SCRIPT, UsageError
 from backprobe.cli.project import add_judging
+from backprobe.cli.waiting import submitted
 from backprobe.show.plain import cut, plain
 
 if TYPE_CHECKING:
@@ -57,13 +58,22 @@ def add_compare(subparsers: Subparsers) -> None:
     parser.set_defaults(run=_compare)
 
 
-def _service(parser: argparse.ArgumentParser) -> None:
+def add_address(parser: argparse.ArgumentParser) -> None:
+    """Where the service is; its key comes from the environment."""
     parser.add_argument("--url", help=f"of the service (default: BACKPROBE_URL, else {DEFAULT_URL})")
+
+
+def _service(parser: argparse.ArgumentParser) -> None:
+    add_address(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
-def _asked(args: argparse.Namespace, what: Callable[[Client], int]) -> int:
-    """Ask the service; what it refuses is exit 2, what it could not do is exit 3."""
+def ask(args: argparse.Namespace, what: Callable[[Client], int]) -> int:
+    """Ask the service; what it refuses is exit 2, what it could not do is exit 3.
+
+    Raises:
+        UsageError: httpx is not installed, or the address is none.
+    """
     try:
         from backprobe.client import ApiError, Client, ServiceAway
     except ModuleNotFoundError as error:
@@ -124,11 +134,11 @@ def _submit(args: argparse.Namespace) -> int:
     rules = {name: value for name, value in chosen.items() if value is not None}
     if rules:
         body["rules"] = rules
-    return _asked(args, lambda client: _submitted(client, args, body))
+    return ask(args, lambda client: _submitted(client, args, body))
 
 
 def _submitted(client: Client, args: argparse.Namespace, body: dict[str, Any]) -> int:
-    run = client.submit(wait=args.wait, **body)
+    run = submitted(client, body, args.wait)
     findings = list(client.findings(run.id, suppressed=False)) if run.ended else []
     if args.format == "json":
         print(json.dumps({"run": run.told, "findings": findings}, indent=2))
@@ -164,7 +174,7 @@ def _summary(run: Run) -> str:
 def _runs(args: argparse.Namespace) -> int:
     if args.limit < 1:
         raise UsageError("--limit takes a number from 1")
-    return _asked(args, lambda client: _listed(client, args))
+    return ask(args, lambda client: _listed(client, args))
 
 
 def _listed(client: Client, args: argparse.Namespace) -> int:
@@ -181,7 +191,7 @@ def _listed(client: Client, args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    return _asked(args, lambda client: _compared(client, args))
+    return ask(args, lambda client: _compared(client, args))
 
 
 def _compared(client: Client, args: argparse.Namespace) -> int:

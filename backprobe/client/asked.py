@@ -20,6 +20,7 @@ LONGEST_PAUSE_SECONDS: Final = 30.0
 MOST_WAIT_SECONDS: Final = 30
 """That the service waits in one request; a longer wait asks again."""
 
+RECORD_MEDIA: Final = "application/vnd.backprobe.record"
 _AGAIN: Final = frozenset({429, 502, 503, 504})
 
 
@@ -68,13 +69,14 @@ def run_of(told: dict[str, Any]) -> Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """A request to be sent."""
+    """A request to be sent; `body` goes as JSON, `content` as it is."""
 
     method: str
     path: str
     params: Mapping[str, str] = field(default_factory=dict[str, str])
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    content: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +111,7 @@ def call(
     params: Mapping[str, Any] | None = None,
     body: Any = None,
     headers: Mapping[str, str] | None = None,
+    content: bytes | None = None,
 ) -> Question[Reply]:
     """One request, sent again while that can help.
 
@@ -120,7 +123,7 @@ def call(
     if method == "POST":
         sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
     given = {name: _parameter(value) for name, value in (params or {}).items() if value is not None}
-    send = Send(method=method, path=path, params=given, body=body, headers=sent)
+    send = Send(method=method, path=path, params=given, body=body, headers=sent, content=content)
     pause = FIRST_PAUSE_SECONDS
     for tried in range(1, MOST_TRIES + 1):
         reply = yield send
@@ -194,3 +197,64 @@ def told(method: str, path: str, params: Mapping[str, Any] | None = None, body: 
     """The JSON of one answer; None where it has no body."""
     reply = yield from call(method, path, params=params, body=body)
     return reply.json() if reply.body else None
+
+
+def record(run: str) -> Question[bytes]:
+    """The bytes of a run's record file."""
+    return (yield from call("GET", f"/v1/runs/{run}/record", headers={"Accept": RECORD_MEDIA})).body
+
+
+def uploaded(data: bytes, project: str | None) -> Question[Run]:
+    """The run that a record file becomes."""
+    sent = {"Content-Type": RECORD_MEDIA}
+    return run_of(
+        (yield from call("POST", "/v1/records", params={"project": project}, headers=sent, content=data)).json()
+    )
+
+
+class Resumed:
+    """Where a stream of events stands: what was seen of it, and whether it is worth asking again when it breaks.
+
+    Attributes:
+        path: Of the stream.
+        over: The run has ended, and all of its events were seen.
+    """
+
+    def __init__(self, run: str, after: int) -> None:
+        self.path, self.over = f"/v1/runs/{run}/events", False
+        self._after, self._tries, self._pause = after, 0, FIRST_PAUSE_SECONDS
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """To ask for the stream with, behind the last event that was seen."""
+        return {"Accept": "text/event-stream"} | ({"Last-Event-ID": str(self._after)} if self._after else {})
+
+    def seen(self, kind: str, number: str, data: str) -> dict[str, Any] | None:
+        """An event of the stream; what it tells, None for the last one, and for one without data."""
+        self._tries, self._pause = 0, FIRST_PAUSE_SECONDS
+        if kind == "end":
+            self.over = True
+            return None
+        if not data:  # a comment, or how long to wait before coming back
+            return None
+        self._after = int(number)
+        return msgspec.json.decode(data)
+
+    def broken(self, reply: Reply) -> float:
+        """It ended before its end, or was refused: seconds after which to ask for it again.
+
+        Raises:
+            ApiError: the service refused it. ServiceAway: it did not answer, again and again.
+        """
+        if reply.status == 204:
+            self.over = True
+            return 0.0
+        if reply.lost is None and reply.status < 400:  # the service ends a stream after some minutes
+            return FIRST_PAUSE_SECONDS
+        self._tries += 1
+        if reply.lost is None and (reply.status not in _AGAIN or self._tries >= MOST_TRIES):
+            raise ApiError(reply.status, _problem(reply))
+        if self._tries >= MOST_TRIES:
+            raise ServiceAway(f"{self.path}: {reply.lost}")
+        pause, self._pause = _pause(reply, self._pause), min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+        return pause

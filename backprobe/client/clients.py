@@ -9,13 +9,14 @@ from typing import Any, Final, Self, TypeVar
 
 import backprobe
 from backprobe.client import asked
-from backprobe.client.asked import Pause, Question, Reply, Run, Send
+from backprobe.client.asked import Pause, Question, Reply, Resumed, Run, Send
 
 try:
     import httpx
+    from httpx_sse import EventSource
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "backprobe.client needs httpx: `pip install 'backprobe[client]'`", name="httpx"
+        f"backprobe.client needs {error.name}: `pip install 'backprobe[client]'`", name=error.name
     ) from error
 
 T = TypeVar("T")
@@ -32,6 +33,8 @@ def _settings(url: str, key: str | None) -> dict[str, Any]:
 
 def _request(send: Send) -> dict[str, Any]:
     sent = {"method": send.method, "url": send.path, "params": dict(send.params), "headers": dict(send.headers)}
+    if send.content is not None:
+        return {**sent, "content": send.content}
     return sent if send.body is None else {**sent, "json": send.body}
 
 
@@ -97,6 +100,40 @@ class Client:
     def cancel(self, run: str) -> Run:
         """Ask for a run's end."""
         return asked.run_of(self._ask(asked.told("POST", f"/v1/runs/{run}/cancel")))
+
+    def events(self, run: str, *, after: int = 0) -> Iterator[dict[str, Any]]:
+        """What happens to a run, as it happens, until it has ended; `after` is the `seq` of the last one seen before.
+
+        A stream that breaks is asked for again, behind the last event that came.
+
+        Raises:
+            ApiError: it was refused. ServiceAway: the service did not answer.
+        """
+        stands = Resumed(run, after)
+        while not stands.over:
+            reply = Reply()
+            try:
+                with self._http.stream("GET", stands.path, headers=stands.headers) as response:
+                    if response.status_code != 200:
+                        response.read()
+                        reply = _reply(response)
+                    else:
+                        for event in EventSource(response).iter_sse():
+                            told = stands.seen(event.event, event.id, event.data)
+                            if told is not None:
+                                yield told
+            except httpx.TransportError as error:
+                reply = Reply(lost=f"{type(error).__name__}: {error}")
+            if not stands.over:
+                time.sleep(stands.broken(reply))
+
+    def record(self, run: str) -> bytes:
+        """The record of an ended run as the bytes of a file: `backprobe.load` reads them."""
+        return self._ask(asked.record(run))
+
+    def upload(self, record: bytes, *, project: str | None = None) -> Run:
+        """Store the bytes of a record file as a run of its own; its findings come within seconds."""
+        return self._ask(asked.uploaded(record, project))
 
     def compare(self, a: str, b: str) -> Mapping[str, Any]:
         """What differs between two runs."""
@@ -171,6 +208,34 @@ class AsyncClient:
     async def cancel(self, run: str) -> Run:
         """As `Client.cancel`."""
         return asked.run_of(await self._ask(asked.told("POST", f"/v1/runs/{run}/cancel")))
+
+    async def events(self, run: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
+        """As `Client.events`."""
+        stands = Resumed(run, after)
+        while not stands.over:
+            reply = Reply()
+            try:
+                async with self._http.stream("GET", stands.path, headers=stands.headers) as response:
+                    if response.status_code != 200:
+                        await response.aread()
+                        reply = _reply(response)
+                    else:
+                        async for event in EventSource(response).aiter_sse():
+                            told = stands.seen(event.event, event.id, event.data)
+                            if told is not None:
+                                yield told
+            except httpx.TransportError as error:
+                reply = Reply(lost=f"{type(error).__name__}: {error}")
+            if not stands.over:
+                await asyncio.sleep(stands.broken(reply))
+
+    async def record(self, run: str) -> bytes:
+        """As `Client.record`."""
+        return await self._ask(asked.record(run))
+
+    async def upload(self, record: bytes, *, project: str | None = None) -> Run:
+        """As `Client.upload`."""
+        return await self._ask(asked.uploaded(record, project))
 
     async def compare(self, a: str, b: str) -> Mapping[str, Any]:
         """As `Client.compare`."""

@@ -1,7 +1,7 @@
 """What is left behind of a run: plain typed values and their codec."""
 
 from backprobe.record.asked import Hook, Mode, Passed, WatchedCall
-from backprobe.record.codec import FrameReader, batch_frames, dumps, encode, end_frame, header_frame, loads
+from backprobe.record.codec import MAGIC, FrameReader, batch_frames, dumps, encode, end_frame, header_frame, loads
 from backprobe.record.events import (
     Frame,
     InplaceEvent,
@@ -28,6 +28,7 @@ from backprobe.record.versions import upgraded
 
 __all__ = [
     "KEYS",
+    "MAGIC",
     "REFERENCES",
     "SCHEMA_VERSION",
     "TABLES",

@@ -19,7 +19,7 @@ from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
-from store import projects
+from store import projects, tenants
 
 if TYPE_CHECKING:
     from flask import Response
@@ -165,6 +165,17 @@ def place_of_run(transaction: Transaction, public_id: str) -> Project:
         detail = f"The project {found.id} has been put away."
         raise Problem("invalid-request", detail, places=(Place(pointer="#/project", code="archived", detail=detail),))
     return found
+
+
+def place_of_caller(transaction: Transaction, asked: str | None) -> Project:
+    """The project that was asked for; else the only one of the caller, or the tenant's first.
+
+    Raises:
+        Problem: as `place_of_run`.
+    """
+    if asked is not None or caller().project is not None:
+        return place_of_run(transaction, asked or str(caller().project))
+    return projects.numbered(transaction, tenants.first_project(transaction, caller().tenant_id))
 
 
 def _reply(found: Project, status: int = 200, more: dict[str, str] | None = None) -> Response:

@@ -13,7 +13,7 @@ from service.api.asked import DEVICES, Included, RerunAsked, RulesAsked, RunAske
 from service.api.body import body, query
 from service.api.effect import effect
 from service.api.offer import Wanted, offered
-from service.api.projects import place_of_run
+from service.api.projects import place_of_caller
 from service.api.reply import etag_of, json_reply
 from service.api.run_json import included_json, run_json, run_of
 from service.api.snippets import of_files, stored
@@ -24,7 +24,7 @@ from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
 from service.snippet import SOURCE_NAME, Snippet
 from service.waiting import asked_seconds
-from store import projects, runs, tenants
+from store import runs
 from store.limits import Limits
 from store.run import Submission
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from store.projects import Project
     from store.run import Level, Queue, RunRow
-    from store.session import Transaction
 
 blueprint = APIBlueprint("submit", __name__, tag="Runs")
 
@@ -111,13 +110,6 @@ def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level, p
     )
 
 
-def _place(transaction: Transaction, asked: str | None) -> Project:
-    """The project that was asked for; else the only one of the caller, or the tenant's first."""
-    if asked is not None or caller().project is not None:
-        return place_of_run(transaction, asked or str(caller().project))
-    return projects.numbered(transaction, tenants.first_project(transaction, caller().tenant_id))
-
-
 def _traceparent() -> str | None:
     """What the worker continues: this request, if it is part of a trace."""
     return None if g.span is None else g.span.traceparent
@@ -158,10 +150,10 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     )
     with shared.database.read() as transaction:
         least = offered(transaction, wanted)
-    with _within_quotas(), effect() as write:
+    with within_quotas(), effect() as write:
         if write.known is None:
             shared.room.demand(write.transaction, tenant_id=caller().tenant_id)
-            place = _place(write.transaction, body.project)
+            place = place_of_caller(write.transaction, body.project)
             run = runs.submit(write.transaction, _submission(body, snippet, queue, least, place)).id
             write.done("run.submit", run, run=run)
         else:
@@ -172,7 +164,7 @@ def submit_run(body: RunAsked, query: Included) -> Response:
 
 
 @contextmanager
-def _within_quotas() -> Generator[None]:
+def within_quotas() -> Generator[None]:
     """A quota of the tenant that is used up is a `quota-exceeded`: it is refused before anything is stored."""
     try:
         yield
@@ -198,7 +190,7 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
     """Run the same program again, with everything as it was but for what the body says. `rerun_of` names the first."""
     shared = context()
     queue: Queue | None = None
-    with _within_quotas(), effect() as write:
+    with within_quotas(), effect() as write:
         if write.known is None:
             shared.room.demand(write.transaction, tenant_id=caller().tenant_id)
             first = run_of(write.transaction, run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from backprobe.client import ApiError, AsyncClient, Client, ServiceAway, asked
+from backprobe.record import loads
 
 
 @pytest.fixture
@@ -70,6 +72,86 @@ def test_the_same_can_be_awaited(served, samples):
 
     # in a thread: the browser's tests leave a loop running in this one
     assert ThreadPoolExecutor(1).submit(asyncio.run, ask()).result() == ("succeeded", ["BP101"], 5, True, 0)
+
+
+def test_events_come_as_they_happen_and_a_broken_stream_goes_on_behind_the_last(served, samples, impatient):
+    site, url = served
+    with Client(url) as client:
+        run = client.submit(source=samples.TUTORIAL).id
+        coming = client.events(run)
+        first = next(coming)
+        assert (first["kind"], first["seq"]) == ("queued", 1)
+        site.finish(run, samples.tutorial())
+        rest = list(coming)
+        assert [first["seq"], *(one["seq"] for one in rest)] == list(range(1, len(rest) + 2))
+        assert rest[-1]["kind"] == "status"
+        assert list(client.events(run, after=rest[-2]["seq"])) == rest[-1:]
+        assert list(client.events(run, after=rest[-1]["seq"])) == []
+
+    async def awaited():
+        async with AsyncClient(url) as client:
+            return [one["seq"] async for one in client.events(run)]
+
+    assert ThreadPoolExecutor(1).submit(asyncio.run, awaited()).result() == [1, *(one["seq"] for one in rest)]
+
+
+def event(number, kind="status"):
+    return f'id: {number}\nevent: {kind}\ndata: {{"seq": {number}}}\n\n'
+
+
+class Streaming:
+    """Answers with each of these in turn: a text of events, a status, or None for a broken line."""
+
+    def __init__(self, *answers):
+        self.answers, self.after = list(answers), []
+
+    def __call__(self, request):
+        self.after.append(request.headers.get("Last-Event-ID"))
+        answer = self.answers.pop(0)
+        if answer is None:
+            raise httpx.ReadError("cut")
+        if isinstance(answer, int):
+            return httpx.Response(answer, json={"code": "too-many-streams", "detail": "no"} if answer >= 400 else None)
+        return httpx.Response(200, text=answer, headers={"Content-Type": "text/event-stream"})
+
+
+def test_a_stream_is_asked_for_again_while_that_can_help(impatient):
+    end = "event: end\ndata: {}\n\n"
+    service = Streaming(event(1), None, 503, event(2) + ": still here\n\n", event(3) + end)
+    assert [one["seq"] for one in client_of(service).events("run_x")] == [1, 2, 3]
+    assert service.after == [None, "1", "1", "1", "2"]
+    assert list(client_of(Streaming(204)).events("run_x", after=9)) == []
+    cuts = [None] * (asked.MOST_TRIES - 1)
+    patient = Streaming(*cuts, event(1), *cuts, event(2) + end)
+    assert [one["seq"] for one in client_of(patient).events("run_x")] == [1, 2]
+    with pytest.raises(ServiceAway):
+        list(client_of(Streaming(*[None] * asked.MOST_TRIES)).events("run_x"))
+    with pytest.raises(ApiError) as refused:
+        list(client_of(Streaming(*[503] * asked.MOST_TRIES)).events("run_x"))
+    assert refused.value.code == "too-many-streams"
+    gone = Streaming(404)
+    with pytest.raises(ApiError):
+        list(client_of(gone).events("run_x"))
+    assert len(gone.after) == 1
+
+
+def test_a_record_is_fetched_and_stored_elsewhere(served, samples):
+    site, url = served
+    run = site.finished()
+    with Client(url) as client:
+        data = client.record(run)
+        other = client.upload(data)
+        assert (other.ended, other.told["origin"]) == (True, "uploaded")
+        assert loads(client.record(other.id)).tensors == loads(data).tensors
+        with pytest.raises(ApiError) as refused:
+            client.upload(b"no record")
+    assert refused.value.code == "bad-record"
+
+    async def awaited():
+        async with AsyncClient(url) as client:
+            return (await client.record(run)) == data, (await client.upload(data)).status
+
+    assert ThreadPoolExecutor(1).submit(asyncio.run, awaited()).result() == (True, "succeeded")
 
 
 def test_both_clients_have_the_same_methods():
@@ -199,9 +281,49 @@ def test_submit_waits_and_its_exit_code_tells_what_was_found(served, samples, ca
     assert "snippet.py:5:1: non-leaf-grad-read BP101 warning:" in out
 
 
+def test_a_terminal_is_told_how_the_run_stands_while_it_is_waited_for(served, samples, capsys, tmp_path, monkeypatch):
+    from backprobe.cli import waiting
+
+    site, url = served
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(samples.TUTORIAL)
+    told, usual = [], waiting.standing
+
+    def standing(run):
+        told.append(usual(run))
+        if len(told) == 1:
+            threading.Thread(target=site.finish, args=(run.id, samples.tutorial())).start()
+        return told[-1]
+
+    monkeypatch.setattr(waiting, "standing", standing)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    code, out, _ = command(capsys, "submit", "train.py", "--wait", "60", "--url", url)
+    assert (code, "BP101" in out) == (1, True)
+    assert told[0].endswith("is queued, next")
+    assert told[-1].endswith("is succeeded: 5 tensors, 7 snapshots")
+
+
+def test_a_run_of_the_service_is_shown_as_a_saved_record_is(served, capsys, tmp_path, monkeypatch):
+    site, url = served
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BACKPROBE_URL", url)
+    run = site.finished()
+    code, out, _ = command(capsys, "show", run, "--format", "concise")
+    (tmp_path / "saved.bprec").write_bytes(site.app.test_client().get(f"/v1/runs/{run}/record", buffered=True).data)
+    assert (code, out) == command(capsys, "show", "saved.bprec", "--format", "concise")[:2]
+    assert "BP101" in out
+    (tmp_path / run).write_bytes(b"a file of that name")
+    code, _, err = command(capsys, "show", run)
+    assert (code, "not a record" in err) == (2, True)
+    code, _, err = command(capsys, "rules", "check", "run_01JD0000000000000000000000")
+    assert (code, "`backprobe show` takes the id of a run" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
+        (("show", "run_01JD0000000000000000000000"), 2),
+        (("show", "run_01JD0000000000000000000000", "--url", "http://127.0.0.1:1"), 3),
         (("submit", "none-such.py"), 2),
         (("submit", "bad.py"), 2),
         (("submit", "train.py", "--label", "x"), 2),

@@ -1,0 +1,40 @@
+"""Waiting for a run of the service, with a line that tells how it stands."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backprobe.client import Client, Run
+
+LOOK_SECONDS: Final = 1.0
+"""Between two looks at a run that somebody watches; the service answers at once when it has ended."""
+
+
+def submitted(client: Client, body: Mapping[str, Any], seconds: float) -> Run:
+    """Submit; the run when it has ended, or as it stands after so many seconds. A terminal is told how it stands."""
+    if not sys.stderr.isatty() or seconds <= 0:
+        return client.submit(wait=seconds, **body)
+    from rich.console import Console
+
+    run = client.submit(**body)
+    deadline = time.monotonic() + seconds
+    with Console(stderr=True).status(standing(run)) as line:
+        while not run.ended and (left := deadline - time.monotonic()) > 0:
+            run = client.run(run.id, wait=max(1.0, min(LOOK_SECONDS, left)))
+            line.update(standing(run))
+    return run
+
+
+def standing(run: Run) -> str:
+    """How a run stands, for people: where it is in the queue, or what has come of its record."""
+    if run.status == "queued":
+        place = run.told.get("queue_position")
+        return f"{run.id} is queued" + ("" if place is None else f", {place} before it" if place else ", next")
+    record = run.told.get("record") or {}
+    seen = f": {record['tensors']:,} tensors, {record['snapshots']:,} snapshots" if record.get("tensors") else ""
+    return f"{run.id} is {run.status}{seen}"
