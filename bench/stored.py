@@ -188,9 +188,9 @@ class Clock:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """A database with a history: the run that is read, and how many snapshots lie around it."""
+    """A database with a history: the run that is read, some that are not, and how many snapshots there are."""
 
     run: runs.RunRow
+    others: tuple[runs.RunRow, ...]
     snapshots: int
-    tensors: int
     moments: int

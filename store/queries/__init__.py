@@ -11,7 +11,8 @@ from store.queries.curves import Heatmap, HeatRow, Series, TooMuch, curve, heat
 from store.queries.found import FoundIn, runs_with
 from store.queries.graph import graph
 from store.queries.graph_answers import BackwardCallRow, BackwardRoot, EdgeRow, Graph, NodeRow
-from store.queries.history import Heat, Peak, heatmap, peaks, series, state_at, tensors_without_grad, top
+from store.queries.highest import Peak, peaks, top
+from store.queries.history import Heat, heatmap, series, state_at, tensors_without_grad
 from store.queries.nodes import NodeFull, NodePage, PassPage, PassRow, SavedRow, node, nodes, passes
 from store.queries.one_tensor import tensor
 from store.queries.program_answers import (

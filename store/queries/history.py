@@ -1,4 +1,4 @@
-"""The history of a run's tensors as arrays: series, heatmaps, peaks, the state at a moment. Read from chunks only.
+"""The history of a run's tensors as arrays: series, heatmaps, the state at a moment. Read from chunks only.
 
 1. No answer here is a value per row: a run may have 1e8 snapshots. What comes back are arrays, or a few numbers.
 2. Filters and top lists are answered by the summary columns, before any bytes are read.
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from store import tables
 from store.chunks import HEAD, Columns, columns_of, unpack
-from store.layout import BLOCK, COLUMNS, GRAD_NONE, MISSING, REQUIRES_GRAD
+from store.layout import COLUMNS, GRAD_NONE, MISSING, REQUIRES_GRAD
 from store.record_load import at_key, mappings
-from store.run import RunKey, RunRow
+from store.run import RunRow
 from store.session import Transaction
 
 _c: Final = tables.snapshot_chunk
@@ -28,19 +28,6 @@ _PLACE: Final = (*HEAD, "moments")
 _MISSING: Final = np.array([MISSING], "<u4").view("<f4")[0]
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Peak:
-    """One of the highest gradient norms of a run.
-
-    Attributes:
-        moment: The first moment of the tensor at which its gradient had this norm.
-    """
-
-    tensor: int
-    moment: int
-    grad_norm: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,33 +81,6 @@ def series(
     return {name: values[begin:end] for name, values in found.items()}
 
 
-def top(transaction: Transaction, run: RunRow, *, limit: int = 20) -> tuple[Peak, ...]:
-    """The tensors with the highest gradient norm ever measured, highest first, each with where that was."""
-    if run.key is None:
-        return ()
-    highest = sa.func.max(_c.c.grad_norm_max)
-    query = (
-        sa.select(_c.c.tensor, highest.label("highest"))
-        .where(at_key(_c, run.key), _c.c.grad_norm_max.is_not(None))
-        .group_by(_c.c.tensor)
-        .order_by(highest.desc(), _c.c.tensor)
-        .limit(limit)
-    )
-    return tuple(_peak(transaction, run.key, row.tensor, row.highest) for row in transaction.execute(query).all())
-
-
-def _peak(transaction: Transaction, key: RunKey, tensor: int, highest: float) -> Peak:
-    query = (
-        sa.select(*[_c.c[name] for name in (*_PLACE, "grad_norm")])
-        .where(at_key(_c, key), _c.c.tensor == tensor, _c.c.grad_norm_max >= highest)
-        .order_by(_c.c.first_moment)
-        .limit(1)
-    )
-    found = columns_of(mappings(transaction.execute(query)))
-    place = int(np.nanargmax(found["grad_norm"]))
-    return Peak(tensor=tensor, moment=int(found["moment"][place]), grad_norm=float(found["grad_norm"][place]))
-
-
 def tensors_without_grad(transaction: Transaction, run: RunRow) -> tuple[int, ...]:
     """Tensors that required a gradient and had none in some snapshot, by number."""
     if run.key is None:
@@ -148,54 +108,31 @@ def heatmap(
     query = sa.select(*[_c.c[name] for name in names]).where(at_key(_c, run.key), _c.c.tensor.in_(tensors))
     query = query.where(_c.c.last_moment >= int(points[0]), _c.c.first_moment <= int(points[-1]))
     place = {tensor: n for n, tensor in enumerate(tensors)}
-    bounds: dict[tuple[int, int], tuple[int, int]] = {}
-    answers = cast("Iterable[Any]", transaction.execute(query))
+    alike: dict[tuple[Any, ...], tuple[list[int], list[bytes]]] = {}
+    answers = cast("Iterable[Any]", transaction.execute(query).all())
     for tensor, first, last, n, step, listed, stored in answers:
-        if stored is None:
-            continue
-        span = bounds.get((first, last))
-        if span is None:
-            span = bounds[first, last] = tuple(np.searchsorted(points, [first, last + 1]).tolist())  # type: ignore[assignment]  # two numbers
-        begin, end = span
-        if begin == end:
-            continue
-        asked = points[begin:end]
-        if step:
-            at, rest = np.divmod(asked - first, step)
-            hit = rest == 0
-        else:
-            there = np.frombuffer(listed, "<i4")
-            at = np.searchsorted(there, asked)
-            hit = there[np.minimum(at, n - 1)] == asked
-        kept = np.frombuffer(stored, "<f4")
-        found = kept[at * hit] if len(kept) > 1 else np.full(len(asked), kept[0], "<f4")
-        values[place[tensor], begin:end] = np.where(hit, found, _MISSING)
+        if stored is not None:
+            rows, columns = alike.setdefault((first, last, n, step, listed, len(stored)), ([], []))
+            rows.append(place[tensor])
+            columns.append(stored)
+    for (first, last, n, step, listed, _), (rows, columns) in alike.items():
+        begin, end = np.searchsorted(points, [first, last + 1]).tolist()
+        if begin < end:
+            at, hit = _places(points[begin:end], first, n, step, listed)
+            kept = np.frombuffer(b"".join(columns), "<f4").reshape(len(rows), -1)
+            found = kept[:, at * hit] if kept.shape[1] > 1 else np.broadcast_to(kept, (len(rows), end - begin))
+            values[rows, begin:end] = np.where(hit, found, _MISSING)
     return heat
 
 
-def peaks(transaction: Transaction, run: RunRow, tensors: Sequence[int]) -> Mapping[int, tuple[Array, Array]]:
-    """Of each tensor the highest gradient norm of every 16 snapshots: first moments and norms, of equal length.
-
-    It reads a sixteenth of what `series` would. The place of a block whose moments have gaps is that of its chunk.
-    """
-    if run.key is None:
-        return {}
-    names = ("tensor", "first_moment", "moment_step", "grad_norm_max", "overview")
-    query = (
-        sa.select(*[_c.c[name] for name in names])
-        .where(at_key(_c, run.key), _c.c.tensor.in_(tensors), _c.c.grad_norm_max.is_not(None))
-        .order_by(_c.c.tensor, _c.c.first_moment)
-    )
-    pieces: dict[int, list[tuple[Array, Array]]] = {}
-    answers = cast("Iterable[Any]", transaction.execute(query))
-    for tensor, first, step, highest, overview in answers:
-        norms = np.array([highest], "<f4") if overview is None else np.frombuffer(overview, "<f4")
-        places = first + step * BLOCK * np.arange(len(norms), dtype="<i8")
-        pieces.setdefault(tensor, []).append((places, norms))
-    return {
-        tensor: (np.concatenate([p for p, _ in some]), np.concatenate([v for _, v in some]))
-        for tensor, some in pieces.items()
-    }
+def _places(asked: Array, first: int, n: int, step: int, listed: bytes | None) -> tuple[Array, Array]:
+    """Where in a chunk each of the moments is, and whether it is there."""
+    if step:
+        at, rest = np.divmod(asked - first, step)
+        return at, rest == 0
+    there = np.frombuffer(listed or b"", "<i4")
+    at = np.searchsorted(there, asked)
+    return at, there[np.minimum(at, n - 1)] == asked
 
 
 def state_at(
@@ -251,27 +188,24 @@ def _picked(column: sa.ColumnElement[Any], width: int, place: sa.ColumnElement[i
 
 
 def _states(rows: Sequence[Mapping[str, Any]], moment: int, columns: Sequence[str]) -> Columns:
-    places: list[int] = []
-    moments: list[int] = []
-    found: dict[str, list[Any]] = {name: [] for name in columns}
-    for row in rows:
-        n, step, gaps = row["n"], row["moment_step"], None
-        place = int(row["place"])
-        if not step:
-            gaps = np.frombuffer(row["moments"], "<i4")
-            place = int(np.searchsorted(gaps, moment, side="right")) - 1
-        places.append(place)
-        moments.append(int(gaps[place]) if gaps is not None else row["first_moment"] + step * place)
-        for name in columns:
-            column = COLUMNS[name]
-            if gaps is None:
-                value = unpack(row[name], 1, column.dtype, column.absent)[0]
-            else:
-                value = unpack(row[name], n, column.dtype, column.absent)[place]
-            found[name].append(value + row["version_step"] * place if name == "version" else value)
-    arrays: Columns = {name: np.array(values, COLUMNS[name].dtype) for name, values in found.items()}
-    return {
-        "tensor": np.array([row["tensor"] for row in rows], "<i4"),
-        "moment": np.array(moments, "<i4"),
-        **arrays,
-    }
+    tensor, first, step, place, version_step = (
+        np.array([int(row[name]) for row in rows], "<i8")
+        for name in ("tensor", "first_moment", "moment_step", "place", "version_step")
+    )
+    moments = first + step * place
+    listed = {n: np.frombuffer(rows[n]["moments"], "<i4") for n in np.flatnonzero(step == 0).tolist()}
+    for n, there in listed.items():
+        place[n] = np.searchsorted(there, moment, side="right") - 1
+        moments[n] = there[place[n]]
+    found: dict[str, Array] = {}
+    for name in columns:
+        column = COLUMNS[name]
+        nothing = unpack(None, 1, column.dtype, column.absent).tobytes()
+        stored = [row[name] or nothing for row in rows]
+        for n in listed:  # the database did not pick these
+            stored[n] = unpack(rows[n][name], rows[n]["n"], column.dtype, column.absent)[
+                place[n] : place[n] + 1
+            ].tobytes()
+        values = np.frombuffer(b"".join(stored), column.dtype)
+        found[name] = (values + version_step * place).astype(column.dtype) if name == "version" else values
+    return {"tensor": tensor.astype("<i4"), "moment": moments.astype("<i4"), **found}

@@ -87,6 +87,17 @@ def test_series_and_state_and_heatmap_are_what_the_snapshots_say(kept, database)
     np.testing.assert_array_equal(heat.values, expected)
 
 
+def test_the_highest_norms_are_found_however_few_chunks_name_them(kept, database, monkeypatch):
+    run = kept[1]
+    with database.read() as reading:
+        by_index = [queries.top(reading, run, limit=limit) for limit in (1, 3, 5, 20)]
+        monkeypatch.setattr("store.queries.highest.FIRST", 1)  # the first chunks are of one tensor
+        by_all = [queries.top(reading, run, limit=limit) for limit in (1, 3, 5, 20)]
+        assert queries.top(reading, run, limit=0) == ()
+    assert by_index == by_all
+    assert [len(one) for one in by_all] == [1, 3, 5, 5]
+
+
 def test_top_peaks_and_tensors_without_grad_are_what_the_snapshots_say(kept, database):
     whole, run = kept
     with database.read() as reading:
