@@ -8,7 +8,7 @@ from apiflask import APIFlask
 from werkzeug.routing import IntegerConverter
 
 from backprobe import __version__
-from service import errors, guard, openapi
+from service import errors, guard, login, openapi
 from service.api import (
     compare,
     deliveries,
@@ -101,6 +101,7 @@ def create_app(settings: Settings) -> APIFlask:
     log_requests(app)
     errors.register(app)
     guard.register(app, settings)
+    login.register(app, settings)
     openapi.register(app)
     saw = (record, record_file, history, nodes, parts, rows, graph, source)
     judged = (findings, groups, rules)

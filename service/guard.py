@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from flask import g, request
 
-from service import origins, rates
+from service import login, origins, rates
 from service.address import is_loopback
 from service.caller import LOCAL, SERVER, demand, holder
 from service.context import context
@@ -92,8 +92,11 @@ def _caller(settings: Settings) -> Caller:
     Raises:
         Problem: `unauthenticated`; `foreign-host` of a server that demands no key.
     """
-    given = request.authorization
-    if given is None and settings.api_key is None:
+    given, oidc = request.authorization, settings.oidc
+    if given is None and oidc is not None and (found := login.person(oidc)) is not None:
+        return found
+    open_here = settings.api_key is None and oidc is None
+    if given is None and open_here:
         _check_host()
         return LOCAL
     offered = ""
@@ -105,8 +108,10 @@ def _caller(settings: Settings) -> Caller:
         return SERVER
     if (found := holder(offered)) is not None:
         return found
-    if settings.api_key is None:
+    if open_here:
         _check_host()
+    if oidc is not None and given is None:
+        login.ask_for_login()
     page = not request.path.startswith("/v1") and "text/html" in request.headers.get("Accept", "")
     scheme = 'Basic realm="Backprobe", charset="UTF-8"' if page else 'Bearer realm="Backprobe"'
     said = "No key was sent." if given is None else "That key is not this server's."
@@ -132,7 +137,7 @@ def register(app: APIFlask, settings: Settings) -> None:
 
     @app.before_request
     def _check() -> Response | None:
-        if request.path in _OPEN:
+        if request.path in _OPEN or (settings.oidc is not None and request.path in login.OPEN):
             return None
         if (allowed := preflight(settings.origins)) is not None:
             return allowed

@@ -51,6 +51,24 @@ _KINDS: Final = (
         hint="Use a key with the scope that the detail names; whoever holds keys:write can make one.",
     ),
     Kind(
+        code="login-failed",
+        status=400,
+        title="The login was not completed",
+        hint="Begin again at /login. If it comes again, the operator finds the cause in the log by the request id.",
+    ),
+    Kind(
+        code="login-refused",
+        status=403,
+        title="This account is not let in",
+        hint="Log in with another one, or ask the operator: BACKPROBE_OIDC_ALLOWED names who is let in.",
+    ),
+    Kind(
+        code="csrf-token-needed",
+        status=403,
+        title="A write with a cookie needs the session's token",
+        hint="Send it as X-CSRF-Token; the page has it in its head. Programs use a key instead.",
+    ),
+    Kind(
         code="not-found",
         status=404,
         title="There is nothing here",
@@ -229,6 +247,12 @@ _KINDS: Final = (
         status=503,
         title="No more streams are served now",
         hint="Ask again after the seconds that Retry-After names, or take the events as a list with `after=`.",
+    ),
+    Kind(
+        code="provider-away",
+        status=502,
+        title="The identity provider did not answer",
+        hint="Try again; if it stays so, BACKPROBE_OIDC_ISSUER is wrong, or the server cannot reach it.",
     ),
     Kind(
         code="unavailable",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import threading
@@ -106,7 +107,9 @@ class Server:
         while time.monotonic() < deadline and self._busy():
             time.sleep(0.02)
         server.task_dispatcher.shutdown(timeout=1)
-        server.trigger.pull_trigger(lambda: wasyncore.close_all(server._map, ignore_all=True))  # noqa: SLF001 - its only handle
+        # A loop that is awake already may close all, the trigger too, before the trigger is pulled.
+        with contextlib.suppress(OSError):
+            server.trigger.pull_trigger(lambda: wasyncore.close_all(server._map, ignore_all=True))  # noqa: SLF001 - its only handle
         self._thread.join(2)
 
     def _busy(self) -> bool:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from service.oidc_settings import OidcSettings
 from store.secret import server_secret
 from store.settings import StoreSettings
 
@@ -63,6 +64,7 @@ class Settings:
         threads: Of the server.
         rates: Requests that a key may make.
         origins: Pages of these origins may ask the API. https: A proxy in front speaks TLS, and nothing else.
+        oidc: Who lets people in; None: keys alone do.
     """
 
     store: StoreSettings
@@ -72,6 +74,7 @@ class Settings:
     rates: RateLimits = RateLimits()
     origins: tuple[str, ...] = ()
     https: bool = False
+    oidc: OidcSettings | None = None
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> Settings:
@@ -79,7 +82,7 @@ class Settings:
 
         Raises:
             OSError: the home cannot be written.
-            ValueError: as of `StoreSettings`, `RateLimits`; BACKPROBE_CORS_ORIGINS holds what is no origin.
+            ValueError: as of `StoreSettings`, `RateLimits`, `OidcSettings`; a wrong BACKPROBE_CORS_ORIGINS.
         """
         store = StoreSettings.from_environment(environ, home)
         store.make_home()
@@ -90,6 +93,7 @@ class Settings:
             rates=RateLimits.from_environment(environ),
             origins=_origins(environ.get("BACKPROBE_CORS_ORIGINS", "")),
             https=environ.get("BACKPROBE_HTTPS") == "1",
+            oidc=OidcSettings.from_environment(environ),
         )
 
 
@@ -109,8 +113,9 @@ def _origins(text: str) -> tuple[str, ...]:
 
 
 def children_environment(store: StoreSettings, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What `serve` gives its children: its own environment, the same home and URLs, without the key: they need none."""
-    kept = {name: value for name, value in environ.items() if name != "BACKPROBE_API_KEY"}
+    """What `serve` gives its children: its own environment, the same home and URLs, without keys: they need none."""
+    secrets = {"BACKPROBE_API_KEY", "BACKPROBE_OIDC_CLIENT_SECRET"}
+    kept = {name: value for name, value in environ.items() if name not in secrets}
     return {
         **kept,
         "BACKPROBE_HOME": str(store.home),

@@ -75,3 +75,26 @@ def test_the_next_request_is_unaffected(port):
         connection.request("GET", "/healthz")
         assert json.loads(connection.getresponse().read()) == {"status": "ok"}
     connection.close()
+
+
+def test_stopping_does_not_fail_where_the_loop_has_closed_all_before_it_is_woken(plain_site):
+    from service.address import listen
+    from service.server import Server
+
+    listening = listen("127.0.0.1", 0)
+    server = Server(plain_site.app, listening, threads=2)
+    server.start()
+    trigger, pulls = server._server.trigger, []
+    pull = trigger._physical_pull
+
+    def late():
+        pulls.append(None)
+        pull()
+        if len(pulls) == 2:  # the loop, awake by another pull, finds the last word before we have woken it
+            server._thread.join(30)
+            pull()
+
+    trigger._physical_pull = late
+    server.stop()
+    assert len(pulls) == 2
+    assert not server._thread.is_alive()
