@@ -45,14 +45,19 @@ def key(subparsers: Any) -> None:
 
 
 @contextmanager
-def _opened(home: Path | None) -> Generator[tuple[Database, Settings]]:
+def opened(home: Path | None) -> Generator[tuple[Database, Settings]]:
+    """The database of a home or of the environment, and the server's settings.
+
+    Raises:
+        SystemExit: its schema is not this version's.
+    """
     from service.settings import Settings
     from store import migrate
     from store.session import Database
 
     settings = Settings.from_environment(home=home)
     if not migrate.at_head(settings.store.database_url):
-        raise SystemExit(_refused("the database is not at this version's schema; `backprobe migrate` brings it there"))
+        raise SystemExit(refused("the database is not at this version's schema; `backprobe migrate` brings it there"))
     database = Database(settings.store.database_url, durable=True)
     try:
         yield database, settings
@@ -60,7 +65,8 @@ def _opened(home: Path | None) -> Generator[tuple[Database, Settings]]:
         database.close()
 
 
-def _refused(text: str) -> int:
+def refused(text: str) -> int:
+    """Say on stderr what cannot be done; the exit code."""
     print(f"backprobe: {text}", file=sys.stderr)
     return 2
 
@@ -84,16 +90,16 @@ def _create(arguments: argparse.Namespace) -> int:
 
     scopes = tuple(dict.fromkeys(arguments.scope or ("read", "runs:write")))
     if wrong := [scope for scope in scopes if scope not in SCOPES]:
-        return _refused(f"there is no scope {wrong[0]!r}; there are {', '.join(SCOPES)}")
+        return refused(f"there is no scope {wrong[0]!r}; there are {', '.join(SCOPES)}")
     try:
         expires = _expiry(arguments.expires)
     except (ValueError, OverflowError):
-        return _refused(
+        return refused(
             f"--expires takes ISO 8601 with its offset, like 2027-01-31T12:00:00Z, not {arguments.expires!r}"
         )
     secret, prefix = new_key()
     actor = f"user:{getpass.getuser()}"
-    with _opened(arguments.home) as (database, settings), database.begin() as transaction:
+    with opened(arguments.home) as (database, settings), database.begin() as transaction:
         tenant = tenants.named(transaction, arguments.tenant) or tenants.create(transaction, arguments.tenant)
         digest = digest_of(secret, settings.secret)
         new = keys.NewKey(
@@ -113,10 +119,10 @@ def _list(arguments: argparse.Namespace) -> int:
     from backprobe.show.plain import plain
     from store import keys, tenants
 
-    with _opened(arguments.home) as (database, _settings), database.read() as transaction:
+    with opened(arguments.home) as (database, _settings), database.read() as transaction:
         tenant = tenants.named(transaction, arguments.tenant)
         if tenant is None:
-            return _refused(f"there is no tenant {arguments.tenant!r}")
+            return refused(f"there is no tenant {arguments.tenant!r}")
         page = keys.page(transaction, tenant_id=tenant, limit=1000)
     for one in page.items:
         state = "taken back" if one.revoked_at else f"until {one.expires_at}" if one.expires_at else "no end"
@@ -127,10 +133,10 @@ def _list(arguments: argparse.Namespace) -> int:
 def _revoke(arguments: argparse.Namespace) -> int:
     from store import audit_log, keys, tenants
 
-    with _opened(arguments.home) as (database, _settings), database.begin() as transaction:
+    with opened(arguments.home) as (database, _settings), database.begin() as transaction:
         tenant = tenants.named(transaction, arguments.tenant)
         if tenant is None or not keys.revoke(transaction, arguments.id, tenant_id=tenant):
-            return _refused(f"tenant {arguments.tenant!r} has no key {arguments.id!r} that opens anything")
+            return refused(f"tenant {arguments.tenant!r} has no key {arguments.id!r} that opens anything")
         entry = audit_log.Entry(
             actor=f"user:{getpass.getuser()}", action="key.revoke", object=arguments.id, request_id="-"
         )
