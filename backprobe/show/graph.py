@@ -20,6 +20,8 @@ from backprobe.show.tensors import name_of
 from backprobe.show.untracked import untracked_leaves
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from backprobe.record import BackwardCall, Node, Record
 
 Kind = Literal["leaf", "leaf-no-grad", "non-leaf", "node"]
@@ -108,7 +110,7 @@ def _graph_of(record: Record, call: int | None, most: int) -> Graph:
     met = reaches(record)[chosen.call].met
     order = _from_the_root(index, chosen, met)
     kept = order[:most]
-    drawing = _Drawing(record, index, set(kept), chosen)
+    drawing = _Drawing(record, index, set(kept), {root.tensor for root in chosen.roots if root.tensor is not None})
     for node in kept:
         drawing.add(index.nodes[node])
     hidden = {"nodes": len(order) - len(kept)} if len(order) > len(kept) else {}
@@ -119,6 +121,22 @@ def _graph_of(record: Record, call: int | None, most: int) -> Graph:
         hidden=hidden,
         truncated=record.truncated or chosen.truncated,
     )
+
+
+def boxes_of(record: Record, nodes: Collection[int], roots: Collection[int]) -> tuple[list[Box], list[Arrow]]:
+    """The boxes of some nodes, with the leaves that need no gradient and go into them, and the edges among them.
+
+    Args:
+        record: It may be a part: these nodes with what they saved, their tensors, and what those were computed from.
+        nodes: Which nodes, in the order of drawing.
+        roots: Tensors that are marked as roots.
+    """
+    with shared_tables(record):
+        index = lookup(record)
+        drawing = _Drawing(record, index, set(nodes), roots)
+        for node in nodes:
+            drawing.add(index.nodes[node])
+        return list(drawing.boxes.values()), drawing.edges
 
 
 def _from_the_root(index: Lookup, call: BackwardCall, met: frozenset[int]) -> list[int]:
@@ -140,11 +158,11 @@ def _from_the_root(index: Lookup, call: BackwardCall, met: frozenset[int]) -> li
 class _Drawing:
     """Collects boxes and edges, node by node."""
 
-    def __init__(self, record: Record, index: Lookup, kept: set[int], call: BackwardCall) -> None:
+    def __init__(self, record: Record, index: Lookup, kept: set[int], roots: Collection[int]) -> None:
         self.boxes: dict[str, Box] = {}
         self.edges: list[Arrow] = []
-        self._record, self._index, self._kept = record, index, kept
-        self._roots = {root.tensor for root in call.roots}
+        self._index, self._kept, self._roots = index, kept, roots
+        self._places = {row.call: at for at, row in enumerate(record.backward_calls, 1)}
         self._made = {row.node: row.tensor for row in reversed(record.tensor_nodes)}
         self._untracked = untracked_leaves(record, kept)
 
@@ -213,8 +231,7 @@ class _Drawing:
             return "nothing", "saves nothing"
         if node.freed_by is None:
             return "held", f"held, {sized(node.saved_bytes)}"
-        number = next(at for at, row in enumerate(self._record.backward_calls, 1) if row.call == node.freed_by)
-        return "freed", f"freed by backward {number}"
+        return "freed", f"freed by backward {self._places.get(node.freed_by, node.freed_by + 1)}"
 
 
 def _title(head: str, facts: list[str], line: int | None) -> str:

@@ -1,43 +1,60 @@
-"""The autograd graph: boxes and edges as JSON, or the drawing itself."""
+"""The autograd graph: what is seen of it as JSON, or the drawing itself."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from backprobe.show import graph as drawing
 from backprobe.show import svg
-from service.api.asked import Strict, Whole
+from backprobe.show.graph import Arrow, Box, Graph
+from service.api.asked import Split, Strict, Whole
+from service.api.below import too_much
 from service.api.body import query
+from service.api.moments import At, moment_at
 from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_of
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import Answer, answers
-from store import queries, records
+from store import queries
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
-    from store.run import RunRow
-    from store.session import Transaction
+    from store.queries import GraphBox, GraphView
 
 blueprint = APIBlueprint("graph", __name__, tag="What the run saw")
 
-MOST_NODES: Final = 5_000
-"""A record with more is not read whole for one answer: at this bound that takes half a second of a core."""
-
-MOST_RECORD_BYTES: Final = 2 << 20
-"""Of frames: the same bound for a record that is large without nodes; a MiB takes about two seconds of a core."""
+_Opened = Annotated[str, Field(pattern="^c[0-9]{1,9}$")]
 
 
 class GraphQuery(Strict):
     """Which part of the graph, and as what."""
 
+    root: Annotated[str, Field(pattern="^(call|tensor|node):[0-9]{1,9}$")] | None = Field(
+        default=None,
+        description="Where it begins: `call:0` a backward call, `tensor:4`, `node:12`; the last backward call that was"
+        " walked if it is not given, by the moment `at` if that is.",
+    )
     call: Annotated[Whole, Field(ge=0, le=2**31 - 1)] | None = Field(
-        default=None, description="Number of a backward call; the last one that was walked if it is not given."
+        default=None, description="Number of a backward call: the same as `root=call:N`, which wins."
+    )
+    at: At | None = Field(
+        default=None, description="As it was at a moment: its number, or `after-backward:0`. The end if not given."
+    )
+    depth: Annotated[Whole, Field(ge=0, le=64)] | None = Field(
+        default=None,
+        description="Levels of module calls that are open; 0: the outermost ones are boxes. As many as fit into `max`"
+        " if it is not given.",
+    )
+    open: Annotated[list[_Opened], Split, Field(min_length=1, max_length=100)] | None = Field(
+        default=None, description="Ids of boxes of module calls that are open beside, joined by commas: `c5`."
+    )
+    max: Annotated[Whole, Field(ge=1, le=1500)] = Field(
+        default=400,
+        description="Boxes at most, leaves that need no gradient apart. Where `depth` is given more are refused, else"
+        " the nearest to the root are told and `hidden` counts the others.",
     )
     format: Literal["json", "svg"] = "json"
 
@@ -48,7 +65,7 @@ class GraphQuery(Strict):
     {
         200: Answer(
             text="Boxes and edges, or their drawing.",
-            model=drawing.Graph,
+            model=queries.GraphView,
             media={"image/svg+xml": {"schema": {"type": "string"}}},
             headers=("ETag",),
         ),
@@ -58,30 +75,41 @@ class GraphQuery(Strict):
     headers=("If-None-Match",),
 )
 def get_graph(run: str, query: GraphQuery) -> Response:
-    """The autograd graph of a run: leaves, also those that need no grad, non-leaves, nodes, held and freed parts."""
+    """The autograd graph of a run below a root, folded by module call: leaves, nodes, held and freed parts."""
+    root = query.root if query.root is not None or query.call is None else f"call:{query.call}"
+    opened = [int(name[1:]) for name in query.open or ()]
     with context().database.read() as transaction:
         row = recorded(run_of(transaction, run))
         if same := not_modified(row):
             return same
-        record = _record(transaction, row)
-    calls = record.backward_calls if record is not None else ()
-    if query.call is not None and all(call.call != query.call for call in calls):
-        detail = f"There is no backward call {query.call}; there are {len(calls)}."
-        raise Problem("not-found", detail, places=(Place(parameter="call", code="not-found", detail=detail),))
-    found = drawing.Graph() if record is None else drawing.graph_of(record, call=query.call)
+        moment = None if query.at is None else moment_at(transaction, row, query.at)
+        asked = queries.GraphAsked(root=root, moment=moment, depth=query.depth, opened=opened, most=query.max)
+        try:
+            found = queries.graph_view(transaction, row, asked)
+        except queries.NoSuchRoot as error:
+            name = "open" if "module call" in str(error) else "root" if query.root is not None else "call"
+            place = Place(parameter=name, code="not-found", detail=str(error))
+            raise Problem("not-found", str(error), places=(place,)) from None
+        except queries.TooMuch as error:
+            raise too_much(error) from None
     if query.format == "svg":
-        return Response(svg.render(found), 200, cache_headers(row), mimetype="image/svg+xml")
+        return Response(svg.render(_drawing(found)), 200, cache_headers(row), mimetype="image/svg+xml")
     return json_reply(queries.as_json(found), headers=cache_headers(row))
 
 
-def _record(transaction: Transaction, run: RunRow) -> Record | None:
-    if run.key is None or run.record.live:
-        return None
-    told = run.record
-    if told.nodes > MOST_NODES or told.bytes > MOST_RECORD_BYTES:
-        detail = (
-            f"The record has {told.nodes:,} nodes and {told.tensors:,} tensors in {told.bytes:,} bytes; "
-            f"a graph is drawn of up to {MOST_NODES:,} nodes in {MOST_RECORD_BYTES:,} bytes."
-        )
-        raise Problem("too-much-asked", detail)
-    return records.load(transaction, run.key)
+def _drawing(found: GraphView) -> Graph:
+    """What a drawing takes of it: a closed call is drawn as a node."""
+    return Graph(
+        boxes=tuple(_box(box) for box in found.boxes),
+        edges=tuple(Arrow(start=edge.start, end=edge.end, wanted=edge.wanted) for edge in found.edges),
+        call=found.call,
+        hidden=found.hidden,
+        truncated=found.truncated,
+    )
+
+
+def _box(box: GraphBox) -> Box:
+    told: dict[str, Any] = {name: getattr(box, name) for name in Box.__slots__}
+    if box.kind == "call":
+        told["kind"] = "node"
+    return Box(**told)

@@ -10,9 +10,20 @@ from store.queries.calls import backward_calls
 from store.queries.curves import Heatmap, HeatRow, Series, TooMuch, curve, heat
 from store.queries.found import FoundIn, runs_with
 from store.queries.graph import graph
-from store.queries.graph_answers import BackwardCallRow, BackwardRoot, EdgeRow, Graph, NodeRow
+from store.queries.graph_answers import (
+    BackwardCallRow,
+    BackwardRoot,
+    EdgeRow,
+    Graph,
+    GraphBox,
+    GraphEdge,
+    GraphView,
+    NodeRow,
+)
+from store.queries.graph_view import GraphAsked, NoSuchRoot, graph_view
 from store.queries.highest import Peak, peaks, top
 from store.queries.history import Heat, heatmap, series, state_at, tensors_without_grad
+from store.queries.moments import moment_named
 from store.queries.nodes import NodeFull, NodePage, PassPage, PassRow, SavedRow, node, nodes, passes
 from store.queries.one_tensor import tensor
 from store.queries.program_answers import (
@@ -61,6 +72,10 @@ __all__ = [
     "ExceptionRow",
     "FoundIn",
     "Graph",
+    "GraphAsked",
+    "GraphBox",
+    "GraphEdge",
+    "GraphView",
     "Heat",
     "HeatRow",
     "Heatmap",
@@ -70,6 +85,7 @@ __all__ = [
     "HolderRow",
     "InplaceRow",
     "LineBinding",
+    "NoSuchRoot",
     "NodeFull",
     "NodePage",
     "NodeRow",
@@ -104,9 +120,11 @@ __all__ = [
     "curve",
     "events",
     "graph",
+    "graph_view",
     "heat",
     "heatmap",
     "held",
+    "moment_named",
     "node",
     "nodes",
     "passes",

@@ -105,3 +105,75 @@ class Graph:
     nodes: tuple[NodeRow, ...]
     edges: tuple[EdgeRow, ...]
     hidden: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphBox:
+    """One box: a node, a leaf, or a module call that is shown closed.
+
+    Attributes:
+        id: Unique in the graph: `n12` a node, `t3` a tensor, `c5` a module call, as `open` takes it.
+        kind: leaf; leaf-no-grad; non-leaf: a node whose result has a name; node: any other; call: a module call.
+        label: Name of the tensor, type of the node, chain of the call; detail: a second line; title: all in words.
+        state: held, freed, nothing (it saved nothing) or leaf. grad: of its tensor; None: it has none that is named.
+        module_call: A closed call's own number; else of the innermost call that the node was made in.
+        nodes: In it; held_nodes, freed_nodes: of those that saved something. held_bytes: what is held.
+        calls: Module calls folded in it, itself included; 0: it is none.
+        findings: About its tensors, by level.
+    """
+
+    id: str
+    kind: str
+    label: str
+    detail: str
+    title: str
+    state: str
+    line: int | None
+    tensor: int | None
+    node: int | None
+    grad: str | None
+    retains_grad: bool
+    is_root: bool
+    module_call: int | None
+    nodes: int
+    held_nodes: int
+    freed_nodes: int
+    held_bytes: int
+    calls: int
+    findings: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphEdge:
+    """Edges from a box to another, the way a gradient goes; `wanted` is false where autograd sends none."""
+
+    start: str
+    end: str
+    wanted: bool
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphView:
+    """What is seen of an autograd graph.
+
+    Attributes:
+        call: The backward call, counted from 1; None: none, or another root.
+        root: `call:0`, `tensor:4`, `node:12`; None: no backward call was walked.
+        moment: The moment that it shows; None: the end.
+        depth: Levels of module calls that are open; most_depth: at which every node stands alone.
+        nodes: How many the graph has below its root, drawn or not.
+        hidden: What is not drawn for want of room: `nodes`. Empty: nothing is missing.
+        truncated: The record itself was cut: there may be more that it does not know.
+    """
+
+    boxes: tuple[GraphBox, ...]
+    edges: tuple[GraphEdge, ...]
+    call: int | None
+    root: str | None
+    moment: int | None
+    depth: int
+    most_depth: int
+    nodes: int
+    hidden: dict[str, int]
+    truncated: bool

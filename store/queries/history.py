@@ -140,10 +140,12 @@ def state_at(
     run: RunRow,
     moment: int,
     columns: Sequence[str] = ("flags", "version", "value_norm", "grad_norm"),
+    tensors: Sequence[int] | None = None,
 ) -> Columns:
     """Each tensor's last snapshot at or before a moment: `tensor`, `moment` and the columns, one element per tensor.
 
-    The database picks the element out of a chunk's bytes, so that 500 tensors cost 500 elements and not 500 columns.
+    Only of `tensors`, if they are given. The database picks the element out of a chunk's bytes, so that 500 tensors
+    cost 500 elements and not 500 columns.
 
     Raises:
         KeyError: there is no such column.
@@ -169,6 +171,8 @@ def state_at(
         .where(at_key(_t, run.key))
         .order_by(_t.c.tensor)
     )
+    if tensors is not None:
+        query = query.where(_t.c.tensor.in_(tensors))
     rows = mappings(transaction.execute(query))
     if not rows:
         return empty

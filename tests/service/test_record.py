@@ -136,20 +136,51 @@ def test_the_graph_tells_leaves_from_non_leaves_and_draws_them(get):
 
 
 @pytest.mark.parametrize("more", [4995, 4996])
-def test_a_graph_of_too_many_nodes_is_refused_with_its_counts(site, samples, more):
+def test_a_graph_of_too_many_nodes_is_not_drawn_on_a_page_and_its_parts_are_told(site, samples, more):
     record = samples.tutorial()
     nodes = tuple(msgspec.structs.replace(record.nodes[0], node=100 + at) for at in range(more))
     run = site.finished(msgspec.structs.replace(record, nodes=record.nodes + nodes))
     answer = site.client.get(f"/v1/runs/{run}/graph")
     page = site.client.get(f"/runs/{run}", headers={"Accept": "text/html"})
     assert page.status_code == 200
-    if more + len(record.nodes) <= 5000:
-        assert answer.status_code == 200, answer.text
-        assert "too much to draw" not in page.text
-    else:
-        assert (answer.status_code, answer.json["code"]) == (422, "too-much-asked")
-        assert "5,001 nodes" in answer.json["detail"]
-        assert "5,001 nodes" in page.text
+    assert ("too much to draw" in page.text) is (more + len(record.nodes) > 5000)
+    assert (answer.status_code, answer.json["nodes"]) == (200, 5)  # the call met no more of them
+
+
+def test_a_graph_is_told_from_a_root_as_it_was_and_capped(get):
+    assert [box["label"] for box in get("graph?root=tensor:3").json["boxes"]] == ["z", "MmBackward0", "b", "W", "x"]
+    assert get("graph?root=call:0").json == get("graph").json
+    early, late = get("graph?at=5").json, get("graph?at=after-backward:0").json
+    assert (early["moment"], late["moment"]) == (5, 6)
+    states = [{box["label"]: box["state"] for box in graph["boxes"]}["MmBackward0"] for graph in (early, late)]
+    assert states == ["held", "freed"]
+    told = get("graph?max=2").json
+    assert (len(told["boxes"]), told["hidden"], told["nodes"]) == (2, {"nodes": 3}, 5)
+    refused = get("graph?depth=0&max=2", 422).json
+    assert (refused["code"], refused["detail"][:37]) == ("too-much-asked", "5 boxes at depth 0; 2 are asked for a")
+    assert get("graph?max=2&format=svg").text.count("3 nodes not drawn") >= 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "parameter"),
+    [
+        ("root=node:9", 404, "root"),
+        ("call=1", 404, "call"),
+        ("at=77", 404, "at"),
+        ("at=end:5", 404, "at"),
+        ("open=c3", 404, "open"),
+        ("at=after-statement:1", 422, "at"),
+        ("root=loss", 422, "root"),
+        ("depth=65", 422, "depth"),
+        ("open=3", 422, "open"),
+        ("max=1501", 422, "max"),
+        ("max=0", 422, "max"),
+        ("deep=1", 422, "deep"),
+    ],
+)
+def test_a_part_of_a_graph_that_cannot_be_told_is_refused_by_its_name(get, asked, status, parameter):
+    told = get(f"graph?{asked}", status).json
+    assert told["errors"][0]["parameter"] == parameter
 
 
 def test_findings_are_filtered(get):

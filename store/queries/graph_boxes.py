@@ -1,0 +1,201 @@
+"""The boxes and edges of a graph that is seen: nodes in full, closed module calls in sums."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from backprobe.show.amounts import sized
+from backprobe.show.folding import Ops, chains
+from backprobe.show.graph import Arrow, Box, boxes_of
+from store import tables
+from store.queries.graph_answers import GraphBox, GraphEdge
+from store.queries.graph_part import in_pieces, part_of
+from store.queries.tensor_filter import same_key
+from store.record_load import at_key
+from store.run import RunKey, RunRow
+from store.session import Transaction
+
+_c: Final = tables.module_call
+_m: Final = tables.module
+_s: Final = tables.site
+_k: Final = tables.backward_call
+_f: Final = tables.finding
+
+Rows = Mapping[int, Any]
+Levels = Mapping[int, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """A graph, and what of it shares a box.
+
+    Attributes:
+        ops: The graph. rows: its nodes by number.
+        found: Of each node the closed call whose box it lies in.
+        shown: Nodes whose boxes are drawn, in order.
+        roots: Tensors that are marked.
+        moment: As it was then; None: at the end.
+    """
+
+    ops: Ops
+    rows: Rows
+    found: Mapping[int, int | None]
+    shown: Sequence[int]
+    roots: Collection[int]
+    moment: int | None
+
+
+def drawn(
+    transaction: Transaction, run: RunRow, key: RunKey, fold: Fold
+) -> tuple[tuple[GraphBox, ...], tuple[GraphEdge, ...]]:
+    """Boxes in order of the nodes shown, and the edges among them."""
+    rows, found, shown, moment = fold.rows, fold.found, fold.shown, fold.moment
+    unfreed = _unfreed(transaction, key, rows, moment)
+    alone = [node for node in shown if found[node] is None]
+    part = part_of(transaction, run, key, alone, moment, unfreed)
+    single, arrows = boxes_of(part, alone, fold.roots)
+    levels = _levels(transaction, run, key)
+    held = {node: _holds(row, node in unfreed, moment) for node, row in rows.items()}
+    boxes: dict[str, GraphBox] = {}
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    ids: dict[int, str] = {}
+    for node in shown:
+        call, row = found[node], rows[node]
+        ids[node] = f"c{call}" if call is not None else f"n{node}" if row.variable is None else f"t{row.variable}"
+        if call is not None:
+            groups[call].append(node)
+    closed = _calls(transaction, key, fold, groups, held, levels)
+    known = {box.id: box for box in single}
+    for node in shown:
+        name = ids[node]
+        if name not in boxes:
+            boxes[name] = closed[name] if name in closed else _single(known.pop(name), node, rows, held, levels)
+    for box in known.values():  # leaves that need no gradient: autograd has no node for them
+        boxes.setdefault(box.id, _single(box, None, rows, held, levels))
+    return tuple(boxes.values()), tuple(_edges(fold.ops, ids, arrows))
+
+
+def _edges(ops: Ops, ids: Mapping[int, str], arrows: Sequence[Arrow]) -> Iterable[GraphEdge]:
+    counted = Counter((ids[start], ids[end]) for start, end in ops.edges if start in ids and end in ids)
+    for (start, end), count in counted.items():
+        if start != end:
+            yield GraphEdge(start=start, end=end, wanted=True, count=count)
+    for arrow in arrows:
+        if not arrow.wanted:
+            yield GraphEdge(start=arrow.start, end=arrow.end, wanted=False, count=1)
+
+
+def _unfreed(transaction: Transaction, key: RunKey, rows: Rows, moment: int | None) -> set[int]:
+    """Nodes that a call freed later than the moment."""
+    if moment is None:
+        return set()
+    over = sa.func.coalesce(_k.c.moment_after, _k.c.moment_before + 1)
+    query = sa.select(_k.c.call).where(at_key(_k, key), over > moment)
+    later = set(transaction.execute(query).scalars())
+    return {node for node, row in rows.items() if row.freed_by in later}
+
+
+def _holds(row: Any, unfreed: bool, moment: int | None) -> str:  # noqa: FBT001 - one of three facts of a row
+    """held, freed or nothing: as a drawing says it of one node."""
+    if not row.saved_bytes:
+        return "nothing"
+    gone = row.died is not None and (moment is None or row.died <= moment)
+    return "held" if unfreed or (row.freed_by is None and not gone) else "freed"
+
+
+def _levels(transaction: Transaction, run: RunRow, key: RunKey) -> Levels:
+    """Findings about tensors by level, suppressed ones apart."""
+    query = (
+        sa.select(_f.c.tensor, _f.c.level, sa.func.count().label("times"))
+        .where(_f.c.run_id == run.run_id, _f.c.attempt == key.attempt, _f.c.gone_at.is_(None))
+        .where(_f.c.tensor.is_not(None), _f.c.suppressed.is_(None))
+        .group_by(_f.c.tensor, _f.c.level)
+    )
+    found: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    for row in transaction.execute(query):
+        found[row.tensor][row.level] = row.times
+    return found
+
+
+def _single(box: Box, node: int | None, rows: Rows, held: Mapping[int, str], levels: Levels) -> GraphBox:
+    row = None if node is None else rows[node]
+    state = "nothing" if node is None else held[node]
+    return GraphBox(
+        **asdict(box),
+        module_call=None if row is None else row.module_call,
+        nodes=0 if node is None else 1,
+        held_nodes=int(state == "held"),
+        freed_nodes=int(state == "freed"),
+        held_bytes=row.saved_bytes if row is not None and state == "held" else 0,
+        calls=0,
+        findings=dict(levels.get(box.tensor, {})) if box.tensor is not None else {},
+    )
+
+
+def _calls(
+    transaction: Transaction,
+    key: RunKey,
+    fold: Fold,
+    groups: Mapping[int, Sequence[int]],
+    held: Mapping[int, str],
+    levels: Levels,
+) -> dict[str, GraphBox]:
+    """The boxes of closed module calls by id."""
+    inner: defaultdict[int, set[int]] = defaultdict(set)
+    for call, chain in chains(fold.ops).items():
+        for outer in chain:
+            inner[outer].add(call)
+    told: dict[int, Any] = {}
+    for piece in in_pieces(sorted(groups)):
+        query = (
+            sa.select(_c.c.module_call, _c.c.chain, _m.c["class"].label("cls"), _s.c.line)
+            .select_from(_c)
+            .outerjoin(_m, sa.and_(same_key(_m, _c), _m.c.module == _c.c.module))
+            .outerjoin(_s, sa.and_(same_key(_s, _c), _s.c.site == _c.c.site))
+            .where(at_key(_c, key), _c.c.module_call.in_(piece))
+        )
+        told |= {row.module_call: row for row in transaction.execute(query)}
+    return {
+        f"c{call}": _closed(
+            told[call], [fold.rows[node] for node in nodes], held, levels, fold.roots, len(inner[call] | {call})
+        )
+        for call, nodes in groups.items()
+    }
+
+
+def _closed(
+    row: Any, nodes: Sequence[Any], held: Mapping[int, str], levels: Levels, roots: Collection[int], calls: int
+) -> GraphBox:
+    states = Counter(held[node.node] for node in nodes)
+    bytes_held = sum(node.saved_bytes for node in nodes if held[node.node] == "held")
+    findings: Counter[str] = Counter()
+    for tensor in {node.tensor for node in nodes if node.tensor is not None}:
+        findings.update(levels.get(tensor, {}))
+    said = f"{len(nodes):,} nodes, {sized(bytes_held)} held" if states["held"] else f"{len(nodes):,} nodes"
+    where = "" if row.line is None else f" (line {row.line})"
+    return GraphBox(
+        id=f"c{row.module_call}",
+        kind="call",
+        label=row.chain,
+        detail=f"{row.cls} \u00b7 {said}",
+        title=f"{row.chain}: a call of {row.cls}{where}; {said}",
+        state="held" if states["held"] else "freed" if states["freed"] else "nothing",
+        line=row.line,
+        tensor=None,
+        node=None,
+        grad=None,
+        retains_grad=False,
+        is_root=any(node.tensor in roots for node in nodes if node.variable is None),
+        module_call=row.module_call,
+        nodes=len(nodes),
+        held_nodes=states["held"],
+        freed_nodes=states["freed"],
+        held_bytes=bytes_held,
+        calls=calls,
+        findings=dict(findings),
+    )

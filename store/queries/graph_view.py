@@ -1,0 +1,206 @@
+"""What is seen of a run's autograd graph: below a root, folded by module call, as it was at a moment, capped.
+
+1. The graph is read in a few numbers per node; only boxes that are shown are read in full.
+2. What does not fit is refused with its counts where the caller chose the depth, else counted in `hidden`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from backprobe.show import folding
+from backprobe.show.folding import Ops
+from store import tables
+from store.queries.curves import TooMuch
+from store.queries.graph_answers import GraphView
+from store.queries.graph_boxes import Fold, drawn
+from store.record_load import at_key
+from store.run import RunKey, RunRow
+from store.session import Transaction
+
+MOST_NODES: Final = 50_000
+"""Below one root: at this bound reading and folding take about a second of a core."""
+
+_n: Final = tables.node
+_p: Final = tables.node_pass
+_e: Final = tables.edge
+_t: Final = tables.tensor
+_k: Final = tables.backward_call
+_c: Final = tables.module_call
+
+
+class NoSuchRoot(Exception):
+    """The record has no such call, tensor or node; the message says what there is. The caller names another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphAsked:
+    """Which part of a graph.
+
+    Attributes:
+        root: `call:0`, `tensor:4` or `node:12`; None: the last backward call that was walked by then.
+        moment: As it was then; None: at the end.
+        depth: Levels of module calls that are open; None: as many as fit.
+        opened: Module calls that are open beside.
+        most: Boxes at most, leaves that need no gradient apart.
+    """
+
+    root: str | None = None
+    moment: int | None = None
+    depth: int | None = None
+    opened: Sequence[int] = ()
+    most: int = 400
+
+
+def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> GraphView:
+    """The graph below a root.
+
+    Raises:
+        NoSuchRoot: there is no such root, or no such call to open.
+        TooMuch: more than `MOST_NODES`, or more boxes than `most` at the depth that was asked for.
+    """
+    key = run.key
+    root = None if key is None or run.record.live else _root(transaction, key, asked)
+    if key is None or root is None:
+        return _nothing(run, asked)
+    kind, number = root
+    rows = _nodes(transaction, key, kind, number)
+    ops = _ops(transaction, key, kind, number, rows)
+    unknown = [call for call in asked.opened if call not in ops.parents]
+    if unknown:
+        raise NoSuchRoot(f"There is no module call {unknown[0]}; the run has {len(ops.parents)} of them.")
+    marked = _marked(transaction, key, kind, number)
+    depth, found, order, hidden = _folded(ops, asked, [node for node, row in rows.items() if row.tensor in marked])
+    fold = Fold(ops=ops, rows=rows, found=found, shown=order, roots=marked, moment=asked.moment)
+    boxes, edges = drawn(transaction, run, key, fold)
+    return GraphView(
+        boxes=boxes,
+        edges=edges,
+        call=number + 1 if kind == "call" else None,
+        root=f"{kind}:{number}",
+        moment=asked.moment,
+        depth=depth,
+        most_depth=folding.deepest(ops),
+        nodes=len(rows),
+        hidden={"nodes": hidden} if hidden else {},
+        truncated=run.record.truncated or (kind == "call" and _cut(transaction, key, number)),
+    )
+
+
+def _nothing(run: RunRow, asked: GraphAsked) -> GraphView:
+    if asked.root is not None:
+        raise NoSuchRoot(f"There is no {asked.root.replace(':', ' ')}: the run has no graph to be seen.")
+    none: dict[str, Any] = {"boxes": (), "edges": (), "call": None, "root": None, "hidden": {}}
+    return GraphView(**none, moment=asked.moment, depth=0, most_depth=0, nodes=0, truncated=run.record.truncated)
+
+
+def _root(transaction: Transaction, key: RunKey, asked: GraphAsked) -> tuple[str, int] | None:
+    """Kind and number of the root; None: no backward call was walked."""
+    if asked.root is None:
+        last: Any = sa.select(sa.func.max(_p.c.call)).where(at_key(_p, key))
+        if asked.moment is not None:
+            begun = sa.select(_k.c.call).where(at_key(_k, key), _k.c.moment_before <= asked.moment)
+            last = last.where(_p.c.call.in_(begun))
+        call = transaction.execute(last).scalar()
+        return None if call is None else ("call", call)
+    kind, _, text = asked.root.partition(":")
+    number = int(text)
+    table, column = {"call": (_k, _k.c.call), "tensor": (_t, _t.c.tensor), "node": (_n, _n.c.node)}[kind]
+    there = sa.select(column).where(at_key(table, key), column == number)
+    if number >= 2**31 or transaction.execute(there).first() is None:
+        count = transaction.execute(sa.select(sa.func.count()).where(at_key(table, key))).scalar_one()
+        raise NoSuchRoot(f"There is no {_WORDS[kind]} {text[:20]}; the run has {count} of them.")
+    return kind, number
+
+
+_WORDS: Final = {"call": "backward call", "tensor": "tensor", "node": "node"}
+
+
+def _below(key: RunKey, kind: str, number: int) -> Any:
+    """The numbers of the nodes below a root, as a query."""
+    if kind == "call":
+        return sa.select(_p.c.node).where(at_key(_p, key), _p.c.call == number)
+    start = sa.select(_n.c.node).where(at_key(_n, key), _n.c.node == number)
+    if kind == "tensor":
+        made = sa.select(_t.c.node).where(at_key(_t, key), _t.c.tensor == number, _t.c.node.is_not(None))
+        start = sa.select(_n.c.node).where(at_key(_n, key), sa.or_(_n.c.node.in_(made), _n.c.variable == number))
+    reached = start.cte("reached", recursive=True)
+    step = sa.select(_e.c.to_node).where(at_key(_e, key), _e.c.node == reached.c.node, _e.c.to_node.is_not(None))
+    return sa.select(reached.union(step).c.node)
+
+
+def _nodes(transaction: Transaction, key: RunKey, kind: str, number: int) -> dict[int, Any]:
+    """The nodes below the root by number, each with the tensor that it adds to, or that it made."""
+    query = sa.select(
+        _n.c.node, _n.c.module_call, _n.c.variable, _n.c.saved_bytes, _n.c.freed_by, _n.c.died, _t.c.tensor
+    )
+    made = sa.and_(at_key(_t, key), sa.or_(_t.c.node == _n.c.node, _t.c.tensor == _n.c.variable))
+    below = _below(key, kind, number).subquery()
+    query = query.select_from(_n).outerjoin(_t, made).where(at_key(_n, key), _n.c.node.in_(sa.select(below)))
+    found: dict[int, Any] = {}
+    rows: Iterable[Any] = transaction.execute(query.order_by(_n.c.node, _t.c.output_nr).limit(2 * MOST_NODES))
+    for row in rows:
+        found.setdefault(row.node, row)
+    if len(found) > MOST_NODES:
+        raise TooMuch(
+            f"more than {MOST_NODES:,} nodes below {_WORDS[kind]} {number}; {MOST_NODES:,} are the most: ask for"
+            " another `root`, nearer to the leaves"
+        )
+    return found
+
+
+def _ops(transaction: Transaction, key: RunKey, kind: str, number: int, rows: Mapping[int, Any]) -> Ops:
+    below = _below(key, kind, number).subquery()
+    edges: Any = sa.select(_e.c.node, _e.c.to_node).where(
+        at_key(_e, key), _e.c.to_node.is_not(None), _e.c.node.in_(sa.select(below))
+    )
+    calls: Any = sa.select(_c.c.module_call, _c.c.parent).where(at_key(_c, key))
+    ordered = transaction.execute(edges.order_by(_e.c.node, _e.c.slot))
+    return Ops(
+        call_of={node: row.module_call if row.variable is None else None for node, row in rows.items()},
+        edges=[(row.node, row.to_node) for row in ordered if row.to_node in rows],
+        accumulators={node for node, row in rows.items() if row.variable is not None},
+        parents={row.module_call: row.parent for row in transaction.execute(calls)},
+    )
+
+
+def _marked(transaction: Transaction, key: RunKey, kind: str, number: int) -> set[int]:
+    """Tensors that are roots."""
+    if kind != "call":
+        return {number} if kind == "tensor" else set()
+    query = sa.select(_k.c.roots).where(at_key(_k, key), _k.c.call == number)
+    roots: Sequence[Mapping[str, Any]] = transaction.execute(query).scalar() or ()
+    return {root["tensor"] for root in roots if root["tensor"] is not None}
+
+
+def _cut(transaction: Transaction, key: RunKey, call: int) -> bool:
+    query = sa.select(_k.c.truncated).where(at_key(_k, key), _k.c.call == call)
+    return bool(transaction.execute(query).scalar())
+
+
+def _folded(ops: Ops, asked: GraphAsked, roots: Sequence[int]) -> tuple[int, dict[int, int | None], list[int], int]:
+    """Depth, box of each node, the nodes whose boxes are shown in order, and how many nodes are not."""
+    fits = folding.fitting(ops, asked.most, asked.opened)
+    order = folding.from_the_root(ops, roots)
+    if asked.depth is None:
+        depth = 0 if fits is None else fits
+    else:
+        depth = min(asked.depth, folding.deepest(ops))
+        if fits is None or depth > fits:
+            found = folding.boxes(folding.folded(ops, depth, asked.opened))
+            way = "ask for a `root` nearer to the leaves" if fits is None else f"depth {fits} fits"
+            raise TooMuch(f"{found:,} boxes at depth {asked.depth}; {asked.most:,} are asked for at most: {way}")
+    found = folding.folded(ops, depth, asked.opened)
+    if fits is not None:
+        return depth, found, order, 0
+    kept: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    for node in order:
+        call = found[node]
+        kept[("n", node) if call is None else ("c", call)].append(node)
+    shown = [node for nodes in list(kept.values())[: asked.most] for node in nodes]
+    return depth, found, shown, len(order) - len(shown)

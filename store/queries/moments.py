@@ -1,0 +1,27 @@
+"""A moment of a run as clients write it: its number, or its kind and how many of that kind came before."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from store import tables
+from store.record_load import at_key
+from store.run import RunRow
+from store.session import Transaction
+
+_m: Final = tables.moment
+
+
+def moment_named(transaction: Transaction, run: RunRow, name: str) -> int | None:
+    """The moment that a text names: `12`, or `after-backward:3`; None: there is none such."""
+    if run.key is None:
+        return None
+    kind, _, number = name.rpartition(":")
+    place = int(number)
+    if place >= 2**31:
+        return None
+    wanted = _m.c.moment == place if not kind else sa.and_(_m.c.kind == kind, _m.c.k == place)
+    query: Any = sa.select(_m.c.moment).where(at_key(_m, run.key), wanted).order_by(_m.c.moment).limit(1)
+    return transaction.execute(query).scalar()

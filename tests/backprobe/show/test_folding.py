@@ -1,0 +1,87 @@
+"""Folding by module call keeps every node in one box, refines with depth and makes no cycle."""
+
+from __future__ import annotations
+
+from graphlib import TopologicalSorter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backprobe.show.folding import Ops, boxes, chains, deepest, fitting, folded, from_the_root
+
+TWO_BLOCKS = Ops(  # model(0) calls block(1) and block(2), block(2) calls lin(3); node 9 adds to a leaf of block 1 alone
+    call_of={0: None, 1: 3, 2: 2, 3: 1, 4: 1, 9: None},
+    edges=[(0, 1), (1, 2), (2, 3), (3, 4), (4, 9)],
+    accumulators={9},
+    parents={0: None, 1: 0, 2: 0, 3: 2},
+)
+
+
+def test_a_closed_call_holds_its_nodes_those_of_inner_calls_and_its_leaves():
+    assert folded(TWO_BLOCKS, 0) == {0: None, 1: 0, 2: 0, 3: 0, 4: 0, 9: 0}
+    assert folded(TWO_BLOCKS, 1) == {0: None, 1: 2, 2: 2, 3: 1, 4: 1, 9: 1}
+    assert folded(TWO_BLOCKS, 2) == {0: None, 1: 3, 2: None, 3: None, 4: None, 9: None}
+    assert set(folded(TWO_BLOCKS, deepest(TWO_BLOCKS)).values()) == {None}
+
+
+def test_a_call_is_opened_with_those_that_it_was_made_in():
+    assert folded(TWO_BLOCKS, 0, [2]) == {0: None, 1: 3, 2: None, 3: 1, 4: 1, 9: 1}
+    assert folded(TWO_BLOCKS, 0, [3]) == {0: None, 1: None, 2: None, 3: 1, 4: 1, 9: 1}
+
+
+def test_a_leaf_of_two_boxes_stands_alone():
+    shared = Ops(call_of={1: 1, 2: 2, 9: None}, edges=[(1, 9), (2, 9)], accumulators={9}, parents={1: None, 2: None})
+    assert folded(shared, 0) == {1: 1, 2: 2, 9: None}
+
+
+def test_a_call_that_was_made_in_itself_is_told_once():
+    assert chains(Ops(call_of={0: 1}, edges=[], accumulators=set(), parents={1: 2, 2: 1})) == {1: (2, 1)}
+
+
+@st.composite
+def graphs(draw):
+    """Calls as intervals of the sequence inside each other, edges from later to earlier nodes, leaves at the end."""
+    parents, call_of, stack, count = {}, {}, [], draw(st.integers(1, 30))
+    for node in range(count):
+        for step in draw(st.lists(st.booleans(), max_size=3)):
+            if step:
+                parents[len(parents)] = stack[-1] if stack else None
+                stack.append(len(parents) - 1)
+            elif stack:
+                stack.pop()
+        call_of[node] = stack[-1] if stack else None
+    edges = [(late, early) for late in range(1, count) for early in draw(st.sets(st.integers(0, late - 1), max_size=3))]
+    leaves = {count + n for n in range(draw(st.integers(0, 4)))}
+    edges += [(draw(st.integers(0, count - 1)), leaf) for leaf in leaves for _ in range(2)]
+    return Ops(call_of=call_of | dict.fromkeys(leaves), edges=edges, accumulators=leaves, parents=parents)
+
+
+@given(graphs(), st.data())
+def test_any_fold_has_no_cycle_refines_with_depth_and_fits(ops, data):
+    opened = data.draw(st.sets(st.sampled_from(sorted(ops.parents)))) if ops.parents else set()
+    counts = []
+    for depth in range(deepest(ops) + 1):
+        found = folded(ops, depth, opened)
+        assert set(found) == set(ops.call_of)
+        named = {node: ("n", node) if call is None else ("c", call) for node, call in found.items()}
+        after = {}
+        for start, end in ops.edges:
+            if named[start] != named[end]:
+                after.setdefault(named[start], set()).add(named[end])
+        TopologicalSorter(after).prepare()  # raises CycleError
+        counts.append(boxes(found))
+        assert counts[-1] == len(set(named.values()))
+    assert counts == sorted(counts)
+    assert counts[-1] == len(ops.call_of)
+    most = data.draw(st.integers(1, 40))
+    fits = [depth for depth, count in enumerate(counts) if count <= most]
+    assert fitting(ops, most, opened) == (fits[-1] if fits else None)
+
+
+@given(graphs())
+def test_the_order_from_the_root_has_every_node_once(ops):
+    assert sorted(from_the_root(ops, [])) == sorted(ops.call_of)
+
+
+def test_nodes_nearest_to_the_root_come_first():
+    assert from_the_root(TWO_BLOCKS, [0]) == [0, 1, 2, 3, 4, 9]

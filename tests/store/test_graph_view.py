@@ -1,0 +1,150 @@
+"""What is seen of a graph: below a root, folded by module call, at a moment, capped with its counts."""
+
+import msgspec
+import pytest
+
+from backprobe import record as r
+from store import queries
+from store.queries import GraphAsked
+
+BLOCKS = 3
+NODES = 4  # in a block: two of the block itself, two of its inner call; and one AccumulateGrad
+
+
+def with_blocks(record):
+    """The small record whose backward call met three blocks in a model, before its own two nodes."""
+    calls = [r.ModuleCall(module_call=0, module=0, k=0, chain="model#0")]
+    modules = (r.Module(module=0, cls="Net", binding="model"), r.Module(module=1, cls="Block"))
+    tensors, nodes, edges = list(record.tensors), list(record.nodes), list(record.edges)
+    snapshots, last = list(record.snapshots), 0
+    for block in range(BLOCKS):
+        outer, inner = 1 + 2 * block, 2 + 2 * block
+        calls.append(r.ModuleCall(module_call=outer, module=1, k=block, parent=0, chain=f"model#0.{block}#0", site=2))
+        chain = f"model#0.{block}#0.lin#0"
+        calls.append(r.ModuleCall(module_call=inner, module=1, k=block, parent=outer, chain=chain))
+        first = 10 + (NODES + 1) * block
+        for n, call in enumerate((outer, inner, inner, outer)):
+            seq = 100 - first - n
+            made = {"type": "MulBackward0", "thread": 0, "first_seen": 3, "seq": seq, "module_call": call}
+            nodes.append(r.Node(node=first + n, **made, saved_bytes=8, freed_by=0 if block else None))
+            edges.append(r.Edge(node=last, slot=5, to_node=first + n))
+            last = first + n
+        leaf, adds = 3 + block, first + NODES
+        fields = {**msgspec.structs.asdict(record.tensors[1]), "tensor": leaf}
+        tensors.append(r.Tensor(**fields))
+        state = {"is_leaf": True, "requires_grad": True, "retains_grad": False, "grad": "none"}
+        snapshots.append(r.Snapshot(tensor=leaf, moment=4, **state))
+        nodes.append(r.Node(node=adds, type="AccumulateGrad", thread=0, first_seen=3, variable=leaf))
+        edges.append(r.Edge(node=first + 1, slot=6, to_node=adds))
+    passes = tuple(r.NodePass(call=0, node=node.node, position=at) for at, node in enumerate(nodes))
+    rows = {"module_calls": tuple(calls), "modules": modules, "tensors": tuple(tensors), "nodes": tuple(nodes)}
+    more = {"edges": tuple(sorted(edges, key=lambda edge: (edge.node, edge.slot))), "node_passes": passes}
+    return msgspec.structs.replace(record, **rows, **more, snapshots=tuple(snapshots))
+
+
+@pytest.fixture
+def run(ended, a_record, a_judgement):
+    record = with_blocks(a_record)
+    r.check(record)
+    return ended(record, judgement=a_judgement)
+
+
+@pytest.fixture
+def view(database, run):
+    def seen(**asked):
+        with database.read() as reading:
+            return queries.graph_view(reading, run, GraphAsked(**asked))
+
+    return seen
+
+
+def ids(found):
+    return [box.id for box in found.boxes]
+
+
+def test_as_much_is_open_as_fits(view):
+    whole = view()
+    assert (whole.root, whole.call, whole.depth, whole.most_depth, whole.hidden) == ("call:0", 1, 3, 3, {})
+    assert whole.nodes == 2 + BLOCKS * (NODES + 1) == len(ids(whole)) - 1  # x needs no gradient: no node of its own
+    assert view(most=16).depth == 2
+    assert ids(view(most=9)) == ["n0", "t1", "c1", "c3", "c5", "t0"]
+    assert ids(view(most=3)) == ["n0", "t1", "c0", "t0"]
+
+
+def test_a_closed_call_tells_what_is_in_it(view):
+    seen = view(depth=1)
+    one, two, _three = (box for box in seen.boxes if box.kind == "call")
+    assert (one.label, one.line, one.nodes, one.calls, one.state) == ("model#0.0#0", 4, 5, 2, "held")
+    assert (one.held_nodes, one.held_bytes, one.freed_nodes) == (4, 32, 0)
+    assert (two.state, two.held_nodes, two.freed_nodes, two.detail) == ("freed", 0, 4, "Block \u00b7 5 nodes")
+    edges = {(edge.start, edge.end, edge.wanted, edge.count) for edge in seen.edges}
+    assert edges == {("n0", "t1", True, 1), ("n0", "c1", True, 1), ("c1", "c3", True, 1), ("c3", "c5", True, 1)} | {
+        ("n0", "t0", False, 1)
+    }
+
+
+def test_findings_about_tensors_are_counted_at_their_boxes(view):
+    (y,) = (box for box in view(depth=0).boxes if box.is_root)
+    assert (y.id, y.label, y.findings) == ("n0", "y", {"error": 1, "warning": 1, "note": 1})
+
+
+def test_one_call_is_opened_with_those_around_it(view):
+    seen = view(depth=0, opened=[1])
+    assert ids(seen) == ["n0", "t1", "n10", "c2", "n13", "c3", "c5", "t0"]
+    assert [box.module_call for box in seen.boxes if box.id == "n10"] == [1]
+
+
+def test_more_boxes_than_asked_for_are_refused_with_a_depth_that_fits(view):
+    with pytest.raises(queries.TooMuch, match="17 boxes at depth 3; 5 are asked for at most: depth 1 fits"):
+        view(depth=3, most=5)
+    with pytest.raises(queries.TooMuch, match="3 boxes at depth 0; 2 are asked for at most: ask for a `root`"):
+        view(depth=0, most=2)
+
+
+def test_without_a_depth_the_nearest_boxes_are_told_and_the_others_counted(view):
+    seen = view(most=2)
+    assert (ids(seen), seen.hidden) == (["n0", "t1", "t0"], {"nodes": 15})
+
+
+def test_a_graph_begins_at_a_node_or_a_tensor(view):
+    wanted = {"node:21": ["n21", "n22", "t5", "n23"], "tensor:2": ids(view()), "tensor:3": ["t3"], "tensor:0": []}
+    for root, found in wanted.items():
+        seen = view(root=root)
+        assert (seen.root, seen.call) == (root, None)
+        assert ids(seen) == found
+
+
+def test_a_root_that_there_is_not_is_refused(view):
+    for root in ("call:1", "tensor:6", "node:7", "node:4294967296"):
+        with pytest.raises(queries.NoSuchRoot, match=f"There is no .* {root.partition(':')[2]}; the run has"):
+            view(root=root)
+
+
+def test_a_module_call_that_there_is_not_is_refused(view):
+    with pytest.raises(queries.NoSuchRoot, match="no module call 9; the run has 7"):
+        view(opened=[9])
+
+
+def test_at_a_moment_nodes_are_held_that_are_freed_later_and_gradients_are_not_there_yet(view):
+    before, after = view(moment=3, depth=1), view(moment=4, depth=1)
+    assert [box.state for box in before.boxes if box.kind == "call"] == ["held"] * 3
+    assert [box.state for box in after.boxes if box.kind == "call"] == ["held", "freed", "freed"]
+    grads = [next(box.grad for box in seen.boxes if box.id == "t1") for seen in (before, after)]
+    assert grads == ["none", "present"]
+    states = [next(box.state for box in seen.boxes if box.id == "n0") for seen in (before, after)]
+    assert states == ["held", "freed"]
+    assert view(moment=2).root is None
+
+
+def test_a_moment_is_named_by_number_or_kind(database, run):
+    with database.read() as reading:
+        named = {name: queries.moment_named(reading, run, name) for name in ("4", "after-backward:0", "end:0", "6")}
+    assert named == {"4": 4, "after-backward:0": 4, "end:0": 5, "6": None}
+
+
+def test_a_run_without_a_graph_shows_none(database, submit):
+    with database.read() as reading:
+        seen = queries.graph_view(reading, submit(), GraphAsked())
+        assert (seen.boxes, seen.root, seen.nodes) == ((), None, 0)
+        with pytest.raises(queries.NoSuchRoot, match="There is no node 3"):
+            queries.graph_view(reading, submit(), GraphAsked(root="node:3"))
