@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -23,6 +24,7 @@ from store.bulk import Batch, write
 from store.claims import Beat, renew
 from store.last_state import LastState, Lookup
 from store.live import Live
+from store.progress import PROGRESS_SECONDS, progress
 from store.record_load import at_key
 from store.record_rows import batch_of, head_of, snapshot_columns
 from store.row_spec import SPECS, RowSpec
@@ -65,6 +67,8 @@ class LiveRecord:
         self._due: dict[str, dict[int, Any]] = {name: {} for name in SHOWN}
         self._snapshots: dict[tuple[int, int], r.Snapshot] = {}
         self._up_to = self._newest = -1
+        self._counts = dict.fromkeys(("tensors", "moments", "snapshots", "backward_calls", "steps"), 0)
+        self._told_at = time.monotonic()
         self._tensors: dict[int, r.Tensor] = {}
         self._moments: set[int] = set()
         self._bindings: defaultdict[int, list[r.Binding]] = defaultdict(list)
@@ -100,9 +104,20 @@ class LiveRecord:
         if chosen:
             ordered = [chosen[key] for key in sorted(chosen)]
             beat = self._live.write(snapshot_columns(ordered, self._grad_fns))
+            self._counts["snapshots"] += len(chosen)
             self._up_to = max(moment for _, moment in chosen)
             self._snapshots = {key: row for key, row in self._snapshots.items() if key[1] > self._up_to}
             self._live.merge()
+        if time.monotonic() - self._told_at >= PROGRESS_SECONDS:
+            beat = self._tell()
+        return beat
+
+    def _tell(self) -> Beat:
+        """Say how far the run has come."""
+        counts = self._counts | {"tensors": len(self._tensors), "moments": len(self._moments)}
+        with self._database.begin() as transaction:
+            beat = progress(transaction, self._claim, counts)
+        self._told_at = time.monotonic()
         return beat
 
     def _sort(self, table: str, rows: Sequence[Any]) -> None:
@@ -130,6 +145,9 @@ class LiveRecord:
                 self._lines[row.site] = row.line
             elif table == "moments":
                 self._moments.add(row.moment)
+                self._counts["steps"] = max(self._counts["steps"], row.step)
+            elif table == "backward_calls":
+                self._counts["backward_calls"] = max(self._counts["backward_calls"], row.call + 1)
             elif table == "tensors":
                 self._tensors[row.tensor] = row
                 self._last.setdefault(row.tensor, LastState())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -12,13 +12,20 @@ from pydantic_core import PydanticCustomError
 from service.api.asked import Flag, Split, Strict, Whole
 from service.api.below import too_much
 from service.api.body import query
-from service.api.record import Kind, Moment
+from service.api.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
 from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_of
+from service.api.tensor_filters import Kind, Moment
 from service.context import context
-from service.errors import Problem
+from service.errors import Place, Problem
 from service.openapi import Answer, answers
 from store import queries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from store.run import RunRow
+    from store.session import Database
 
 blueprint = APIBlueprint("history", __name__, tag="What the run saw")
 
@@ -86,7 +93,13 @@ class HeatQuery(Strict):
     requires_grad: Flag | None = None
     steps: Steps | None = Field(default=None, description="First and last step: `0-9999`.")
     points: Annotated[Whole, Field(ge=1, le=2000)] = Field(
-        default=500, description="Columns at most; more moments are thinned out evenly, and `exact` is false."
+        default=500,
+        description="Columns at most; more moments are thinned out evenly, and `exact` is false. For json only.",
+    )
+    format: Literal["json", "ndjson", "csv", "parquet"] | None = Field(
+        default=None,
+        description="What to answer with; `Accept` says it too. All but json answer with a row for every tensor and"
+        " moment that has a value, however many there are.",
     )
 
 
@@ -122,30 +135,69 @@ def get_series(run: str, no: int, query: SeriesQuery) -> Response:
 @blueprint.get("/v1/runs/<run>/series")
 @query(HeatQuery)
 @answers(
-    {200: Answer(text="A row of numbers for each tensor.", model=queries.Heatmap, headers=("ETag",)), 304: _SAME},
-    problems=_PROBLEMS,
-    headers=("If-None-Match",),
+    {
+        200: Answer(
+            text="A row of numbers for each tensor, or a row for each value in another format.",
+            model=queries.Heatmap,
+            media={MEDIA[name]: {"schema": {"type": "string"}} for name in EXPORTS},
+            headers=("ETag", "Content-Disposition"),
+        ),
+        304: _SAME,
+    },
+    problems=(*_PROBLEMS, "not-acceptable"),
+    headers=("If-None-Match", "Accept"),
 )
 def get_heatmap(run: str, query: HeatQuery) -> Response:
     """One statistic of many tensors over the moments of a kind; null: not captured, "NaN": not a number."""
-    first, last = span(query.steps)
-    given = {name: getattr(query, name) for name in ("name", "fqn", "role", "is_leaf", "requires_grad")}
-    chosen = {name: value for name, value in given.items() if value is not None}
+    form = wanted_format(query.format, EXPORTS)
+    asked = _asked(query)
     with context().database.read() as transaction:
         row = recorded(run_of(transaction, run))
-        if same := not_modified(row):
-            return same
-        try:
-            found = queries.heat(
-                transaction,
-                row,
-                query.stat,
-                kind=query.kind,
-                first_step=first,
-                last_step=last,
-                points=query.points,
-                tensors=queries.TensorFilter(numbers=query.tensors or (), **chosen),
-            )
-        except queries.TooMuch as error:
-            raise too_much(error) from None
-    return json_reply(found, headers=cache_headers(row))
+        headers = varied(cache_headers(row), form)
+        if form == "json":
+            if same := not_modified(row):
+                return same
+            try:
+                found = queries.heat(
+                    transaction,
+                    row,
+                    asked.stat,
+                    kind=asked.kind,
+                    first_step=asked.first_step,
+                    last_step=asked.last_step,
+                    points=query.points,
+                    tensors=asked.tensors,
+                )
+            except queries.TooMuch as error:
+                raise too_much(error) from None
+            return json_reply(found, headers=headers)
+    if "points" in query.model_fields_set:
+        detail = "points goes with json; other formats have every moment."
+        place = Place(parameter="points", code="not-with-format", detail=detail)
+        raise Problem("invalid-request", detail, places=(place,))
+    batches = _batches(context().database, row, asked)
+    return export(f"{row.id}-{asked.stat}", form, queries.CurveRow, batches, headers)
+
+
+def _asked(query: HeatQuery) -> queries.CurveAsked:
+    first, last = span(query.steps)
+    given = {name: getattr(query, name) for name in ("name", "fqn", "role", "is_leaf", "requires_grad")}
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return queries.CurveAsked(
+        stat=query.stat,
+        kind=query.kind,
+        first_step=first,
+        last_step=last,
+        tensors=queries.TensorFilter(numbers=query.tensors or (), **chosen),
+    )
+
+
+def _batches(database: Database, row: RunRow, asked: queries.CurveAsked) -> Iterator[list[Any]]:
+    """The rows, a transaction for each batch."""
+    after = None
+    while True:
+        with database.read() as transaction:
+            rows, after = queries.curve_rows(transaction, row, asked, after=after, limit=BATCH)
+        yield queries.as_json(rows)
+        if after is None:
+            return

@@ -11,9 +11,10 @@ from pydantic import Field
 from service.api.asked import Flag, Page, Split, Whole
 from service.api.below import page_below
 from service.api.body import query
-from service.api.record import Line, NoQuery
+from service.api.record import NoQuery
 from service.api.reply import after_of, cache_headers, json_reply, not_modified, sign
 from service.api.run_json import recorded, run_of
+from service.api.tensor_filters import Line
 from service.api.told_parts import BackwardCallFull, NodeList
 from service.context import context
 from service.errors import Problem

@@ -12,9 +12,9 @@ from service.api.asked import Page, Strict, Whole
 from service.api.below import page_below, too_much
 from service.api.body import query
 from service.api.history import Steps, span
-from service.api.record import Kinds, Line
 from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_of
+from service.api.tensor_filters import Kinds, Line
 from service.api.told import RowList
 from service.api.told_parts import RetentionTold
 from service.context import context

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Any
 
 from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from service.api.asked import Flag, Measure, Page, Split, Strict, Whole
+from service.api.asked import Flag, Page, Strict
 from service.api.body import query
 from service.api.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
+from service.api.moments import moment_at
 from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
 from service.api.run_json import recorded, run_of
+from service.api.tensor_filters import ExportQuery, Kinds, Moment, TensorFilters, TensorsQuery
 from service.api.told import BackwardCallList, SnapshotList, SnapshotRow, TensorFull, TensorList, TensorRow
 from service.context import context
 from service.errors import Problem
@@ -31,72 +33,6 @@ blueprint = APIBlueprint("record", __name__, tag="What the run saw")
 
 _SAME = Answer(text="Not changed since.")
 _ANY_OF = "Any of these, joined by commas."
-
-Moment = Annotated[Whole, Field(ge=0, le=2**31 - 1)]
-Line = Annotated[Whole, Field(ge=1, le=2**31 - 1)]
-Amount = Annotated[Whole, Field(ge=0, le=2**53)]
-Kind = Literal["after-statement", "before-backward", "after-backward", "optimizer-step", "end"]
-Kinds = Annotated[list[Kind], Split, Field(min_length=1, max_length=5)]
-
-
-class ExportQuery(Page):
-    """A page of a list, or all of it in another format."""
-
-    format: Literal["json", "ndjson", "csv", "parquet"] | None = Field(
-        default=None, description="What to answer with; `Accept` says it too. All but json answer with the whole list."
-    )
-
-
-class TensorFilters(ExportQuery):
-    """Which tensors, by their last state."""
-
-    is_leaf: Flag | None = None
-    requires_grad: Flag | None = None
-    retains_grad: Flag | None = None
-    grad_ever: Flag | None = Field(default=None, description="It had a gradient at some moment.")
-    role: (
-        Annotated[list[Literal["parameter", "buffer", "optimizer-only"]], Split, Field(min_length=1, max_length=3)]
-        | None
-    ) = Field(default=None, description=_ANY_OF)
-    grad: Annotated[list[Literal["none", "present", "not-read"]], Split, Field(min_length=1, max_length=3)] | None = (
-        Field(default=None, description=_ANY_OF)
-    )
-    why: (
-        Annotated[list[Annotated[str, Field(pattern="^[a-z-]{1,40}$")]], Split, Field(min_length=1, max_length=20)]
-        | None
-    ) = Field(default=None, description=f"Verdicts of why_none. {_ANY_OF}")
-    name: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        default=None, description="Glob over every name that the tensor had: `h.*.weight`."
-    )
-    fqn: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        default=None, description="Glob over its name in the model: `h.*.weight`."
-    )
-    line: Line | None = Field(default=None, description="First seen there.")
-    path: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    nonfinite_gt: Amount | None = Field(default=None, alias="nonfinite.gt", description="NaN and Inf ever seen.")
-    grad_norm_gt: Measure | None = Field(
-        default=None, alias="grad_norm.gt", description="The last one measured; NaN is more than any number."
-    )
-    value_norm_gt: Measure | None = Field(default=None, alias="value_norm.gt", description="Likewise.")
-    held_bytes_gt: Amount | None = Field(default=None, alias="held_bytes.gt", description="Of the graph behind it.")
-
-    def tensors(self) -> dict[str, Any]:
-        """The fields of `TensorFilter` that were given."""
-        return {name: value for name in FILTERS if (value := getattr(self, name)) is not None}
-
-
-FILTERS: Final = (
-    "is_leaf", "requires_grad", "retains_grad", "grad_ever", "role", "grad", "why", "name", "fqn", "line", "path",
-    "nonfinite_gt", "grad_norm_gt", "value_norm_gt", "held_bytes_gt",
-)  # fmt: skip
-
-
-class TensorsQuery(TensorFilters):
-    """Which tensors, and in which order."""
-
-    sort: Literal["tensor", "name", "line", "-grad_norm", "-held_bytes"] = Field(
-        default="tensor", description="`-`: the greatest first. What has none comes last."
-    )
 
 
 class SnapshotsQuery(TensorFilters):
@@ -174,13 +110,17 @@ def _wanted(query: Page, *names: str) -> dict[str, Any]:
     headers=("If-None-Match", "Accept"),
 )
 def list_tensors(run: str, query: TensorsQuery) -> Response:
-    """The tensors of a run with their last state."""
+    """The tensors of a run with their last state, or with that at a moment."""
 
     def page_of(
         transaction: Transaction, row: RunRow, after: Sequence[Any] | None, limit: int
     ) -> tuple[Sequence[TensorRow], Sequence[Any] | None]:
         last = after[0] if after else None
-        page = queries.tensors(transaction, row, sort=query.sort, after=last, limit=limit, **query.tensors())
+        if query.at is not None:
+            named, moment = query.named(), moment_at(transaction, row, query.at)
+            page = queries.tensors_at(transaction, row, moment, state=query.then(), after=last, limit=limit, **named)
+        else:
+            page = queries.tensors(transaction, row, sort=query.sort, after=last, limit=limit, **query.tensors())
         return page.items, None if page.next is None else [page.next]
 
     return _listed(run, "tensors", query, TensorRow, page_of)

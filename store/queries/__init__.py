@@ -7,6 +7,7 @@ visible record gives empty answers.
 
 from store.queries.as_json import as_json
 from store.queries.calls import backward_calls
+from store.queries.curve_rows import CurveAsked, CurveRow, curve_rows
 from store.queries.curves import Heatmap, HeatRow, Series, TooMuch, curve, heat
 from store.queries.found import FoundIn, runs_with
 from store.queries.graph import graph
@@ -60,6 +61,7 @@ from store.queries.tensor_answers import (
 )
 from store.queries.tensor_filter import TensorFilter
 from store.queries.tensors import tensors
+from store.queries.tensors_at import StateFilter, tensors_at
 
 __all__ = [
     "LISTABLE",
@@ -67,6 +69,8 @@ __all__ = [
     "BackwardCallRow",
     "BackwardRoot",
     "BindingRow",
+    "CurveAsked",
+    "CurveRow",
     "EdgeRow",
     "EventRow",
     "ExceptionRow",
@@ -101,6 +105,7 @@ __all__ = [
     "SnapshotRow",
     "SourceFile",
     "SourceLine",
+    "StateFilter",
     "StatisticsRow",
     "StreamRow",
     "Streams",
@@ -118,6 +123,7 @@ __all__ = [
     "backward_calls",
     "chosen",
     "curve",
+    "curve_rows",
     "events",
     "graph",
     "graph_view",
@@ -139,6 +145,7 @@ __all__ = [
     "tensor",
     "tensor_snapshots",
     "tensors",
+    "tensors_at",
     "tensors_without_grad",
     "top",
 ]

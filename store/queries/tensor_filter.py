@@ -34,6 +34,7 @@ class TensorFilter:
         grad_ever: It had a gradient at some moment.
         nonfinite_gt, grad_norm_gt, value_norm_gt, held_bytes_gt: More than this; NaN is more than any number.
         numbers: Any of these tensors.
+        seen_by: First seen at this moment, or before.
     """
 
     is_leaf: bool | None = None
@@ -52,6 +53,7 @@ class TensorFilter:
     value_norm_gt: float | None = None
     held_bytes_gt: int | None = None
     numbers: Sequence[int] = ()
+    seen_by: int | None = None
 
     def conditions(self, transaction: Transaction) -> list[sa.ColumnElement[bool]]:
         """As conditions on `tensor`."""
@@ -63,6 +65,8 @@ class TensorFilter:
                 found.append(column.in_(values))
         amounts = ("nonfinite", "grad_norm", "value_norm", "held_bytes")
         found += [_t.c[name] > least for name in amounts if (least := getattr(self, f"{name}_gt")) is not None]
+        if self.seen_by is not None:
+            found.append(_t.c.moment <= self.seen_by)
         if self.numbers:
             found.append(_t.c.tensor.in_(self.numbers))
         if self.name is not None:

@@ -168,3 +168,26 @@ def test_one_finding_is_read_by_its_id(site):
     assert get(site, f"/v1/findings/{finding['id']}").json == finding
     for other in ("f_01JD8PZ4T8W2K5C7Q9R3M6X1BA", "nonsense", run):
         assert get(site, f"/v1/findings/{other}", 404).json["code"] == "not-found"
+
+
+@pytest.mark.parametrize("batch", [1, 1000])
+def test_gradients_over_time_as_rows_in_every_format(site, samples, monkeypatch, batch):
+    from pyarrow import parquet
+
+    from service.api import history
+
+    monkeypatch.setattr(history, "BATCH", batch)
+    run = site.finished(samples.tutorial(nan=True))
+    wanted = [(1, "W", 6, "grad_norm", "NaN"), (2, "b", 6, "grad_norm", 1.4142135381698608)]
+    answer = get(site, f"/v1/runs/{run}/series?format=ndjson")
+    rows = [json.loads(line) for line in answer.text.splitlines()]
+    assert [(row["tensor"], row["name"], row["moment"], row["stat"], row["value"]) for row in rows] == wanted
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{run}-grad_norm.ndjson"'
+    told = rows_of_csv(get(site, f"/v1/runs/{run}/series", Accept="text/csv"))
+    assert [(row["name"], row["value"]) for row in told] == [("W", "NaN"), ("b", "1.4142135381698608")]
+    table = parquet.read_table(io.BytesIO(get(site, f"/v1/runs/{run}/series?format=parquet").data))
+    values = table.column("value").to_pylist()
+    assert (math.isnan(values[0]), values[1]) == (True, 1.4142135381698608)
+    assert len(get(site, f"/v1/runs/{run}/series?format=ndjson&name=b").text.splitlines()) == 1
+    refused = get(site, f"/v1/runs/{run}/series?format=csv&points=3", 422).json
+    assert refused["errors"][0]["parameter"] == "points"

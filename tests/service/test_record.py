@@ -260,3 +260,30 @@ def test_a_strangers_text_comes_through_json_as_itself(site, samples):
     drawing = site.client.get(f"{base}/graph?format=svg").text
     assert "<img" not in drawing
     assert "</script>" not in drawing
+
+
+def test_tensors_are_told_as_they_were_at_a_moment(get):
+    before, after = (get(f"tensors?at={at}").json["items"] for at in ("before-backward:0", "6"))
+    assert [row["name"] for row in before] == ["x", "W", "b", "z", "loss"]
+    assert [(row["state"]["grad"], row["grad_norm"]) for row in before][1] == ("none", None)
+    assert [row["state"]["grad"] for row in after] == ["none", "present", "present", "not-read", "not-read"]
+    assert [row["name"] for row in get("tensors?at=1").json["items"]] == ["x", "W"]
+    assert [row["name"] for row in get("tensors?at=6&grad=present&name=W").json["items"]] == ["W"]
+    page = get("tensors?at=6&limit=2").json
+    assert get(f"tensors?at=6&cursor={page['next_cursor']}").json["items"][0]["name"] == "b"
+    get(f"tensors?at=7&cursor={page['next_cursor']}", 422)
+    assert len(get("tensors?at=6&format=ndjson").text.splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "parameter"),
+    [
+        ("at=99", 404, "at"),
+        ("at=x", 422, "at"),
+        ("at=6&sort=name", 422, "sort"),
+        ("at=6&why=not-leaf", 422, "why"),
+        ("at=6&nonfinite.gt=1", 422, "nonfinite.gt"),
+    ],
+)
+def test_what_does_not_go_with_a_moment_is_named(get, asked, status, parameter):
+    assert get(f"tensors?{asked}", status).json["errors"][0]["parameter"] == parameter

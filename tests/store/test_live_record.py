@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
 from backprobe import record as r
-from store import finish, live_record, queries, records, runs, tables
+from store import events, finish, live_record, queries, records, runs, tables
 from store.live_record import LiveRecord
 from store.sweep import RECORD_TABLES
 
@@ -207,3 +207,19 @@ def test_more_rows_than_one_transaction_takes(database, held, shown, a_record, m
     writer.flush()
     with database.read() as reading:
         assert len(reading.execute(sa.select(tables.moment)).all()) == 6
+
+
+def test_how_far_it_has_come_is_an_event_now_and_then(database, held, look, a_record, monkeypatch):
+    writer = LiveRecord(database, held)
+    feed(writer, a_record)
+    writer.flush()
+    with database.read() as reading:
+        assert "progress" not in {event.kind for event in events.since(reading, look(held))}
+    monkeypatch.setattr(live_record, "PROGRESS_SECONDS", 0.0)
+    feed(writer, a_record)
+    writer.flush()
+    with database.read() as reading:
+        *_, last = events.since(reading, look(held))
+    counts = {"tensors": 3, "moments": 6, "snapshots": 3, "backward_calls": 1, "steps": 0}
+    assert (last.kind, last.attempt, dict(last.payload)) == ("progress", 1, counts)
+    assert look(held).ended is False

@@ -1,0 +1,37 @@
+"""How far a run has come: an event every few seconds while it goes on, of a few numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import sqlalchemy as sa
+
+from store.claims import Beat, renew
+from store.moves import leave_event, tell
+from store.run import Claim
+from store.session import Transaction
+from store.tables import run
+
+PROGRESS_SECONDS: Final = 10.0
+"""Between two of them: a run of a day leaves 8,640."""
+
+
+def progress(transaction: Transaction, claim: Claim, counts: Mapping[str, int]) -> Beat:
+    """Leave a `progress` event under the fence.
+
+    Args:
+        transaction: To write by.
+        claim: Whose attempt.
+        counts: What has come so far: tensors, moments, snapshots, backward_calls, steps.
+
+    Raises:
+        FencedOut: the attempt is stale; the transaction can only be rolled back.
+    """
+    beat = renew(transaction, claim)
+    counted = sa.update(run).where(run.c.id == claim.run_id)
+    counted = counted.values(version=run.c.version + 1, events=run.c.events + 1)
+    row = transaction.execute(counted.returning(run.c.id, run.c.part, run.c.events)).one()
+    leave_event(transaction, row, "progress", attempt=claim.attempt, payload=counts)
+    tell(transaction, claim.public_id)
+    return beat
