@@ -10,6 +10,8 @@ from werkzeug.routing import IntegerConverter
 from backprobe import __version__
 from service import errors, guard, login, openapi
 from service.api import (
+    audit_views,
+    audits,
     compare,
     deliveries,
     events,
@@ -23,6 +25,7 @@ from service.api import (
     nodes,
     operation,
     parts,
+    policies,
     projects,
     record,
     record_file,
@@ -104,7 +107,7 @@ def create_app(settings: Settings) -> APIFlask:
     login.register(app, settings)
     openapi.register(app)
     saw = (record, record_file, history, nodes, parts, rows, graph, source)
-    judged = (findings, groups, rules)
+    judged = (findings, groups, rules, audits, audit_views, policies)
     outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
     for part in (submit, snippets, runs, events, compare, *saw, *judged, *outward):
         app.register_blueprint(part.blueprint)

@@ -73,6 +73,8 @@ _PATH_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "description": "Id of a delivery.",
         "pattern": "^dlv_[0-7][0-9A-HJKMNP-TV-Z]{25}$",
     },
+    "audit": {"type": "string", "description": "Id of an audit.", "pattern": "^aud_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
+    "policy": {"type": "string", "description": "Id of a policy.", "pattern": "^pol_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
     "code": {"type": "string", "description": "Code of a problem.", "pattern": "^[a-z-]+$"},
 }
 ONCE: Final = ("idempotency-in-flight", "idempotency-mismatch")

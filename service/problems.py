@@ -195,6 +195,12 @@ _KINDS: Final = (
         hint="Make a new key for each new request, and repeat it only with the very same body.",
     ),
     Kind(
+        code="unknown-rule",
+        status=422,
+        title="There is no such rule",
+        hint="GET /v1/rules lists them; a policy also takes the beginning of a code, `level:error` and `*`.",
+    ),
+    Kind(
         code="reason-needed",
         status=422,
         title="A reason is needed",

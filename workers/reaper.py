@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from store import idempotency, outbox, retention, runs, workers
+from store import audit_judging, idempotency, outbox, retention, runs, workers
 from store.session import Database
 from workers.leader import Leadership
 from workers.rejudge import Rejudging
@@ -74,6 +74,7 @@ class Reaper:
         self._fenced("dropping silent workers", self._drop_silent)
         self._fenced("waking workers", self._wake)
         self._fenced("planning deliveries", self._plan_deliveries)
+        self._fenced("judging audits", self._judge_audits)
         self._fenced("dropping expired keys", self._drop_keys)
         self._fenced("dropping old records", self._expire_records)
         self._fenced("judging again", self._rejudging.turn)
@@ -113,6 +114,12 @@ class Reaper:
         if waits:
             with self._database.begin() as transaction:
                 outbox.plan(transaction)
+
+    def _judge_audits(self) -> None:
+        with self._database.read() as transaction:  # as with deliveries
+            waits = audit_judging.waits(transaction)
+        if waits:
+            audit_judging.settle(self._database)
 
     def _drop_keys(self) -> None:
         if self._is_due("keys", KEYS_SECONDS):

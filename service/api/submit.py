@@ -56,7 +56,7 @@ _SPECIAL = (
 )
 
 
-def _snippet(asked: RunAsked) -> Snippet:
+def program_of(asked: RunAsked) -> Snippet:
     """The program that was sent, checked; or the one that was named, which was checked when it came."""
     if asked.snippet is not None:
         return stored(asked.snippet)
@@ -68,7 +68,7 @@ def _snippet(asked: RunAsked) -> Snippet:
     return sent
 
 
-def _queue(asked: RunAsked) -> Queue:
+def queue_of(asked: RunAsked) -> Queue:
     """The queue whose workers have the device.
 
     Raises:
@@ -88,7 +88,10 @@ def _queue(asked: RunAsked) -> Queue:
     return "gpu" if queue == "gpu" else "cpu"
 
 
-def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level, place: Project) -> Submission:
+def submission_of(
+    asked: RunAsked, snippet: Snippet, queue: Queue, least: Level, place: Project, *, custom_id: str | None = None
+) -> Submission:
+    """What is to be queued, with all that the request leaves open."""
     asking = caller()
     return Submission(
         files=snippet.files,
@@ -106,6 +109,7 @@ def _submission(asked: RunAsked, snippet: Snippet, queue: Queue, least: Level, p
         created_by=asking.actor,
         tenant_id=asking.tenant_id,
         project_id=place.number,
+        custom_id=custom_id,
         traceparent=_traceparent(),
     )
 
@@ -140,7 +144,7 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     within N seconds.
     """
     shared = context()
-    queue, snippet = _queue(body), _snippet(body)
+    queue, snippet = queue_of(body), program_of(body)
     wanted = Wanted(
         queue=queue,
         device=body.device,
@@ -154,7 +158,7 @@ def submit_run(body: RunAsked, query: Included) -> Response:
         if write.known is None:
             shared.room.demand(write.transaction, tenant_id=caller().tenant_id)
             place = place_of_caller(write.transaction, body.project)
-            run = runs.submit(write.transaction, _submission(body, snippet, queue, least, place)).id
+            run = runs.submit(write.transaction, submission_of(body, snippet, queue, least, place)).id
             write.done("run.submit", run, run=run)
         else:
             run = str(write.known.run)

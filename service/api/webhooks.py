@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 blueprint = APIBlueprint("webhooks", __name__, tag="Webhooks")
 
-Event = Literal["run.ended", "finding.new", "finding.returned"]
+Event = Literal["run.ended", "finding.new", "finding.returned", "audit.judged", "audit_item.ended"]
 Events = Annotated[list[Event], Field(min_length=1, max_length=10)]
 Url = Annotated[str, Field(min_length=1, max_length=LONGEST_URL)]
 Project = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]

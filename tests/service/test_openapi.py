@@ -74,6 +74,20 @@ PROMISED = {
     "GET /v1/workers",
     "GET /v1/queue",
     "GET /v1/usage",
+    "GET /v1/runs/{run}/record",
+    "POST /v1/records",
+    "POST /v1/policies",
+    "GET /v1/policies",
+    "GET /v1/policies/{policy}",
+    "PUT /v1/policies/{policy}",
+    "POST /v1/audits",
+    "GET /v1/audits",
+    "GET /v1/audits/{audit}",
+    "GET /v1/audits/{audit}/items",
+    "GET /v1/audits/{audit}/matrix",
+    "GET /v1/audits/{audit}/findings",
+    "POST /v1/audits/{audit}/cancel",
+    "POST /v1/audits/{audit}/judge",
 }
 
 
@@ -197,6 +211,36 @@ def about_webhooks(site, ask):
         ask(f"DELETE {named}", one, "DELETE")
 
 
+def about_audits(site, ask):
+    """A policy and an audit of it, begun, judged, judged again and canceled; a record out and in."""
+    from store import audit_judging
+
+    run = site.finished()
+    record = ask("GET /v1/runs/{run}/record", f"/v1/runs/{run}/record")
+    sent = {"data": record.data, "content_type": record.content_type}
+    ask("POST /v1/records", "/v1/records", "POST", **sent)
+    made = ask("POST /v1/policies", "/v1/policies", "POST", json={"name": "p", "fail": ["BP1"]})
+    named = made.headers["Location"]
+    ask("POST /v1/policies", "/v1/policies", "POST", json={"name": "q", "fail": ["BX"]})
+    ask("GET /v1/policies", "/v1/policies")
+    ask("GET /v1/policies/{policy}", named)
+    for headers in ({}, {"If-Match": '"9"'}, {"If-Match": '"1"'}):
+        ask("PUT /v1/policies/{policy}", named, "PUT", json={"name": "p"}, headers=headers)
+    items = [{"custom_id": "a", "run": run}, {"custom_id": "b", "source": "x = ("}]
+    asked = {"items": items, "policy": made.json["id"]}
+    one = ask("POST /v1/audits", "/v1/audits", "POST", json=asked).headers["Location"]
+    ask("POST /v1/audits", "/v1/audits", "POST", json={"items": []})
+    for _ in range(2):
+        for part in ("items", "matrix", "findings"):
+            ask(f"GET /v1/audits/{{audit}}/{part}", f"{one}/{part}")
+        ask("GET /v1/audits/{audit}", one)
+        audit_judging.settle(site.context.database)
+    ask("GET /v1/audits/{audit}/matrix", f"{one}/matrix?format=csv")
+    ask("GET /v1/audits", "/v1/audits")
+    for verb in ("judge", "cancel"):
+        ask(f"POST /v1/audits/{{audit}}/{verb}", f"{one}/{verb}", "POST")
+
+
 def test_real_answers_are_what_the_document_says(site, document, samples):
     client, seen = site.client, set()
 
@@ -207,6 +251,7 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
         return answer
 
     about_webhooks(site, ask)
+    about_audits(site, ask)
     for text in ("x = (", "x = 1\n", "x = 1\n"):
         sent = {"files": [{"path": "a/b.py", "text": text}]}
         kept = ask("POST /v1/snippets", "/v1/snippets", "POST", json=sent)

@@ -43,11 +43,22 @@ def owned(site, two, samples):
     project = site.client.post("/v1/projects", json={"name": "theirs"}, headers=two[0]).json["id"]
     kept = {"files": [{"path": "main.py", "text": "x = 2\n"}]}
     snippet = site.client.post("/v1/snippets", json=kept, headers=two[0]).json["id"]
-    numbers = {"snippet": snippet, "webhook": webhook, "delivery": delivery, "project": project}
+    asked = {"name": "theirs"}
+    policy = site.client.post("/v1/policies", json=asked, headers=two[0]).json["id"]
+    items = {"items": [{"custom_id": "a", "run": run}], "policy": policy}
+    audit = site.client.post("/v1/audits", json=items, headers=two[0]).json["id"]
+    numbers = {
+        "audit": audit,
+        "policy": policy,
+        "snippet": snippet,
+        "webhook": webhook,
+        "delivery": delivery,
+        "project": project,
+    }
     return {"run": run, "finding": finding["id"], "group": finding["group"]["id"], "key": key, **numbers}
 
 
-OWNED = "{(snippet|run|finding|group|key|webhook|delivery|project)}"
+OWNED = "{(snippet|run|finding|group|key|webhook|delivery|project|audit|policy)}"
 NONE_SUCH = {
     "run": "run_01JD8PZ4T8W2K5C7Q9R3M6X1BA",
     "finding": "f_01JD8PZ4T8W2K5C7Q9R3M6X1BA",
@@ -57,6 +68,8 @@ NONE_SUCH = {
     "webhook": "wh_01JD8PZ4T8W2K5C7Q9R3M6X1BA",
     "delivery": "dlv_01JD8PZ4T8W2K5C7Q9R3M6X1BA",
     "project": "prj_01JD8PZ4T8W2K5C7Q9R3M6X1BA",
+    "audit": "aud_01JD8PZ4T8W2K5C7Q9R3M6X1BA",
+    "policy": "pol_01JD8PZ4T8W2K5C7Q9R3M6X1BA",
 }
 
 
@@ -134,7 +147,14 @@ def test_nothing_of_another_tenant_changes(site, two, owned):
     site.client.delete(f"/v1/keys/{owned['key']}", headers=two[1])
     assert site.client.get("/v1/me", headers=two[0]).status_code == 200
     actions = [entry["action"] for entry in site.client.get("/v1/audit-log", headers=two[0]).json["items"]]
-    assert actions == ["snippet.keep", "project.create", "webhook.create", "run.submit"]
+    assert actions == [
+        "audit.create",
+        "policy.create",
+        "snippet.keep",
+        "project.create",
+        "webhook.create",
+        "run.submit",
+    ]
 
 
 def test_anothers_cursor_and_pages_are_refused(site, two, owned, samples):

@@ -1,0 +1,223 @@
+"""Policies and audits over HTTP, on both databases; what the reaper does is called by name."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from store import audit_judging, tables
+
+
+@pytest.fixture
+def ask(site):
+    def one(method, path, status, **more):
+        answer = site.client.open(path, method=method, **more)
+        assert answer.status_code == status, answer.text
+        return answer
+
+    return one
+
+
+@pytest.fixture
+def settle(site):
+    return lambda: audit_judging.settle(site.context.database)
+
+
+@pytest.fixture
+def begun(ask):
+    """`begun(items, **more)`: an audit as it is told when it is begun."""
+
+    def one(*items, **more):
+        return ask("POST", "/v1/audits", 202, json={"items": list(items), **more}).json
+
+    return one
+
+
+def policy(ask, name="pre-merge", **body):
+    return ask("POST", "/v1/policies", 201, json={"name": name, **body}).json["id"]
+
+
+def test_a_policy_is_made_revised_and_its_revisions_stay(ask):
+    made = ask("POST", "/v1/policies", 201, json={"name": "a", "fail": ["BP1", "non-leaf-grad-read", "level:error"]})
+    assert (made.json["revision"], made.json["warn"], made.json["not_run"]) == (1, ["*"], "fail")
+    path = made.headers["Location"]
+    assert ask("GET", path, 200).json == made.json
+    ask("PUT", path, 428, json={"name": "a"})
+    assert ask("PUT", path, 412, json={"name": "a"}, headers={"If-Match": '"7"'}).json["code"] == "stale"
+    etag = {"If-Match": made.headers["ETag"]}
+    revised = ask("PUT", path, 200, json={"name": "a", "fail": ["*"]}, headers=etag).json
+    assert (revised["id"], revised["revision"], revised["fail"]) == (made.json["id"], 2, ["*"])
+    assert ask("GET", f"{path}?revision=1", 200).json == made.json
+    ask("GET", f"{path}?revision=3", 404)
+    policy(ask, "b")
+    page = ask("GET", "/v1/policies?limit=1", 200).json
+    assert page["items"] == [revised]
+    (other,) = ask("GET", f"/v1/policies?cursor={page['next_cursor']}", 200).json["items"]
+    assert other["name"] == "b"
+    taken = ask("POST", "/v1/policies", 422, json={"name": "b"}).json
+    assert taken["errors"][0]["code"] == "name-taken"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [("non-leaf-grad-raed", "non-leaf-grad-read"), ("BP9", None), ("BX", "no rule"), ("level:bad", "level:error")],
+)
+def test_a_policy_of_unknown_rules_is_refused_with_the_nearest(ask, pattern, said):
+    body = {"name": f"of {pattern}", "warn": ["*", pattern]}
+    if said is None:
+        ask("POST", "/v1/policies", 201, json=body)
+        return
+    told = ask("POST", "/v1/policies", 422, json=body).json
+    assert (told["code"], told["errors"][0]["pointer"]) == ("unknown-rule", "#/warn/1")
+    assert said in told["detail"]
+
+
+def test_an_audit_is_judged_when_its_last_run_has_ended(site, ask, begun, settle, samples):
+    webhook = {"url": "https://hooks.example/in", "events": ["audit.judged", "audit_item.ended"]}
+    ask("POST", "/v1/webhooks", 201, json=webhook)
+    known = site.finished()
+    audit = begun({"custom_id": "a", "source": samples.TUTORIAL}, {"custom_id": "b", "run": known}, name="nightly")
+    assert (audit["status"], audit["verdict"], audit["items"]["total"], audit["items"]["running"]) == (
+        "running", None, 2, 2,
+    )  # fmt: skip
+    assert settle() == ()
+    path = audit["links"]["self"]
+    first, second = ask("GET", f"{path}/items", 200).json["items"]
+    assert (first["custom_id"], first["status"], first["verdict"]) == ("a", "queued", None)
+    assert (second["run"], second["verdict"], second["cells"][0]["rule"]) == (known, "warn", "non-leaf-grad-read")
+    assert ask("GET", f"/v1/runs/{first['run']}", 200).json["custom_id"] == "a"
+    site.finish(first["run"], samples.tutorial())
+    assert settle() == (audit["id"],)
+    assert settle() == ()
+    told = ask("GET", path, 200)
+    assert (told.json["status"], told.json["verdict"], told.json["verdicts"]) == ("judged", "passed", 1)
+    assert told.json["items"] == {
+        "total": 2, "running": 0, "pass": 0, "warn": 2, "fail": 0, "error": 0, "not_run": 0,
+    }  # fmt: skip
+    assert told.json["findings"] == {"new": 1, "known": 0, "gone": 0}
+    assert told.json["finished_at"] is not None
+    with site.context.database.read() as reading:
+        events = [(row.kind, row.body) for row in reading.execute(tables.outbox.select().order_by(tables.outbox.c.id))]
+    events = [(kind, body) for kind, body in events if kind.startswith("audit")]
+    assert [kind for kind, _ in events] == ["audit_item.ended", "audit_item.ended", "audit.judged"]
+    assert events[-1][1]["verdict"] == "passed"
+
+
+def test_a_policy_decides_and_a_failed_program_or_one_never_run_passes_nowhere(site, ask, begun, settle, samples):
+    strict = policy(ask, fail=["non-leaf-grad-read"])
+    audit = begun(
+        {"custom_id": "found", "run": site.finished()},
+        {"custom_id": "failed", "run": site.finished(status="failed", exit_code=1)},
+        {"custom_id": "canceled", "run": site.finished(status="canceled")},
+        {"custom_id": "typo", "source": "x = ("},
+        {"custom_id": "unknown", "run": "run_01JD8PZ4T8W2K5C7Q9R3M6X1BA"},
+        policy=strict,
+    )
+    assert settle() == (audit["id"],)
+    path = audit["links"]["self"]
+    told = ask("GET", path, 200).json
+    assert (told["verdict"], told["policy"], told["policy_revision"]) == ("failed", strict, 1)
+    reason = told["reasons"][0]
+    assert (reason["custom_id"], reason["rule"], reason["findings"]) == ("found", "non-leaf-grad-read", 1)
+    items = {row["custom_id"]: row for row in ask("GET", f"{path}/items", 200).json["items"]}
+    assert {name: row["verdict"] for name, row in items.items()} == {
+        "found": "fail", "failed": "fail", "canceled": "fail", "typo": "not-run", "unknown": "not-run",
+    }  # fmt: skip
+    assert (items["typo"]["problem"]["code"], items["typo"]["problem"]["errors"][0]["line"]) == ("syntax-error", 1)
+    assert items["unknown"]["problem"]["code"] == "not-found"
+    worst = ask("GET", f"{path}/matrix?sort=worst", 200).json
+    assert worst["items"][0]["states"]["non-leaf-grad-read"] == "fail"
+    rows = list(csv.DictReader(io.StringIO(ask("GET", f"{path}/matrix?format=csv", 200).text, newline="")))
+    said = {row["custom_id"]: (row["verdict"], row["non-leaf-grad-read"]) for row in rows}
+    assert (said["found"], said["typo"]) == (("fail", "fail"), ("not-run", "not-run"))
+    lines = ask("GET", f"{path}/items?format=ndjson", 200).text.splitlines()
+    assert [json.loads(line)["custom_id"] for line in lines] == list(items)
+    (run,) = json.loads(ask("GET", f"{path}/findings?format=sarif", 200).text)["runs"]
+    assert len(run["results"]) == 3
+    assert len(ask("GET", f"{path}/findings", 200).text.splitlines()) == 3
+    assert ask("GET", f"{path}/findings?format=junit", 200).mimetype == "application/xml"
+
+
+def test_what_the_baseline_has_is_known_and_new_only_lets_it_pass(site, ask, begun, settle):
+    base = begun({"custom_id": "a", "run": site.finished()})
+    settle()
+    both = {"baseline": base["id"]}
+    strict = begun({"custom_id": "a", "run": site.finished()}, policy=policy(ask, "all", fail=["*"]), **both)
+    new_only = policy(ask, "new", fail=["*"], new_only=True)
+    lenient = begun({"custom_id": "a", "run": site.finished()}, policy=new_only, **both)
+    assert set(settle()) == {strict["id"], lenient["id"]}
+    verdicts = [ask("GET", one["links"]["self"], 200).json for one in (strict, lenient)]
+    assert [told["verdict"] for told in verdicts] == ["failed", "passed"]
+    assert [told["findings"] for told in verdicts] == [{"new": 0, "known": 1, "gone": 0}] * 2
+
+
+def test_an_audit_is_canceled_with_the_runs_that_it_began(site, ask, begun, settle, samples):
+    mine = site.submit()
+    audit = begun({"custom_id": "a", "source": samples.TUTORIAL}, {"custom_id": "b", "run": mine})
+    path = audit["links"]["self"]
+    told = ask("POST", f"{path}/cancel", 202).json
+    assert (told["status"], told["verdict"]) == ("canceled", None)
+    began, there = (row["status"] for row in ask("GET", f"{path}/items", 200).json["items"])
+    assert (began, there) == ("canceled", "queued")
+    assert settle() == ()
+    assert ask("POST", f"{path}/cancel", 202).json["status"] == "canceled"
+
+
+def test_judging_again_waits_for_the_runs(site, ask, begun, settle):
+    audit = begun({"custom_id": "a", "run": site.finished()})
+    settle()
+    told = ask("POST", f"{audit['links']['self']}/judge", 202).json
+    assert (told["status"], told["verdicts"]) == ("running", 1)
+    assert settle() == ()
+    with site.context.database.begin() as transaction:
+        transaction.execute(tables.run.update().values(judge_due_at=None, ruleset="rs_newer"))
+    assert settle() == (audit["id"],)
+    told = ask("GET", audit["links"]["self"], 200).json
+    assert (told["verdicts"], told["ruleset"]) == (2, "rs_newer")
+
+
+def test_items_that_contradict_each_other_are_refused_before_anything_is_stored(site, ask):
+    one = {"custom_id": "a", "source": "x = 1\n"}
+    for items in ([], [one, one], [{"custom_id": "a"}], [{**one, "run": "run_01JD8PZ4T8W2K5C7Q9R3M6X1BA"}]):
+        assert ask("POST", "/v1/audits", 422, json={"items": items}).json["code"] == "invalid-request"
+    ask("POST", "/v1/audits", 404, json={"items": [one], "policy": "pol_01JD8PZ4T8W2K5C7Q9R3M6X1BA"})
+    ask("POST", "/v1/audits", 404, json={"items": [one], "baseline": "aud_01JD8PZ4T8W2K5C7Q9R3M6X1BA"})
+    assert ask("GET", "/v1/runs", 200).json["items"] == []
+    assert ask("GET", "/v1/audits", 200).json["items"] == []
+
+
+def test_a_repeated_request_begins_no_second_audit(ask, begun):
+    sent = {"json": {"items": [{"custom_id": "a", "source": "x = 1\n"}]}, "headers": {"Idempotency-Key": "k"}}
+    first, again = (ask("POST", "/v1/audits", 202, **sent) for _ in range(2))
+    assert (first.json["id"], again.headers["Idempotent-Replayed"]) == (again.json["id"], "true")
+    assert len(ask("GET", "/v1/audits", 200).json["items"]) == len(ask("GET", "/v1/runs", 200).json["items"]) == 1
+
+
+def test_defaults_hold_for_items_that_say_nothing_else(ask, begun):
+    item = {"custom_id": "a", "source": "x = 1\n"}
+    audit = begun(item, {**item, "custom_id": "b", "seed": 2}, defaults={"seed": 1, "labels": {"c": "d"}})
+    runs = [row["run"] for row in ask("GET", f"{audit['links']['self']}/items", 200).json["items"]]
+    told = [ask("GET", f"/v1/runs/{run}", 200).json for run in runs]
+    assert [(run["seed"], run["labels"]) for run in told] == [(1, {"c": "d"}), (2, {"c": "d"})]
+
+
+def test_audits_are_listed_newest_first_by_verdict_and_policy(site, ask, begun, settle):
+    strict = policy(ask, fail=["*"])
+    failed = begun({"custom_id": "a", "run": site.finished()}, policy=strict)["id"]
+    passed = begun({"custom_id": "a", "run": site.finished()})["id"]
+    settle()
+
+    def listed(query=""):
+        return [row["id"] for row in ask("GET", f"/v1/audits{query}", 200).json["items"]]
+
+    assert listed() == [passed, failed]
+    assert (listed("?verdict=failed"), listed(f"?policy={strict}"), listed("?status=running")) == (
+        [failed],
+        [failed],
+        [],
+    )
+    page = ask("GET", "/v1/audits?limit=1", 200).json
+    assert listed(f"?cursor={page['next_cursor']}&limit=1") == [failed]
