@@ -32,6 +32,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(lines)
 
 
+def kept(name: str) -> dict[str, dict[str, str]]:
+    """The table in `bench/results/<name>.md` by row and column; empty if there is none."""
+    path = RESULTS / f"{name}.md"
+    lines = [line for line in path.read_text().splitlines() if line.startswith("|")] if path.exists() else []
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: dict(zip(cells[0][1:], row[1:], strict=True)) for row in cells[2:]}
+
+
 def machine() -> str:
     """What it was measured on, in one line; nothing that names the machine."""
     load = os.getloadavg()[0]

@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
+SCALE = ROOT / "docs" / "scale.md"
 HOW_IT_WORKS, RESULTS = ROOT / "docs" / "how-it-works.md", ROOT / "bench" / "results"
 FIGURES, FIGURES_END = "<!-- figures: written by `make docs` from bench/results -->", "<!-- end of figures -->"
 EXAMPLE, EXAMPLE_END = "<!-- example: written by `make docs` -->", "<!-- end of example -->"
@@ -110,6 +111,16 @@ def how_it_works() -> str:
     return "\n\n".join([f"{before}{FIGURES}", *tables, f"{FIGURES_END}{after}"])
 
 
+def scale() -> str:
+    """The plan for many snapshots, on what the bench measured."""
+    from docs.scale_plan import plan
+
+    before, _, rest = SCALE.read_text().partition(FIGURES)
+    _, _, after = rest.partition(FIGURES_END)
+    table = (RESULTS / "store.md").read_text().partition("\n\n")[2].rstrip()
+    return "\n\n".join([f"{before}{FIGURES}", table, plan(RESULTS / "store.md"), f"{FIGURES_END}{after}"])
+
+
 FILES: dict[Path, Callable[[], str]] = {
     REFERENCE / "rules.md": rules,
     REFERENCE / "database.md": database,
@@ -117,6 +128,7 @@ FILES: dict[Path, Callable[[], str]] = {
     REFERENCE / "openapi.json": openapi,
     README: readme,
     HOW_IT_WORKS: how_it_works,
+    SCALE: scale,
 }
 
 

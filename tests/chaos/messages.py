@@ -2,8 +2,8 @@
 
     python -m tests.chaos.messages [--messages 100000]
 
-A message that a killed reader had in its hand is gone with it, as an acknowledged one is with any broker; each kill can
-cost one. Everything else that was published must be taken, whole and once.
+Everything that was published must be taken, whole. A reader that is killed between what it did with a message and its
+acknowledgement leaves it to another: each kill can double one.
 """
 
 import argparse
@@ -95,12 +95,12 @@ class Traffic:
 
     @property
     def lost(self) -> int:
-        """Published, told, and never taken; a kill of a consumer may cost one."""
+        """Published, told, and never taken."""
         return len(self.sent - set(self.taken))
 
     @property
     def doubled(self) -> int:
-        return sum(times > 1 for times in self.taken.values())
+        return sum(times - 1 for times in self.taken.values())
 
 
 def _lines(log: Path) -> int:
@@ -124,11 +124,11 @@ def main() -> int:
         left = sum(1 for _ in (traffic.folder / "messages").iterdir())
     print(
         f"embedded broker: {len(traffic.sent)} messages sent in {traffic.seconds:.0f} s, {len(traffic.taken)} taken, "
-        f"{traffic.lost} lost (at most {traffic.kills['consumers']} were in the hands of killed consumers), "
-        f"{traffic.doubled} doubled, {len(traffic.errors)} torn; {traffic.kills['producers']} producers killed; "
+        f"{traffic.lost} lost, {traffic.doubled} doubled ({traffic.kills['consumers']} consumers killed), "
+        f"{len(traffic.errors)} torn; {traffic.kills['producers']} producers killed; "
         f"{left} files left; load {os.getloadavg()[0]:.1f}"
     )
-    return int(traffic.lost > traffic.kills["consumers"] or traffic.doubled > 0 or bool(traffic.errors))
+    return int(traffic.lost > 0 or traffic.doubled > traffic.kills["consumers"] or bool(traffic.errors))
 
 
 if __name__ == "__main__":

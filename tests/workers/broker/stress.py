@@ -2,7 +2,7 @@
 
 A producer sends COUNT messages named NUMBER:0, NUMBER:1 ... and prints each name; it waits while thousands lie there,
 because consumers that fall behind would measure the folder. A consumer prints the names of what it takes, one a line,
-and "error CLASS" for each failure, until the file FOLDER/stop exists and nothing is left.
+and acknowledges it afterwards; and "error CLASS" for each failure, until the file FOLDER/stop exists and nothing is left.
 """
 
 import os
@@ -31,7 +31,8 @@ def produce(one: Any, number: str, count: int) -> None:
     for k in range(count):
         while k % 100 == 0 and len(os.listdir(one.data_folder_out)) > BACKLOG:
             time.sleep(0.05)
-        one._put("work", {"body": PADDING, "name": f"{number}:{k}"})
+        name = f"{number}:{k}"
+        one._put("work", {"body": PADDING, "properties": {"delivery_tag": name}})
         print(f"{number}:{k}", flush=True)
 
 
@@ -39,7 +40,9 @@ def consume(one: Any, stop: Path) -> None:
     idle = 0
     while idle < 3:
         try:
-            print(one._get("work")["name"], flush=True)
+            name = one._get("work")["properties"]["delivery_tag"]
+            print(name, flush=True)
+            one.basic_ack(name)
             idle = 0
         except Empty:
             idle += stop.exists()

@@ -8,8 +8,10 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from queue import Empty
+from typing import Any
 
 import pytest
 from kombu import Connection, Exchange, Queue
@@ -114,3 +116,95 @@ def test_a_message_left_half_written_is_never_read(folder: Path) -> None:
     names, errors = taken(EMBEDDED_TRANSPORT, folder)
     assert errors == []
     assert len(names) == PRODUCERS * MESSAGES
+
+
+@pytest.fixture
+def channel(folder: Path) -> Iterator[Callable[[], Any]]:
+    """`channel()`: one more reader or writer on the folder."""
+    options = {name: str(folder / "messages") for name in ("data_folder_in", "data_folder_out")}
+    options |= {"control_folder": str(folder / "control")}
+    made = []
+
+    def one() -> Any:
+        connection = Connection("filesystem://", transport=EMBEDDED_TRANSPORT, transport_options=options)
+        made.append(connection)
+        return connection.channel()
+
+    yield one
+    for connection in made:
+        connection.release()
+
+
+TAKE_AND_HANG = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from stress import channel
+mine = channel(sys.argv[1], Path(sys.argv[2]))
+print(mine._get("work")["properties"]["delivery_tag"], flush=True)
+sys.stdin.read()
+"""
+
+
+def put(one: Any, *names: str) -> None:
+    for name in names:
+        one._put("work", {"body": "x", "properties": {"delivery_tag": name}})
+
+
+def left(one: Any) -> list[str]:
+    """Everything that can be taken, each acknowledged."""
+    found = []
+    with contextlib.suppress(Empty):
+        while True:
+            found.append(one._get("work")["properties"]["delivery_tag"])
+            one.basic_ack(found[-1])
+    return found
+
+
+def test_what_a_killed_reader_had_in_hand_is_taken_by_another(folder: Path, channel: Callable[[], Any]) -> None:
+    ours = channel()
+    put(ours, "a", "b")
+    command = [sys.executable, "-c", TAKE_AND_HANG, EMBEDDED_TRANSPORT, str(folder), str(STRESS.parent)]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None
+    assert other.stdout.readline() == "a\n"
+    assert left(ours) == ["b"]
+    assert left(channel()) == []  # it lives, however long it takes
+    other.kill()
+    other.communicate()
+    assert left(ours) == ["a"]
+    assert left(ours) == []
+    assert list((folder / "messages").iterdir()) == []
+
+
+def test_what_is_rejected_or_left_at_close_is_there_again_and_what_is_acknowledged_is_not(
+    folder: Path, channel: Callable[[], Any]
+) -> None:
+    first, second = channel(), channel()
+    put(second, "a", "b", "c", "d")
+    taken = [first.basic_get("work") for _ in range(4)]
+    first.basic_ack(taken[0].delivery_tag)
+    first.basic_reject(taken[1].delivery_tag, requeue=True)
+    first.basic_reject(taken[2].delivery_tag, requeue=False)
+    assert left(second) == ["b"]
+    first.close()
+    assert left(second) == ["d"]
+    assert list((folder / "messages").iterdir()) == []
+
+
+def test_without_acknowledgements_a_message_is_gone_when_it_was_taken(folder: Path, channel: Callable[[], Any]) -> None:
+    ours = channel()
+    put(ours, "a")
+    assert ours.basic_get("work", no_ack=True).delivery_tag == "a"
+    put(ours, "b")
+    ours.basic_consume("work", True, print, "tag")
+    assert ours._get("work")["properties"]["delivery_tag"] == "b"
+    assert list((folder / "messages").iterdir()) == []
+
+
+def test_a_file_that_is_no_message_is_dropped_and_stops_nobody(folder: Path, channel: Callable[[], Any]) -> None:
+    ours = channel()
+    (folder / "messages" / "0_a.work.msg").write_bytes(b"")
+    put(ours, "b")
+    assert left(ours) == ["b"]
+    assert list((folder / "messages").iterdir()) == []
