@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from backprobe.record import Record
-from backprobe.rules import Judgement, JudgeOptions, WhyNone, judge, why_none
+from backprobe.rules import Judgement, JudgeOptions, WhyNone
+from workers.patience import judged_in_time
 from workers.sandbox.job import Job
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import OnRows, Supervisor
@@ -51,7 +52,8 @@ def run(
 def judged(outcome: Outcome, record: Record, options: JudgeOptions | None = None) -> Result:
     """Judge a record. One that no rule can digest is a stranger's work: it is kept without a judgement."""
     try:
-        return Result(outcome=outcome, judgement=judge(record, options), whys=why_none(record))
+        judgement, whys = judged_in_time(record, options)
     except Exception as error:  # noqa: BLE001 - the fence around a task: the run itself was right and is kept
         _log.error("a record could not be judged: %s", type(error).__name__)
         return Result(outcome=outcome)
+    return Result(outcome=outcome, judgement=judgement, whys=whys)

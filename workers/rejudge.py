@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from backprobe.rules import judge, kept_options, ruleset, why_none
+from backprobe.rules import kept_options, ruleset
 from store import rejudging
 from store.rejudging import Change, Due
 from store.session import Database
+from workers.patience import broken_off, judged_in_time
 
 TURN_SECONDS: Final = 0.5
 """Of one of the reaper's rounds, at most, and one record more: leases are looked at every second."""
@@ -104,8 +105,11 @@ class Rejudging:
             record = rejudging.record_of(self._database, one)
             change = None
             if record is not None:
-                judgement, whys = judge(record, kept_options(one.rules)), why_none(record)
-                change = rejudging.judged_again(self._database, one, record, judgement, whys)
+                judgement, whys = judged_in_time(record, kept_options(one.rules))
+                if broken_off(judgement):
+                    _log.warning("judging %s again took too long", one.public_id)
+                else:
+                    change = rejudging.judged_again(self._database, one, record, judgement, whys)
         except Exception as error:  # noqa: BLE001 - the fence around a task: a stranger's record, maybe
             _log.error("judging %s again failed: %s", one.public_id, type(error).__name__)
             change = None

@@ -1,21 +1,25 @@
 """Record -> findings. One file per rule; the file is its manual. Torch is not needed."""
 
 from backprobe.rules.finding import Edit, Finding, Fix, Location, Occurrences, Region, Related, finding_json
-from backprobe.rules.judge import Judgement, NotRun, judge, ruleset
+from backprobe.rules.judge import Judgement, NotRun, judge, ruleset, unjudged
 from backprobe.rules.manual import Manual, UnknownRule, manual
 from backprobe.rules.options import BadOption, JudgeOptions, kept_options, options_from
+from backprobe.rules.patience import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
 from backprobe.rules.registry import RULES
 from backprobe.rules.rule import Rule
 from backprobe.rules.why_none import WhyNone, why_none
 
 __all__ = [
     "RULES",
+    "WHY_NO_TIME",
+    "WHY_SLOW",
     "BadOption",
     "Edit",
     "Finding",
     "Fix",
     "JudgeOptions",
     "Judgement",
+    "JudgingTooLong",
     "Location",
     "Manual",
     "NotRun",
@@ -23,6 +27,7 @@ __all__ = [
     "Region",
     "Related",
     "Rule",
+    "RuleTooSlow",
     "UnknownRule",
     "WhyNone",
     "finding_json",
@@ -31,5 +36,6 @@ __all__ = [
     "manual",
     "options_from",
     "ruleset",
+    "unjudged",
     "why_none",
 ]

@@ -2,6 +2,7 @@
 
 1. An exception in a rule costs that rule only; it becomes `BP902 rule-failed`.
 2. A rule whose facts are not in the record is not run, and that is said: not run is not passed.
+3. So is one that whoever judges has no more time for; what the others found stays.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from backprobe.rules.health import autograd_error_unexplained
 from backprobe.rules.health.rule_failed import failure, plug_in_failure
 from backprobe.rules.installed import every_module, installed
 from backprobe.rules.options import LEVELS, JudgeOptions, chosen_thresholds
+from backprobe.rules.patience import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
 from backprobe.rules.rule import RuleModule
 from backprobe.rules.suppressions import suppressed
 from backprobe.rules.table import shared_tables
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotRun:
-    """A rule that could not judge this record, and the fact that it lacks."""
+    """A rule that did not judge this record, and the fact that it lacked, or that there was no time for it."""
 
     code: str
     name: str
@@ -47,7 +49,8 @@ class Judgement:
 
     Attributes:
         findings: Worst first, then in order of the source.
-        rules_judged: Rules that ran to their end. not_run: those whose facts the record lacks.
+        rules_judged: Rules that ran to their end. not_run: those whose facts the record lacks, or that
+            there was no time for.
         ruleset: Digest of the rules' sources and the options: the same digest gives the same findings.
     """
 
@@ -92,6 +95,14 @@ def judge(
     )
 
 
+def unjudged(options: JudgeOptions | None = None) -> Judgement:
+    """The judgement of a record for which the time did not suffice: no rule has judged it."""
+    options = options or JudgeOptions()
+    rules = [module.RULE for module in selected(every_module(), options)]
+    left = tuple(NotRun(code=rule.code, name=rule.name, why=WHY_NO_TIME) for rule in rules)
+    return Judgement(findings=(), rules_judged=0, not_run=left, ruleset=ruleset(options))
+
+
 @contextmanager
 def _without_collections() -> Generator[None]:
     """The cycle collector rests: tables hold no cycles, and looking for them took half the time on a large record."""
@@ -109,15 +120,21 @@ def _found(record: Record, modules: Iterable[RuleModule]) -> tuple[list[Finding]
     found: list[Finding] = []
     judged: list[str] = []
     not_run: list[NotRun] = []
+    time_is_up = False
     for module in modules:
         rule = module.RULE
-        lacking = missing_fact(record, rule.needs)
+        lacking = WHY_NO_TIME if time_is_up else missing_fact(record, rule.needs)
         if lacking is not None:
             not_run.append(NotRun(code=rule.code, name=rule.name, why=lacking))
             continue
+        before = len(found)
         try:
             found += module.check(record)
             judged.append(rule.name)
+        except RuleTooSlow as error:
+            del found[before:]
+            not_run.append(NotRun(code=rule.code, name=rule.name, why=WHY_SLOW))
+            time_is_up = isinstance(error, JudgingTooLong)
         except Exception as error:  # noqa: BLE001 - the fence: a rule's bug costs that rule only
             found.append(failure(record, rule, error))
     return found, judged, not_run

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,8 +45,21 @@ GOOD = "import torch\ntorch.manual_seed(0)\nw = torch.randn(4, 3, requires_grad=
 
 OWN = Path(__file__).parent / "programs"
 HEADER = re.compile(r"# EXPECT: (.+)\n# OUTCOME: (.+)\n# CONTROL: (breaches|silent: .+)\n")
-RESULTS: dict[tuple[str, str], str] = {}
-"""What came of each program at each level, for the table that `make hostile` prints."""
+EVERY = bool(os.environ.get("BACKPROBE_HOSTILE_ALL"))
+SEVERAL = 4
+"""Processes that the programs may have at one time, in the arena of that name."""
+
+ALLOWED_TO_SEVERAL = {
+    "descriptors_all_taken": "256 descriptors are the limit there",
+    "native_machine_code": "it may fork", "native_other_filter": "it may fork", "processes_multiprocessing": "it may fork",
+    "processes_raw_clone": "it may fork", "processes_raw_fork": "it may fork",
+    "network_odd_families": "NETLINK_ROUTE, by which gloo lists interfaces, of its own network namespace",
+    "network_out_of_a_pair": "sockets of its own network namespace",
+    "signals_outlive_parent": "its cgroup and its pid namespace end it",
+}  # fmt: skip
+"""What these print as a success of theirs is no breach where a run may have several processes, and why."""
+
+ARENAS = ["process", "namespace", *(["several"] if EVERY else [])]
 
 
 def programs() -> list[Path]:
@@ -53,7 +67,7 @@ def programs() -> list[Path]:
         return sorted(Path(os.environ["BACKPROBE_HOSTILE"]).glob("*.py"))
     shared = Path(os.environ.get("BACKPROBE_SHARED") or Path(__file__).parents[3] / "shared", "hostile")
     own = sorted(OWN.glob("*.py"))
-    if not os.environ.get("BACKPROBE_HOSTILE_ALL"):
+    if not EVERY:
         own = list({path.stem.partition("_")[0]: path for path in reversed(own)}.values())
     return sorted([*shared.glob("*.py"), *own], key=lambda path: path.stem)
 
@@ -69,19 +83,22 @@ def test_a_program_of_our_own_says_what_it_is_for_and_why_it_may_be_silent(path)
     assert len(path.stem.partition("_")[2]) > 3
 
 
-def run(supervisor: Supervisor, source: str) -> Outcome:
-    return supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=LIMITS))
+def run(supervisor: Supervisor, source: str, processes: int = 1) -> Outcome:
+    limits = replace(LIMITS, processes=processes)
+    return supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=limits))
 
 
-@pytest.fixture(scope="module", params=["process", "namespace"])
+@pytest.fixture(scope="module", params=ARENAS)
 def arena(request, shared) -> Iterator[tuple[Supervisor, Field, bytes]]:
-    level: Level = request.param
+    level: Level = "namespace" if request.param == "several" else request.param
     lacks = lacking(level, UID)
     if lacks and "bubblewrap" in os.environ.get("BACKPROBE_REQUIRE", ""):
         pytest.fail(f"level {level} is not to be had: {lacks}")
     if lacks:
         pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
     chosen = confinement(level, UID)
+    if request.param == "several" and not chosen.cgroups:
+        pytest.skip(f"several processes are not to be had: {chosen.no_cgroups}")
     yield from opened(Supervisor(lambda: exec_zygote("", chosen), confinement=chosen))
 
 
@@ -99,21 +116,30 @@ def opened(supervisor: Supervisor) -> Iterator[tuple[Supervisor, Field, bytes]]:
 
 
 @pytest.mark.parametrize("path", programs(), ids=lambda path: path.stem)
-def test_a_hostile_program_is_contained_and_ends_as_it_should(arena, path) -> None:
+def test_a_hostile_program_is_contained_and_ends_as_it_should(arena, path, request, tell) -> None:
     supervisor, field, answer = arena
+    several = request.node.callspec.params["arena"] == "several"
     text = path.read_text(encoding="utf-8")
     for _ in range(TRIES_OF_LATE):
         field.before()
-        outcome = run(supervisor, field.filled(text))
+        outcome = run(supervisor, field.filled(text), SEVERAL if several else 1)
         found = field.breaches(outcome)
         if not all(one.startswith("came back after") for one in found) or not found:
             break  # only lateness may be the machine's; what is late by itself is late each time
-    RESULTS[path.stem, supervisor.confinement.level] = (
-        "; ".join(found) or f"contained: {outcome.status} {outcome.reason}"
-    )
+    came = f"breached: {'; '.join(found)}" if found else f"contained: {outcome.status} {outcome.reason}"
+    if several and path.stem in ALLOWED_TO_SEVERAL and found == ["printed a canary"]:
+        found, came = [], f"allowed: {ALLOWED_TO_SEVERAL[path.stem]}"
+    tell(path.stem, request.node.callspec.params["arena"], came)
     assert found == []
     after = run(supervisor, GOOD)
     assert (after.status, after.facts.stdout) == ("succeeded", answer), after.facts.stderr
+    if several:  # what may fork gets further: that nothing is reached is the same, how it ends need not be
+        assert outcome.status != "lost", outcome.error
+    else:
+        ends_as_it_should(path, text, outcome)
+
+
+def ends_as_it_should(path: Path, text: str, outcome: Outcome) -> None:
     (line,) = re.findall(r"^# OUTCOME: (.*)$", text, re.MULTILINE)
     wanted = [tuple(one.split()) for one in line.split("|")]
     ended = (outcome.status, outcome.reason)
@@ -155,9 +181,9 @@ def control(require, shared) -> Iterator[tuple[Supervisor, Field, bytes]]:
 
 
 @pytest.mark.parametrize("path", [one for one in programs() if must_breach(one)], ids=lambda path: path.stem)
-def test_where_only_limits_hold_it_gets_through_and_is_seen(control, path) -> None:
+def test_where_only_limits_hold_it_gets_through_and_is_seen(control, path, tell) -> None:
     supervisor, field, _answer = control
     field.before()
     found = field.breaches(run(supervisor, field.filled(path.read_text(encoding="utf-8"))))
-    RESULTS[path.stem, "control"] = "; ".join(found) or "silent"
+    tell(path.stem, "control", f"breached: {'; '.join(found)}" if found else "silent")
     assert found

@@ -98,6 +98,24 @@ def test_a_run_is_judged_again_by_the_rules_that_its_request_chose_and_only_once
         assert rejudging.older(reading, ruleset()) == ()
 
 
+def test_a_run_whose_record_takes_too_long_stays_as_it_was(database, stored, monkeypatch) -> None:
+    for name, seconds in (("RULE", 0.2), ("NEXT", 0.1), ("ALL", 0.4), ("LAST", 0.2), ("LOOK", 0.01)):
+        monkeypatch.setattr(f"workers.patience.{name}_SECONDS", seconds)
+    # no statement's head covers an `else`, so each comment looks through all before it: half a minute, whole
+    slow = "if 1:\n    x = 1\nelse:  # backprobe: ignore[non-leaf-grad-read]\n    x = 2\n" * 12_000
+    header = Header(
+        schema_version=SCHEMA_VERSION, backprobe_version="0", tier="full", entry="run",
+        started_at="2026-01-01T00:00:00Z", environment=Environment(python="3.11", platform="linux"),
+    )  # fmt: skip
+    record = Record(header=header, sources=(Source(source=0, path="train.py", sha256="", text=slow),))
+    before = Judgement(findings=(), rules_judged=1, not_run=(), ruleset="rs_old")
+    with database.begin() as writing:
+        runs.submit(writing, runs.Submission(files={"train.py": WRITTEN}, entry="train.py"))
+    finish.finish(database, runs.claim(database, "w1"), finish.Ending(status="succeeded"), record, before)
+    totals = Rejudging(database).all(1, lambda *_: None)  # the newest comes first
+    assert (totals.runs, totals.failed) == (0, 1)
+
+
 def test_a_run_that_cannot_be_judged_stays_as_it_was_and_does_not_stop_the_others(database, stored) -> None:
     with database.begin() as writing:
         key = runs.get(writing, stored[1]).key

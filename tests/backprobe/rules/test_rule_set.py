@@ -12,11 +12,15 @@ import backprobe.rules
 from backprobe.record import SCHEMA_VERSION, Environment, Header, Record, Source
 from backprobe.rules import (
     RULES,
+    WHY_NO_TIME,
+    WHY_SLOW,
     Finding,
     JudgeOptions,
+    JudgingTooLong,
     Location,
     Region,
     Rule,
+    RuleTooSlow,
     UnknownRule,
     finding_json,
     judge,
@@ -143,6 +147,23 @@ def test_an_exception_in_a_rule_costs_that_rule_only() -> None:
     assert "broken" in judged.findings[1].message
     assert "ValueError" in judged.findings[1].message
     assert "printed" not in str(finding_json(judged.findings[1]))
+
+
+@pytest.mark.parametrize("why", [RuleTooSlow, JudgingTooLong])
+def test_a_rule_that_is_ended_from_outside_is_named_and_the_others_findings_stay(why) -> None:
+    def slow(_record):
+        yield finding()
+        raise why
+
+    rules = [
+        module(rule("first", code="BP997"), lambda _record: iter([finding()])),
+        module(rule("slow", code="BP998"), slow),
+        module(rule(), lambda _record: iter(())),
+    ]
+    judged = judge(empty(), rules=rules)
+    left = [("BP998", WHY_SLOW), *([("BP999", WHY_NO_TIME)] if why is JudgingTooLong else [])]
+    assert [(row.code, row.why) for row in judged.not_run] == left
+    assert (len(judged.findings), judged.rules_judged) == (1, 3 - len(left))
 
 
 def test_a_rule_whose_facts_are_missing_is_not_run_and_that_is_said() -> None:

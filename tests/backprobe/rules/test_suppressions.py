@@ -112,3 +112,13 @@ def test_what_is_said_of_comments_may_be_ignored_like_the_rest(source, code, cap
     assert names & {name for name, _level, _shown in seen(record)}
     assert [name for name, _level, _shown in seen(record, ignore=(code,))] == [NAME]
     assert [name for name, _level, _shown in seen(record, per_file_ignores={"*": (code,)})] == [NAME]
+
+
+def test_a_comment_of_blanks_is_read_in_one_go() -> None:
+    from backprobe.rules.comments import _COMMENT
+
+    for text in ("# backprobe: ignore{}x", "# backprobe:{}ignore{}-", "#{}", "# backprobe: ignore[{}"):
+        assert _COMMENT.match(text.format(" " * 1_000_000, " " * 1_000_000)) is None
+    found = _COMMENT.match("#  backprobe:  file-ignore[a, b]  --  why   ")
+    assert found is not None
+    assert (found["file"], found["names"], found["reason"].strip()) == ("file-", "[a, b]", "why")

@@ -1,0 +1,60 @@
+"""Judging has a bound: a record that is made to be slow costs its author findings, and no worker its thread."""
+
+import time
+
+import pytest
+
+from backprobe.record import SCHEMA_VERSION, Environment, Header, Record, Source
+from backprobe.rules import WHY_NO_TIME, WHY_SLOW, judge
+from workers.patience import broken_off, judged_in_time
+
+SLOW = "if 1:\n    x = 1\nelse:  # backprobe: ignore[non-leaf-grad-read]\n    x = 2\n" * 12_000
+"""No statement's head covers an `else`: each comment looks through all statements before it. Half a minute, whole."""
+
+
+def of_source(text: str) -> Record:
+    header = Header(
+        schema_version=SCHEMA_VERSION, backprobe_version="0", tier="full", entry="service",
+        started_at="2026-01-01T00:00:00Z", environment=Environment(python="3.11", platform="linux"),
+    )  # fmt: skip
+    return Record(header=header, sources=(Source(source=0, path="main.py", sha256="", text=text),))
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little time for a rule, and for all."""
+    for name, seconds in (("RULE", 0.2), ("NEXT", 0.1), ("ALL", 0.4), ("LAST", 0.2), ("LOOK", 0.01)):
+        monkeypatch.setattr(f"workers.patience.{name}_SECONDS", seconds)
+
+
+def test_a_record_that_is_slow_for_the_rules_is_left_in_time_and_that_is_said(hasty) -> None:
+    record = of_source(SLOW)
+    began = time.thread_time()
+    judgement, whys = judged_in_time(record)
+    assert time.thread_time() - began < 10  # by this thread's own clock, which stands while others run
+    assert broken_off(judgement)
+    assert {one.why for one in judgement.not_run} <= {WHY_SLOW, WHY_NO_TIME}
+    assert (judgement.findings, whys) == ((), {})
+
+
+def test_an_ordinary_record_is_judged_as_ever() -> None:
+    record = of_source("x = 1  # backprobe: ignore\n")
+    judgement, _ = judged_in_time(record)
+    assert judgement == judge(record)
+    assert [one.rule.code for one in judgement.findings] == ["BP909"]
+    assert not broken_off(judgement)
+
+
+def test_nothing_is_raised_in_a_thread_that_has_judged(monkeypatch) -> None:
+    for name in ("RULE", "NEXT", "LAST", "LOOK"):
+        monkeypatch.setattr(f"workers.patience.{name}_SECONDS", 0.0005)
+    record = of_source("x = 1  # backprobe: ignore\n")
+    whole = judge(record)
+    ended = 0
+    for number in range(300):
+        monkeypatch.setattr("workers.patience.ALL_SECONDS", 0.0005 * (number % 20))
+        judgement, _ = judged_in_time(record)
+        ended += broken_off(judgement)
+        assert judgement == whole or broken_off(judgement)
+        assert sum(range(2000)) == 1_999_000  # where an exception that comes late would arrive
+    assert ended
