@@ -77,6 +77,8 @@ class Attempt:
         self.record_taken = 0
         """Bytes that the waiting thread has decoded; only that thread writes it."""
         self.tries = 0
+        self.waits_until = 0.0
+        """Having lost its warm process, how long it waits for another where one cannot be started at once."""
         self.stop: Stop | None = None
         self.broken: str | None = None
         self.abandoned = False

@@ -76,6 +76,13 @@ def end_orphans(known: Collection[int], since: int) -> bool:
     return not left
 
 
+def kill_group(pid: int) -> None:
+    """Kill a child that was not reaped yet, and its process group (there is none before it called setsid)."""
+    for kill in (os.kill, os.killpg):
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid, signal.SIGKILL)
+
+
 def _children(since: int) -> list[int]:
     try:
         listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii")

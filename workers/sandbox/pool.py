@@ -22,6 +22,9 @@ END_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 0.5
 """Between two boots of which the first failed."""
 
+AGAIN_SECONDS: Final = 20.0
+"""How long a run that lost its warm process waits for one that starts: an executor that is started again takes some."""
+
 _log: Final = logging.getLogger(__name__)
 
 

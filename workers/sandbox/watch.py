@@ -21,7 +21,7 @@ from workers.sandbox.boot import Link
 from workers.sandbox.levels import Confinement
 from workers.sandbox.messages import Ended, Kill, Ready, Refused, Started
 from workers.sandbox.outcome import Stop
-from workers.sandbox.pool import Pool, Warm
+from workers.sandbox.pool import AGAIN_SECONDS, Pool, Warm
 from workers.sandbox.slots import Slots
 from workers.sandbox.streams import DRIP_SECONDS, Streams
 
@@ -132,10 +132,10 @@ class Watch:
             self._notes.popleft()()
 
     def _start_waiting(self) -> None:
-        if self._waiting and self.pool.current is None and self.pool.failure is not None:
-            for attempt in self._waiting:
+        if self.pool.current is None and self.pool.failure is not None:
+            for attempt in [one for one in self._waiting if time.monotonic() > one.waits_until]:
+                self._waiting.remove(attempt)
                 self._give_up(attempt, self.pool.failure)
-            self._waiting.clear()
         for attempt in [one for one in self._waiting if one.stop is not None]:
             self._waiting.remove(attempt)
             attempt.inbox.put(attempt.facts())
@@ -270,12 +270,15 @@ class Watch:
         """Its zygote failed it: start it again from the beginning, once; or let it end if it was to end."""
         attempt.ended_at = time.monotonic()
         self._land(attempt)
+        if attempt.stop == "sandbox" and not attempt.locked:  # what failed before `go` may have failed with it
+            attempt.stop = attempt.broken = None
         if attempt.stop is not None:
             attempt.inbox.put(attempt.facts())
         elif attempt.tries > 1:
             self._give_up(attempt, f"{why}, twice")
         else:
             attempt.clear()
+            attempt.waits_until = time.monotonic() + AGAIN_SECONDS
             attempt.inbox.put(Again())
             self._waiting.appendleft(attempt)
 

@@ -122,7 +122,7 @@ class Zygote:
     def close(self) -> None:
         """End every child and remove every folder."""
         for one in self._children.values():
-            _kill_group(one.pid)
+            orphans.kill_group(one.pid)
         deadline = time.monotonic() + _ORPHAN_PATIENCE_SECONDS
         while not orphans.end_orphans((), 0) and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -141,7 +141,7 @@ class Zygote:
         elif isinstance(order, Kill):
             for one in self._children.values():
                 if one.serial == order.serial and not one.sweeper and not self._kill_inner(one.pid):
-                    _kill_group(one.pid)
+                    orphans.kill_group(one.pid)
         return True
 
     def _fork(self, order: Fork, descriptors: list[int]) -> None:
@@ -161,7 +161,11 @@ class Zygote:
             folders=self._folders,
             calls=self._more_calls if order.processes > 1 else self._calls,
         )
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:  # no room for a task more: the runs in flight are not to pay for it
+            messages.send(self._control, Refused(serial=order.serial, why=f"the warm process cannot fork: {error}"))
+            return
         if pid == 0:
             self._control.detach()  # closed by number with all others: its object must not close that number later
             child.live(around, program)
@@ -185,7 +189,7 @@ class Zygote:
     def _reap(self, one: _Child) -> None:
         self._selector.unregister(one.pidfd)
         os.close(one.pidfd)
-        _kill_group(one.pid)  # before wait4: until then the number is the group's
+        orphans.kill_group(one.pid)  # before wait4: until then the number is the group's
         _, status, usage = os.wait4(one.pid, 0)
         del self._children[one.pid]
         if one.sweeper:
@@ -234,13 +238,6 @@ class Zygote:
             finally:
                 os._exit(0)
         self._watch(_Child(serial, pid, os.pidfd_open(pid), sweeper=True))
-
-
-def _kill_group(pid: int) -> None:
-    """Kill a child that was not reaped yet, and its process group (there is none before it called setsid)."""
-    for kill in (os.kill, os.killpg):
-        with contextlib.suppress(ProcessLookupError):
-            kill(pid, signal.SIGKILL)
 
 
 def _memory() -> tuple[int, int]:
