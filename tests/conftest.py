@@ -45,6 +45,13 @@ def chromium_path() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+def cuda_works() -> bool:
+    """torch finds a CUDA device here; asked only where a test needs one, for it loads torch."""
+    import torch
+
+    return torch.cuda.is_available()
+
+
 PRESENT: dict[str, Callable[[], bool]] = {
     "postgres": lambda: _answers(POSTGRES),
     "redis": lambda: _answers(REDIS),
@@ -52,6 +59,7 @@ PRESENT: dict[str, Callable[[], bool]] = {
     "chromium": lambda: chromium_path() is not None,
     "bubblewrap": lambda: shutil.which("bwrap") is not None,
     "core": lambda: any((ROOT / "backprobe" / "capture").glob(f"_core{EXTENSION_SUFFIXES[0]}")),
+    "cuda": cuda_works,
     "shared": lambda: shared_folder().is_dir(),
     "examples": lambda: examples_folder().is_dir(),
 }

@@ -153,7 +153,8 @@ def _executor(arguments: argparse.Namespace) -> int:
         confined = executor_confinement(settings, arguments.queue)
     except CannotConfine as error:
         return _failed(f"backprobe executor: {error}")
-    service.run(path, settings.visible_devices if arguments.queue == "gpu" else "", confined)
+    gpu = arguments.queue == "gpu"
+    service.run(path, settings.visible_devices if gpu else "", confined, settings.gpu_memory_fraction if gpu else None)
     return 0
 
 

@@ -16,6 +16,10 @@ DRAIN_SECONDS: Final = 30.0
 SLOTS_PER_CORE: Final = 2
 
 
+GPU_MEMORY_FRACTION: Final = 0.9
+"""The next run's process gets ready beside the one that runs, and needs some of the device for itself."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
     """How this process works.
@@ -23,6 +27,7 @@ class WorkerSettings:
     Attributes:
         executor: Unix socket of an executor; None: the worker starts its own warm process.
         visible_devices: CUDA_VISIBLE_DEVICES, for a worker of the gpu queue; None: unset.
+        gpu_memory_fraction: Of each device's memory, what a run on the gpu queue may take.
         parent: Pid of the `serve` that started this process; it ends when that is gone. None: nobody did.
         lease_seconds: How long a claim holds without a heartbeat: a killed worker's run waits so long.
         drain_seconds: After SIGTERM, how long runs in hand may go on.
@@ -33,6 +38,7 @@ class WorkerSettings:
 
     executor: str | None = None
     visible_devices: str | None = None
+    gpu_memory_fraction: float = GPU_MEMORY_FRACTION
     parent: int | None = None
     lease_seconds: float = LEASE_SECONDS
     drain_seconds: float = DRAIN_SECONDS
@@ -44,7 +50,7 @@ class WorkerSettings:
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> WorkerSettings:
         """Read BACKPROBE_EXECUTOR, _PARENT_PID, _LEASE_SECONDS, _DRAIN_SECONDS, and CUDA_VISIBLE_DEVICES.
 
-        Besides, of the sandbox: BACKPROBE_ISOLATION, _TRUST_CODE (1), _SANDBOX_UID.
+        Besides, of the sandbox: BACKPROBE_ISOLATION, _TRUST_CODE (1), _SANDBOX_UID, _GPU_MEMORY_FRACTION.
 
         Raises:
             ValueError: one of them is no number where a number is wanted, or no level where one is.
@@ -60,10 +66,15 @@ class WorkerSettings:
         if isolation not in ("auto", *LEVELS):
             message = f"BACKPROBE_ISOLATION is {isolation!r}; it must be auto, {', '.join(LEVELS)}"
             raise ValueError(message)
+        fraction = float(environ.get("BACKPROBE_GPU_MEMORY_FRACTION") or GPU_MEMORY_FRACTION)
+        if not 0 < fraction <= 1:
+            message = f"BACKPROBE_GPU_MEMORY_FRACTION is {fraction}; it must be above 0 and at most 1"
+            raise ValueError(message)
         parent = environ.get("BACKPROBE_PARENT_PID")
         return cls(
             executor=environ.get("BACKPROBE_EXECUTOR") or None,
             visible_devices=environ.get("CUDA_VISIBLE_DEVICES"),
+            gpu_memory_fraction=fraction,
             parent=int(parent) if parent else None,
             lease_seconds=float(environ.get("BACKPROBE_LEASE_SECONDS") or LEASE_SECONDS),
             drain_seconds=float(environ.get("BACKPROBE_DRAIN_SECONDS") or DRAIN_SECONDS),

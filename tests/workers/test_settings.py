@@ -21,16 +21,28 @@ def test_every_variable_is_read():
             "BACKPROBE_PARENT_PID": "7",
             "BACKPROBE_LEASE_SECONDS": "4",
             "BACKPROBE_DRAIN_SECONDS": "0.5",
+            "BACKPROBE_GPU_MEMORY_FRACTION": "0.5",
         }
     )
     assert settings == WorkerSettings(
-        executor="/run/x.sock", visible_devices="1", parent=7, lease_seconds=4.0, drain_seconds=0.5
+        executor="/run/x.sock",
+        visible_devices="1",
+        parent=7,
+        lease_seconds=4.0,
+        drain_seconds=0.5,
+        gpu_memory_fraction=0.5,
     )
 
 
 def test_what_is_no_number_is_refused():
     with pytest.raises(ValueError, match="soon"):
         WorkerSettings.from_environment({"BACKPROBE_LEASE_SECONDS": "soon"})
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "1.1", "nan"])
+def test_a_share_of_memory_is_above_0_and_at_most_1(said):
+    with pytest.raises(ValueError, match="must be above 0 and at most 1"):
+        WorkerSettings.from_environment({"BACKPROBE_GPU_MEMORY_FRACTION": said})
 
 
 def test_a_level_that_no_worker_gives_is_refused_with_what_to_do_instead():

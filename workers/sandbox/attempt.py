@@ -81,6 +81,8 @@ class Attempt:
         """Having lost its warm process, how long it waits for another where one cannot be started at once."""
         self.stop: Stop | None = None
         self.broken: str | None = None
+        self.devices: tuple[str, ...] = ()
+        """Of the warm process that it runs on, by name."""
         self.abandoned = False
         """Nobody takes from `inbox` any more."""
         self.clear()
@@ -230,6 +232,7 @@ class Attempt:
             record_bytes=record.count if record else 0,
             tries=self.tries,
             seen=self.seen,
+            devices=self.devices,
         )
 
     def _cpu_seconds(self) -> float | None:

@@ -91,6 +91,45 @@ def exec_zygote(visible_devices: str | None = "", confinement: Confinement = TRU
     return Link(control=ours, process=process)
 
 
+def exec_keeper(visible_devices: str | None, memory_fraction: float = 1.0, program: tuple[str, ...] = ()) -> Link:
+    """Start a process for one run that has devices, and its keeper, which speaks for it as a zygote does.
+
+    Args:
+        visible_devices: CUDA_VISIBLE_DEVICES of the run: None leaves all visible.
+        memory_fraction: Of each device's memory, what the run may take, in ``(0, 1]``.
+        program: Arguments of the interpreter that make it that process; empty: the usual ones.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = popen_keeper(theirs, visible_devices, memory_fraction, program)
+    ours.setblocking(False)
+    return Link(control=ours, process=process)
+
+
+def popen_keeper(
+    control: socket.socket, visible_devices: str | None, memory_fraction: float, program: tuple[str, ...] = ()
+) -> subprocess.Popen[bytes]:
+    """Exec a keeper that serves `control`, with an environment built from nothing."""
+    words = [str(control.fileno()), "--memory-fraction", str(memory_fraction)]
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-P",
+            "-s",
+            "-m",
+            "workers.sandbox.keeper",
+            *words,
+            *(("--program", *program) if program else ()),
+        ],
+        env=_environment(visible_devices),
+        pass_fds=[control.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
+
+
 def connect_executor(path: str) -> Link:
     """Ask the executor at this unix socket for a zygote of our own.
 

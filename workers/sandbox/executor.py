@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from workers.sandbox import orphans
-from workers.sandbox.boot import CHECK, OFFER, OK, TRUSTED, WANT_ZYGOTE, popen_zygote
+from workers.sandbox.boot import CHECK, OFFER, OK, TRUSTED, WANT_ZYGOTE, popen_keeper, popen_zygote
 from workers.sandbox.levels import Confinement
 from workers.told import set_on_signals
 
@@ -39,9 +39,18 @@ class Executor:
     Args:
         visible_devices: CUDA_VISIBLE_DEVICES of the zygotes: "" hides every GPU, None leaves all visible.
         confinement: What every zygote gives its children.
+        gpu_memory_fraction: Each is a process for one run with devices, which may take so much of their memory; None:
+            they are zygotes.
     """
 
-    def __init__(self, path: Path, visible_devices: str | None = "", confinement: Confinement = TRUSTED) -> None:
+    def __init__(
+        self,
+        path: Path,
+        visible_devices: str | None = "",
+        confinement: Confinement = TRUSTED,
+        gpu_memory_fraction: float | None = None,
+    ) -> None:
+        self._gpu_memory_fraction = gpu_memory_fraction
         orphans.adopt_orphans()
         self._confinement = confinement
         self._path, self._visible_devices = path, visible_devices
@@ -78,9 +87,14 @@ class Executor:
                 connection.send(msgspec.json.encode(self._confinement))
             elif said == WANT_ZYGOTE and len(self._zygotes) < MOST_ZYGOTES:
                 connection.setblocking(True)
-                self._zygotes.append(popen_zygote(connection, self._visible_devices, self._confinement))
+                self._zygotes.append(self._popen(connection))
             elif said == WANT_ZYGOTE:
                 _log.error("%d zygotes are running, which is the most: a supervisor was turned away", MOST_ZYGOTES)
+
+    def _popen(self, connection: socket.socket) -> subprocess.Popen[bytes]:
+        if self._gpu_memory_fraction is None:
+            return popen_zygote(connection, self._visible_devices, self._confinement)
+        return popen_keeper(connection, self._visible_devices, self._gpu_memory_fraction)
 
     def _bury(self) -> None:
         """Reap zygotes that ended, and end what their runs left behind."""
@@ -119,9 +133,14 @@ def _listener(path: Path) -> socket.socket:
     return listener
 
 
-def run(path: Path, visible_devices: str | None, confinement: Confinement = TRUSTED) -> None:
+def run(
+    path: Path,
+    visible_devices: str | None,
+    confinement: Confinement = TRUSTED,
+    gpu_memory_fraction: float | None = None,
+) -> None:
     """Serve until SIGTERM or SIGINT."""
     stop = threading.Event()
-    executor = Executor(path, visible_devices, confinement)
+    executor = Executor(path, visible_devices, confinement, gpu_memory_fraction)
     set_on_signals(stop)
     executor.serve(stop)

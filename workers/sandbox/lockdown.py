@@ -23,7 +23,8 @@ from workers.sandbox.messages import Fork
 
 OPEN_FILES: Final = 64
 MORE_OPEN_FILES: Final = 256
-"""Where a run may have several processes: tensors travel between them by descriptor, one each."""
+"""Where a run may have several processes: tensors travel between them by descriptor, one each. And where it has a
+device: its driver opens tens of them."""
 
 STACK_BYTES: Final = 512 << 20
 """Soft limit of the main thread's stack: engines recurse through deep graphs. It grows at run time; threads take
@@ -58,6 +59,7 @@ class Surroundings:
         level: How much it is locked down.
         folders: What it may read, from `process` on.
         calls: The compiled filter of system calls, from `process` on.
+        ours: Descriptors to close; None: all but the five. What a device's driver has opened must stay open.
     """
 
     order: Fork
@@ -69,6 +71,7 @@ class Surroundings:
     level: Level = "none"
     folders: tuple[str, ...] = ()
     calls: bytes = b""
+    ours: tuple[int, ...] | None = None
 
 
 def five_descriptors(around: Surroundings) -> None:
@@ -76,7 +79,11 @@ def five_descriptors(around: Surroundings) -> None:
     high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 512) for fd in around.descriptors]
     for place, fd in enumerate(high):
         os.dup2(fd, place, inheritable=place <= 2)
-    os.closerange(SYNC + 1, 1 << 20)
+    if around.ours is None:
+        os.closerange(SYNC + 1, 1 << 20)
+        return
+    for fd in {*high, *around.ours} - set(range(SYNC + 1)):
+        os.close(fd)
 
 
 def own_session(_: Surroundings) -> None:
@@ -210,7 +217,7 @@ def lock(around: Surroundings) -> None:
 
 def open_files(order: Fork) -> int:
     """How many descriptors each process of a run may hold."""
-    return OPEN_FILES if order.processes == 1 else MORE_OPEN_FILES
+    return OPEN_FILES if order.processes == 1 and order.memory_bytes else MORE_OPEN_FILES
 
 
 def tasks(order: Fork) -> int:

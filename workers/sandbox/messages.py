@@ -49,11 +49,16 @@ class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill"):
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True, tag="ready"):
-    """The zygote is warm; said again when it is warmer, and larger."""
+    """The zygote is warm; said again when it is warmer, and larger.
+
+    Attributes:
+        devices: Names of the devices that a process for one run has started.
+    """
 
     pid: int
     vm_bytes: int
     rss_bytes: int
+    devices: tuple[str, ...] = ()
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):

@@ -63,6 +63,7 @@ class Facts:
         broken: What of ours broke, in words.
         stdout, stderr: Their last 64 KiB.
         seen: What the child was attested to be before it went; None at level `none`.
+        devices: Names of those that it had; empty: the CPU only.
         oom_kills, refused_tasks: Processes that the run's cgroup had killed for want of memory, and tasks it refused.
     """
 
@@ -80,6 +81,7 @@ class Facts:
     record_bytes: int = 0
     tries: int = 1
     seen: Seen | None = None
+    devices: tuple[str, ...] = ()
     oom_kills: int = 0
     refused_tasks: int = 0
 

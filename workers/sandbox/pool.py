@@ -45,6 +45,11 @@ class Warm:
         self.forks = 0
         self.worn = False
 
+    @property
+    def offers(self) -> tuple[int, tuple[str, ...]]:
+        """Its address space in bytes, and the names of its devices."""
+        return (0, ()) if self.ready is None else (self.ready.vm_bytes, self.ready.devices)
+
     def wear(self, rss_bytes: int) -> None:
         """Notice how much a fork and a run have left behind."""
         grown = self.ready is not None and rss_bytes - self.ready.rss_bytes > MAX_GROWTH_BYTES
@@ -57,11 +62,18 @@ class Pool:
     Args:
         boot: Starts one; OSError if it cannot.
         watch, unwatch: Called with a zygote whose socket is to be listened to, or no longer.
+        one_shot: Each is good for one run, and no two runs are in flight at one time: they have a device.
     """
 
     def __init__(
-        self, boot: Callable[[], Link], watch: Callable[[Warm], None], unwatch: Callable[[Warm], None]
+        self,
+        boot: Callable[[], Link],
+        watch: Callable[[Warm], None],
+        unwatch: Callable[[Warm], None],
+        *,
+        one_shot: bool = False,
     ) -> None:
+        self._one_shot = one_shot
         self._boot, self._watch, self._unwatch = boot, watch, unwatch
         self.current: Warm | None = None
         self._coming: Warm | None = None
@@ -76,6 +88,18 @@ class Pool:
     def settled(self) -> bool:
         """One is warm, none comes or goes: nothing is to be done until somebody reports."""
         return self.current is not None and self._coming is None and not self._leaving and not self._ending
+
+    @property
+    def free(self) -> Warm | None:
+        """The one that a run can be started on now; None: it has to wait."""
+        taken = self._one_shot and any(old.attempts for old in self._leaving)
+        return None if taken else self.current
+
+    def forked(self, zygote: Warm) -> None:
+        """A run was started on it."""
+        zygote.forks += 1
+        if self._one_shot:
+            self.unfit(zygote)
 
     def tend(self, now: float) -> None:
         """Boot, replace and retire as needed; called on every turn of the selector thread."""

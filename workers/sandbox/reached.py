@@ -33,6 +33,13 @@ _CHANGE: Final[Mapping[str, str]] = {
 }
 """What helps beside a higher limit."""
 
+_WAITED: Final = (
+    " Processes that wait for each other end here too: a DistributedDataParallel model must be deleted before"
+    " `destroy_process_group()`."
+)
+"""Else its destructor now and then waits for gloo's thread, which waits for the interpreter that the destructor holds,
+to let go of a mode of capture's."""
+
 _WEIGHT: Final = 10
 _FREE: Final = 24 << 20
 _LEAST_WEIGHT: Final = 7
@@ -52,7 +59,8 @@ _WRITES: Final = re.compile(
 def what_to_change(limit: str, limits: Limits) -> tuple[str, str]:
     """What was reached, at which value; and what to raise or change."""
     reached = _REACHED[limit].format(value=getattr(limits, limit))
-    return reached, f"`limits.{limit}` asks for more.{_CHANGE.get(limit, '')}"
+    waited = _WAITED if limit == "wall_seconds" and limits.processes > 1 else ""
+    return reached, f"`limits.{limit}` asks for more.{_CHANGE.get(limit, '')}{waited}"
 
 
 def most_weight(limits: Limits) -> int:

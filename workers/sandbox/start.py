@@ -5,9 +5,10 @@ Imports little: the zygote's torch takes the longest of a worker's start, so it 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from workers.sandbox.boot import Link, connect_executor, exec_zygote, executor_offers
+from workers.sandbox.boot import TRUSTED, connect_executor, exec_keeper, exec_zygote, executor_offers
 from workers.sandbox.levels import LEVELS, Confinement
 from workers.sandbox.offer import CannotConfine, confinement
 from workers.sandbox.supervisor import Supervisor
@@ -32,14 +33,31 @@ def supervisor_for(settings: WorkerSettings, queue: str) -> Supervisor:
             isolation={"executor": True},
             gpu=gpu,
         )
-    # a GPU's driver reaches around seccomp and Landlock as they are here: not offered until it was tried on one
-    asked = "none" if gpu and settings.isolation == "auto" and settings.trust_code else settings.isolation
-    found = confinement(asked, settings.sandbox_uid, trust_code=settings.trust_code)
+    if gpu:
+        _only_trusted(settings)
+        return Supervisor(
+            lambda: exec_keeper(settings.visible_devices, settings.gpu_memory_fraction),
+            confinement=TRUSTED,
+            isolation={"executor": False},
+            gpu=True,
+        )
+    found = confinement(settings.isolation, settings.sandbox_uid, trust_code=settings.trust_code)
+    return Supervisor(lambda: exec_zygote("", found), confinement=found, isolation={"executor": False})
 
-    def boot() -> Link:
-        return exec_zygote(settings.visible_devices if gpu else "", found)
 
-    return Supervisor(boot, confinement=found, isolation={"executor": False}, gpu=gpu)
+def _only_trusted(settings: WorkerSettings) -> None:
+    """Runs with a device are given no isolation by this machine: its driver needs what the levels refuse.
+
+    Raises:
+        CannotConfine: the settings ask for some, or do not say that code is trusted.
+    """
+    if settings.isolation == "none" or (settings.isolation == "auto" and settings.trust_code):
+        return
+    raise CannotConfine(
+        f"isolation {'process' if settings.isolation == 'auto' else settings.isolation} cannot be given to runs with a"
+        " GPU, whose driver needs ioctl, files of /dev and threads that the levels refuse: put an executor into a"
+        " container of its own (`backprobe executor --queue gpu`), or set BACKPROBE_TRUST_CODE=1 where you trust it"
+    )
 
 
 def executor_confinement(settings: WorkerSettings, queue: str) -> Confinement:
@@ -48,8 +66,10 @@ def executor_confinement(settings: WorkerSettings, queue: str) -> Confinement:
     Raises:
         CannotConfine: the isolation that the settings ask for cannot be given here.
     """
-    asked = "none" if queue == "gpu" and settings.isolation == "auto" else settings.isolation
-    return confinement(asked, settings.sandbox_uid, trust_code=True)
+    if queue == "gpu":
+        _only_trusted(replace(settings, trust_code=True))
+        return TRUSTED
+    return confinement(settings.isolation, settings.sandbox_uid, trust_code=True)
 
 
 def _offered(path: str, asked: Asked) -> Confinement:

@@ -20,7 +20,6 @@ from backprobe.record import BadRecord, FrameReader, Record
 from store.run import RunError
 from workers.sandbox import orphans
 from workers.sandbox.attempt import Again, Attempt
-from workers.sandbox.attest import Seen
 from workers.sandbox.boot import TRUSTED, Link
 from workers.sandbox.job import Job
 from workers.sandbox.levels import Confinement
@@ -49,7 +48,7 @@ class Supervisor:
         boot: Starts a zygote: `boot.exec_zygote` here, `boot.connect_executor` beside a container.
         confinement: What `boot` gives them; a child that is not found in it does not run.
         isolation: Facts about where children run, stored with each run beside its limits.
-        gpu: Children may use CUDA: no limit on their address space.
+        gpu: Runs have devices: one run at a time, in a process of its own, without a limit on address space.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Supervisor:
         self.confinement: Final = confinement
         self.probe_id: str | None = None
         """Of the last proof that the level holds; stored with each run. None: none was made."""
-        self._watch = Watch(boot, confinement)
+        self._watch = Watch(boot, confinement, one_shot=gpu)
         self._thread = threading.Thread(target=self._watch.serve, name="supervisor", daemon=True)
         self._thread.start()
 
@@ -163,7 +162,7 @@ class Supervisor:
             limit_hit=found.limit_hit,
             record=record,
             record_rows=ears.reader.rows,
-            isolation=self._isolation_of(job, facts.seen),
+            isolation=self._isolation_of(job, facts),
         )
 
     def _not_started(self, job: Job, refused: RunError) -> Outcome:
@@ -174,11 +173,11 @@ class Supervisor:
             facts=Facts(),
             error=refused,
             limit_hit="processes",
-            isolation=self._isolation_of(job, None),
+            isolation=self._isolation_of(job, Facts()),
         )
 
-    def _isolation_of(self, job: Job, seen: Seen | None) -> dict[str, Any]:
-        limits = job.limits
+    def _isolation_of(self, job: Job, facts: Facts) -> dict[str, Any]:
+        limits, seen = job.limits, facts.seen
         return {
             "level": self.confinement.level,
             "attested": seen is not None,
@@ -189,6 +188,7 @@ class Supervisor:
                 "memory_bytes": None if self._gpu else limits.memory_bytes,
                 "file_bytes": 0 if self.confinement.level == "process" else limits.disk_bytes,
             },
+            **({"gpu": {"devices": list(facts.devices), "exclusive": True}} if self._gpu else {}),
             "own_session": True,
             "environment": "empty",
             "private_root": self.confinement.private_root,

@@ -44,9 +44,9 @@ STALL_SECONDS: Final = 60.0
 class Watch:
     """Serves all runs of one supervisor; `serve` is the body of its thread."""
 
-    def __init__(self, boot: Callable[[], Link], confinement: Confinement) -> None:
+    def __init__(self, boot: Callable[[], Link], confinement: Confinement, *, one_shot: bool = False) -> None:
         self._slots = Slots(confinement)
-        self.pool = Pool(boot, self._listen, self._unlisten)
+        self.pool = Pool(boot, self._listen, self._unlisten, one_shot=one_shot)
         self._selector = selectors.DefaultSelector()
         self._streams = Streams(
             self._selector,
@@ -119,7 +119,7 @@ class Watch:
         self.turned_at = time.monotonic()
         self.pool.tend(time.monotonic())
         self._start_waiting()
-        (self.warm.clear if self.pool.current is None else self.warm.set)()
+        (self.warm.clear if self.pool.free is None else self.warm.set)()
         settled = self._slots.settle() and self.pool.settled
         busy = self._flying or self._waiting or not settled
         for key, _ in self._selector.select(TURN_SECONDS if busy else None):
@@ -139,18 +139,18 @@ class Watch:
         for attempt in [one for one in self._waiting if one.stop is not None]:
             self._waiting.remove(attempt)
             attempt.inbox.put(attempt.facts())
-        while self._waiting and self.pool.current is not None:
-            self._start(self._waiting.popleft(), self.pool.current)
+        while self._waiting and (zygote := self.pool.free) is not None:
+            self._start(self._waiting.popleft(), zygote)
 
     def _start(self, attempt: Attempt, zygote: Warm) -> None:
-        vm_bytes = 0 if zygote.ready is None else zygote.ready.vm_bytes
+        vm_bytes, attempt.devices = zygote.offers
         try:
             order, descriptors, sync = attempt.open(next(self._serials), time.monotonic(), self._slots, vm_bytes)
         except OSError as error:
             self._give_up(attempt, f"there is no place for the run: {error}")
             return
-        zygote.forks += 1
         zygote.attempts[attempt.serial] = attempt
+        self.pool.forked(zygote)
         self._flying[attempt.serial] = attempt, zygote
         self._streams.open(attempt, sync)
         try:

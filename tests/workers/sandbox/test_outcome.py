@@ -1,6 +1,7 @@
 """The table from facts to outcome, line by line, without any process."""
 
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -106,3 +107,10 @@ def test_only_lines_that_rest_on_the_end_frame_are_told_by_the_run():
 def test_no_exit_code_after_go_means_ours():
     for code in range(1, 256):
         assert of(Facts(exit_code=code), None).status == "failed"
+
+
+def test_several_processes_that_reach_the_wall_clock_are_told_of_what_waits_for_ever():
+    for processes in (1, 2):
+        found = verdict(Facts(stop="wall"), replace(LIMITS, processes=processes), None, None, canceled=False)
+        assert found.error is not None
+        assert ("destroy_process_group" in found.error.message) is (processes == 2)

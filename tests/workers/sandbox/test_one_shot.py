@@ -1,0 +1,176 @@
+"""Runs with a device: each in a process of its own that was ready before, one at a time; with a stand-in where none is."""
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from store.limits import Limits
+from workers.sandbox.boot import connect_executor, exec_keeper
+from workers.sandbox.job import Job
+from workers.sandbox.offer import CannotConfine
+from workers.sandbox.outcome import Outcome
+from workers.sandbox.start import executor_confinement, supervisor_for
+from workers.sandbox.supervisor import Supervisor
+from workers.settings import WorkerSettings
+
+STAND_IN = str(Path(__file__).with_name("stand_in_device.py"))
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[Supervisor]:
+    """Over processes whose device is a stand-in; all else of them is what a GPU worker has."""
+    boot = partial(exec_keeper, "1", 0.5, (STAND_IN,))
+    with Supervisor(boot, gpu=True) as one:
+        assert one.wait_warm(120), one.failure
+        yield one
+
+
+def of(source: str, **limits: int) -> Job:
+    return Job(files={"main.py": source}, entry="main.py", limits=Limits(**limits))
+
+
+class Flight:
+    """A run in a thread of its own."""
+
+    def __init__(self, supervisor: Supervisor, job: Job) -> None:
+        self.ends, self.cancel = list[Outcome](), threading.Event()
+        self._thread = threading.Thread(target=lambda: self.ends.append(supervisor.run(job, cancel=self.cancel)))
+        self._thread.start()
+
+    def outcome(self) -> Outcome:
+        self._thread.join(200)
+        assert self.ends, "the run has not come back"
+        return self.ends[0]
+
+
+def test_each_run_has_a_process_that_was_ready_before_and_is_used_once(device):
+    source = "import os, torch\nx = torch.ones(2, requires_grad=True)\n(x * x).sum().backward()\nprint(os.getpid(), x.grad.tolist())"
+    pids = set()
+    for _ in range(2):
+        assert device.wait_warm(120), device.failure
+        ready = {one.pid for one in psutil.Process().children(recursive=True) if STAND_IN in one.cmdline()}
+        outcome = device.run(of(source))
+        assert outcome.status == "succeeded", outcome
+        pid, grad = outcome.facts.stdout.decode().split(" ", 1)
+        assert int(pid) in ready
+        pids.add(int(pid))
+        assert grad == "[2.0, 2.0]\n"
+        assert outcome.record is not None
+        assert len(outcome.record.backward_calls) == 1
+        assert outcome.isolation["gpu"] == {"devices": ["stand-in with 50% of its memory"], "exclusive": True}
+        assert (outcome.isolation["level"], outcome.isolation["rlimits"]["memory_bytes"]) == ("none", None)
+    assert len(pids) == 2
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_what_the_device_holds_open_is_there_and_nothing_of_ours(device):
+    source = "import os\nprint(os.environ['CUDA_VISIBLE_DEVICES'], *sorted(map(int, os.listdir('/proc/self/fd'))))"
+    outcome = device.run(of(source))
+    # 4, on which it was told to go, was closed, and is the listing's own; 5 and 40 are the stand-in's
+    assert outcome.facts.stdout == b"1 0 1 2 3 4 5 40\n"
+
+
+def test_no_two_runs_have_the_device_at_one_time(device, until, tmp_path):
+    path = tmp_path / "go"
+    waits = (
+        f"import os, time\nprint('here', flush=True)\nwhile not os.path.exists({str(path)!r}):\n    time.sleep(0.01)"
+    )
+    first = Flight(device, of(waits, wall_seconds=300))
+    flying = device._watch._flying
+    until(
+        lambda: any(one.locked and one.pipes["stdout"].count for one, _ in list(flying.values())), "it is at work", 120
+    )
+    second = Flight(device, of("print('second')"))
+    until(lambda: device._watch.pool.current is not None, "the next process is ready", 120)
+    assert len(flying) == 1
+    assert not device.wait_warm(0)
+    assert second.ends == []
+    path.touch()
+    assert first.outcome().status == "succeeded"
+    assert second.outcome().facts.stdout == b"second\n"
+
+
+def test_its_cpu_time_is_counted_from_its_start(device):
+    honest = device.run(of("print(1)", cpu_seconds=1))
+    assert (honest.status, honest.facts.stdout) == ("succeeded", b"1\n"), honest
+    assert honest.facts.cpu_seconds < 1  # getting ready took longer than that
+    busy = device.run(of("while True:\n    pass", cpu_seconds=1, wall_seconds=120))
+    assert (busy.status, busy.reason) == ("exceeded", "cpu"), busy
+
+
+def test_a_run_whose_keeper_is_lost_runs_once_more_on_the_next(device, until, tmp_path):
+    path = tmp_path / "again"
+    source = (
+        f"import os, time\nprint('here', flush=True)\nwhile not os.path.exists({str(path)!r}):\n    time.sleep(0.01)"
+    )
+    flight = Flight(device, of(source, wall_seconds=300))
+    flying = device._watch._flying
+
+    def keeper() -> psutil.Process | None:
+        for one, zygote in list(flying.values()):
+            if one.locked and one.pipes["stdout"].count:
+                return psutil.Process(zygote.link.process.pid)
+        return None
+
+    lost = until(keeper, "it is at work", 120)
+    below = lost.children()
+    lost.kill()
+    until(lambda: not any(one.is_running() and one.status() != "zombie" for one in below), "its run has ended with it")
+    path.touch()
+    outcome = flight.outcome()
+    assert (outcome.status, outcome.facts.tries) == ("succeeded", 2), outcome
+
+
+def test_a_canceled_run_ends_with_all_that_it_started(device, until):
+    flight = Flight(
+        device, of("import os, time\nos.fork()\nprint('here', flush=True)\ntime.sleep(3600)", wall_seconds=300)
+    )
+    flying = device._watch._flying
+    until(lambda: any(one.pipes["stdout"].count > 5 for one, _ in list(flying.values())), "both are at work", 120)
+    flight.cancel.set()
+    outcome = flight.outcome()
+    assert (outcome.status, outcome.facts.stdout) == ("canceled", b"here\nhere\n")
+
+
+def test_a_machine_without_a_device_says_so_and_runs_nothing(capfd):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    with supervisor_for(WorkerSettings(trust_code=True), "gpu") as supervisor:
+        outcome = supervisor.run(of("print(1)"))
+    assert (outcome.status, outcome.reason) == ("lost", "sandbox")
+    assert "did not start" in outcome.error.message
+    assert "torch finds no CUDA device here" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("settings", [WorkerSettings(), WorkerSettings(isolation="process", trust_code=True)])
+def test_no_isolation_is_claimed_for_runs_with_a_device(settings):
+    with pytest.raises(CannotConfine, match="isolation process cannot be given to runs with a GPU"):
+        supervisor_for(settings, "gpu")
+    assert executor_confinement(WorkerSettings(), "gpu").level == "none"  # its container is the wall
+    assert connect_executor is not None
+
+
+def test_a_gpu_is_ready_named_bounded_and_gives_the_gradient(require):
+    require("cuda")
+    settings = WorkerSettings(trust_code=True, gpu_memory_fraction=0.25)
+    source = """
+import torch
+x = torch.arange(3.0, device="cuda", requires_grad=True)
+(x * x).sum().backward()
+print(x.grad.tolist())
+held = torch.empty(int(torch.cuda.get_device_properties(0).total_memory * 0.3), dtype=torch.uint8, device="cuda")
+"""
+    with supervisor_for(settings, "gpu") as supervisor:
+        assert supervisor.wait_warm(200), supervisor.failure
+        outcome = supervisor.run(of(source, wall_seconds=300))
+    assert outcome.facts.stdout == b"[0.0, 2.0, 4.0]\n", outcome.facts.stderr
+    assert outcome.status in ("failed", "exceeded")
+    assert "memory" in outcome.error.message.lower()
+    assert outcome.isolation["gpu"]["devices"]
+    assert {one.device for one in outcome.record.tensors} >= {"cuda:0"}

@@ -1,0 +1,91 @@
+"""A process that is warm, with its devices ready, and becomes one run: `python -m workers.sandbox.oneshot`.
+
+1. It is exec'ed, never forked: CUDA cannot be used in a fork of a process that has started it.
+2. It runs one program and ends. What it warmed with is its own; no later run sees what this one left.
+3. What its devices hold open stays open, above the five descriptors of a run; everything of ours is closed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import gc
+import math
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from msgspec import structs
+
+from backprobe import stack
+from backprobe.capture.devices import ready_devices
+from backprobe.capture.warm import warm
+from workers.sandbox import child, messages, orphans
+from workers.sandbox.boot import THREAD_BYTES
+from workers.sandbox.lockdown import SYNC, Surroundings
+from workers.sandbox.messages import Fork, Ready
+
+_HIGH: Final = 64
+"""Descriptors of ours are above this while the run's five places are kept free."""
+
+Ask = Callable[[float], tuple[str, ...]]
+"""The one place where a device is asked: `ready_devices`, or what a test has instead where there is none."""
+
+
+def main(ask: Ask = ready_devices) -> NoReturn:
+    """Warm up, wait for the run, be it."""
+    words = _words()
+    orphans.die_with(words.keeper)
+    stack.settle(THREAD_BYTES)
+    hand = socket.socket(fileno=_five_places_kept(words.hand))
+    warm()
+    names = ask(words.memory_fraction)
+    gc.collect()
+    gc.freeze()
+    messages.send(hand, Ready(pid=os.getpid(), vm_bytes=0, rss_bytes=0, devices=names))
+    order, descriptors = messages.receive_order(hand)
+    if not isinstance(order, Fork):
+        os._exit(0)  # nobody wants it any more
+    program, *five = descriptors
+    stdin, stdout, stderr, record, sync = five
+    ours = (program, *five, hand.detach())
+    child.live(
+        Surroundings(
+            order=structs.replace(order, cpu_seconds=order.cpu_seconds + math.ceil(time.process_time())),
+            zygote=words.keeper,
+            vm_bytes=0,
+            folder=words.folder,
+            descriptors=(stdin, stdout, stderr, record, sync),
+            environment={name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ},
+            ours=ours,
+        ),
+        program,
+    )
+
+
+def _words() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("hand", type=int)
+    parser.add_argument("--keeper", type=int, required=True)
+    parser.add_argument("--folder", required=True)
+    parser.add_argument("--memory-fraction", type=float, required=True)
+    return parser.parse_args(sys.argv[1:])
+
+
+def _five_places_kept(hand: int) -> int:
+    """Descriptors 0 to 4 are taken by nothing that must live on: a device's driver then opens its own above them."""
+    high = fcntl.fcntl(hand, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for place in range(3, SYNC + 1):
+        if place != nothing:
+            os.dup2(nothing, place, inheritable=False)
+    for one in {hand, nothing} - set(range(SYNC + 1)):
+        os.close(one)
+    return high
+
+
+if __name__ == "__main__":
+    main()
