@@ -37,14 +37,18 @@ class Keeper:
     Args:
         program: Arguments of the interpreter that make it the warm process.
         memory_fraction: Of each device's memory, what the run may take.
+        visible_devices: CUDA_VISIBLE_DEVICES of the run, as it stands in the environment here too; None: unset.
     """
 
-    def __init__(self, control: socket.socket, program: tuple[str, ...], memory_fraction: float) -> None:
+    def __init__(
+        self, control: socket.socket, program: tuple[str, ...], memory_fraction: float, visible_devices: str | None
+    ) -> None:
         self._control = control
         self._scratch = Scratch()
         self._hand, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         words = ["--keeper", str(os.getpid()), "--folder", self._scratch.make(1)]
         words += ["--memory-fraction", str(memory_fraction)]
+        words += [] if visible_devices is None else ["--visible-devices", visible_devices]
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-s", *program, str(theirs.fileno()), *words],
@@ -140,12 +144,13 @@ def main() -> NoReturn:
     parser = argparse.ArgumentParser()
     parser.add_argument("control", type=int)
     parser.add_argument("--memory-fraction", type=float, default=1.0)
+    parser.add_argument("--visible-devices")
     parser.add_argument("--program", nargs=argparse.REMAINDER, default=PROGRAM)
     words = parser.parse_args()
     control = socket.socket(fileno=words.control)
     orphans.adopt_orphans()
     sweep_dead_roots()
-    keeper = Keeper(control, tuple(words.program), words.memory_fraction)
+    keeper = Keeper(control, tuple(words.program), words.memory_fraction, words.visible_devices)
     try:
         with contextlib.suppress(ConnectionError):
             keeper.serve()

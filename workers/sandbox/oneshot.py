@@ -59,7 +59,7 @@ def main(ask: Ask = ready_devices) -> NoReturn:
             vm_bytes=0,
             folder=words.folder,
             descriptors=(stdin, stdout, stderr, record, sync),
-            environment={name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ},
+            environment={} if words.visible_devices is None else {"CUDA_VISIBLE_DEVICES": words.visible_devices},
             ours=ours,
         ),
         program,
@@ -72,6 +72,7 @@ def _words() -> argparse.Namespace:
     parser.add_argument("--keeper", type=int, required=True)
     parser.add_argument("--folder", required=True)
     parser.add_argument("--memory-fraction", type=float, required=True)
+    parser.add_argument("--visible-devices")
     return parser.parse_args(sys.argv[1:])
 
 
