@@ -111,7 +111,7 @@ def popen_keeper(
 ) -> subprocess.Popen[bytes]:
     """Exec a keeper that serves `control`, with an environment built from nothing."""
     words = [str(control.fileno()), "--memory-fraction", str(memory_fraction)]
-    words += [] if visible_devices is None else ["--visible-devices", visible_devices]
+    words += [] if visible_devices is None else [f"--visible-devices={visible_devices}"]
     return subprocess.Popen(
         [
             sys.executable,

@@ -48,7 +48,7 @@ class Keeper:
         self._hand, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         words = ["--keeper", str(os.getpid()), "--folder", self._scratch.make(1)]
         words += ["--memory-fraction", str(memory_fraction)]
-        words += [] if visible_devices is None else ["--visible-devices", visible_devices]
+        words += [] if visible_devices is None else [f"--visible-devices={visible_devices}"]
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-s", *program, str(theirs.fileno()), *words],
