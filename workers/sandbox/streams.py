@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import selectors
 import socket
 import time
@@ -23,9 +22,6 @@ from workers.sandbox.slots import put
 
 LOCKED: Final = b"locked"
 GO: Final = b"go"
-
-ENDING_MILLISECONDS: Final = 100
-"""A process that is at its end refuses much already, a moment before its pidfd tells of it."""
 
 DRIP_SECONDS: Final = 5.0
 """After its end, the most that a stream which something else still writes to can delay a run's outcome."""
@@ -110,14 +106,13 @@ class Streams:
             said = sync.recv(2048)
         except OSError:
             said = b""
-        has_no_place = False
         if said == APART:
             refused = self._put(attempt)
             with contextlib.suppress(OSError):
                 sync.send(PLACED if refused is None else b"no")
             if refused is None:
                 return
-            said, has_no_place = refused.encode("utf-8", "replace"), True
+            said = refused.encode("utf-8", "replace")
         self._selector.unregister(sync)
         attempt.sync = None
         with sync:
@@ -126,9 +121,9 @@ class Streams:
                 attempt.locked, attempt.gone_at = True, time.monotonic()
                 with contextlib.suppress(OSError):
                     sync.send(GO)
-        # one that ended without a word, before it had its place or before it was looked at, is its warm process's to
-        # report, or is lost with it; one that ended with a word of its own failed
-        if wrong is not None and not ((has_no_place or said == LOCKED) and _is_gone(attempt.pidfd)):
+        # one that ended without a word is its warm process's to report, or is lost with it; any other has failed when
+        # its end is reported, and is started again if its warm process is lost instead
+        if wrong is not None:
             attempt.broken = attempt.broken or wrong
             self._stop(attempt, "sandbox")
 
@@ -152,12 +147,3 @@ class Streams:
             except Differs as error:
                 return f"the child is not locked down as level {self._confinement.level} prescribes: {error}"
         return None
-
-
-def _is_gone(pidfd: int | None) -> bool:
-    """The process has ended, or is at its end; its warm process reports that, or is gone too."""
-    if pidfd is None:
-        return False
-    poll = select.poll()
-    poll.register(pidfd, select.POLLIN)
-    return bool(poll.poll(ENDING_MILLISECONDS))

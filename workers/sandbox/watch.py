@@ -243,8 +243,8 @@ class Watch:
             descriptors = []
         elif isinstance(report, Ended) and report.serial in zygote.attempts:
             attempt = zygote.attempts[report.serial]
+            attempt.ended, attempt.ended_at = report, time.monotonic()  # first: nothing starts it again from here on
             self._streams.last_word(attempt)
-            attempt.ended, attempt.ended_at = report, time.monotonic()
             if not attempt.locked and attempt.stop is None:
                 attempt.broken = attempt.broken or "the child ended before it was locked down"
             attempt.patience_until = attempt.ended_at + DRIP_SECONDS
