@@ -92,7 +92,7 @@ def test_a_killed_zygotes_run_is_started_once_more(supervisor, good, zygotes, un
     ends, marker = [], threading.Event()
     source = "import torch, time\nx = torch.ones(2)\ntime.sleep(1.5)\nprint('done')"
     job = Job(files={"main.py": source}, entry="main.py")
-    waiter = threading.Thread(target=lambda: ends.append(supervisor.run(job, lambda _: marker.set())))
+    waiter = threading.Thread(target=lambda: ends.append(supervisor.run(job, lambda *_: marker.set())))
     waiter.start()
     assert marker.wait(30)
     [zygote] = zygotes()
