@@ -156,7 +156,8 @@ def limits(around: Surroundings) -> None:
 def few_files(around: Surroundings) -> None:
     """NO_NEW_PRIVS and Landlock: what Python and torch need is readable, the private /tmp is writable, no TCP."""
     private = ("/tmp", "/dev/shm") if around.level == "namespace" else ()  # noqa: S108 private
-    readable.landlock(around.folders, private, sockets=around.order.processes > 1)
+    apart = around.level == "namespace"
+    readable.landlock(around.folders, private, sockets=around.order.processes > 1, apart=apart)
 
 
 def bare_environment(around: Surroundings) -> None:

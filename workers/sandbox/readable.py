@@ -18,6 +18,23 @@ LEAST_ABI: Final = 3
 _SYSTEM: Final = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/usr/share/zoneinfo")
 _FILES: Final = ("/etc/ld.so.cache", "/etc/localtime")
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+_OWN: Final = (
+    "maps",
+    "status",
+    "stat",
+    "statm",
+    "fd",
+    "fdinfo",
+    "limits",
+    "cmdline",
+    "comm",
+    "auxv",
+    "cgroup",
+    "environ",
+)
+"""Of a child's own folder in /proc, where it shares the network namespace: `net` there, and in each of `task`, lists
+every connection and listener of the machine, the worker's with its database among them."""
+
 _PACKAGES: Final = ("backprobe", "store", "workers")
 """Of a checkout that is not installed: the packages that a child imports from."""
 
@@ -48,10 +65,11 @@ def landlock_abi() -> int:
     return abi_version()
 
 
-def landlock(folders: tuple[str, ...], writable: tuple[str, ...], *, sockets: bool = False) -> None:
+def landlock(folders: tuple[str, ...], writable: tuple[str, ...], *, sockets: bool = False, apart: bool = True) -> None:
     """Restrict this thread, and all that it starts, to reading these folders and writing those; there is no way back.
 
     Args:
+        apart: Its network namespace is its own: all of its folder in /proc may be read.
         sockets: It may make them, and use TCP: a network namespace of its own is what holds it.
 
     Raises:
@@ -73,8 +91,11 @@ def landlock(folders: tuple[str, ...], writable: tuple[str, ...], *, sockets: bo
         scoped=Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL if abi >= 6 else Scope(0),
         best_effort=False,
     ) as rules:
-        for folder in (*folders, f"/proc/{os.getpid()}"):
+        own = f"/proc/{os.getpid()}"
+        for folder in (*folders, *((own,) if apart else ())):
             rules.allow_path(folder, read)
+        for name in () if apart else _OWN:
+            rules.allow_path(f"{own}/{name}", read if name in ("fd", "fdinfo") else AccessFS.READ_FILE)
         for file in (*_FILES, *(("/etc/hosts",) if sockets else ())):
             if Path(file).exists():
                 rules.allow_path(file, AccessFS.READ_FILE)

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from store.limits import Limits
-from workers.sandbox import attest, boot, probe
+from workers.sandbox import attest, boot, probe, readable
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
 from workers.sandbox.levels import SANDBOX_UID, Level
@@ -251,3 +252,22 @@ def test_a_child_that_cannot_be_read_does_not_go(locked, monkeypatch) -> None:
 
     monkeypatch.setattr(attest, "_text", text)
     assert_did_not_run(tried(locked))
+
+
+def test_without_a_network_of_its_own_a_child_is_not_told_what_the_machine_is_connected_to():
+    source = """
+import os
+from workers.sandbox import readable
+readable.landlock((*readable.system_folders(), *readable.python_folders()), (), apart=False)
+me = os.getpid()
+for path in (f"/proc/{me}/net/tcp", f"/proc/{me}/net/unix", f"/proc/{me}/task/{me}/net/tcp", "/proc/net/tcp"):
+    try:
+        print("told", path, open(path).read()[:40])
+    except PermissionError:
+        print("refused")
+print(len(os.listdir("/proc/self/fd")) > 2, "VmSize" in open("/proc/self/status").read(), bool(open("/proc/self/maps").read()))
+"""
+    if readable.landlock_abi() < readable.LEAST_ABI:
+        pytest.skip("there is no Landlock here")
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["refused"] * 4 + ["True True True"]
