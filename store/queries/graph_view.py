@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from store import tables
 from store.queries.curves import TooMuch
 from store.queries.graph_answers import GraphView
 from store.queries.graph_boxes import Fold, drawn
+from store.queries.graph_part import in_pieces
 from store.record_load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
@@ -70,7 +71,7 @@ def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> Grap
         return _nothing(run, asked)
     kind, number = root
     rows = _nodes(transaction, key, kind, number)
-    ops = _ops(transaction, key, kind, number, rows)
+    ops = _ops(transaction, key, rows)
     unknown = [call for call in asked.opened if call not in ops.parents]
     if unknown:
         raise NoSuchRoot(f"There is no module call {unknown[0]}; the run has {len(ops.parents)} of them.")
@@ -134,36 +135,60 @@ def _below(key: RunKey, kind: str, number: int) -> Any:
     return sa.select(reached.union(step).c.node)
 
 
-def _nodes(transaction: Transaction, key: RunKey, kind: str, number: int) -> dict[int, Any]:
-    """The nodes below the root by number, each with the tensor that it adds to, or that it made."""
-    query = sa.select(
-        _n.c.node, _n.c.module_call, _n.c.variable, _n.c.saved_bytes, _n.c.freed_by, _n.c.died, _t.c.tensor
-    )
-    made = sa.and_(at_key(_t, key), sa.or_(_t.c.node == _n.c.node, _t.c.tensor == _n.c.variable))
-    below = _below(key, kind, number).subquery()
-    query = query.select_from(_n).outerjoin(_t, made).where(at_key(_n, key), _n.c.node.in_(sa.select(below)))
-    found: dict[int, Any] = {}
-    rows: Iterable[Any] = transaction.execute(query.order_by(_n.c.node, _t.c.output_nr).limit(2 * MOST_NODES))
-    for row in rows:
-        found.setdefault(row.node, row)
-    if len(found) > MOST_NODES:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Node:
+    """A node in a few numbers; `tensor`: the leaf that it adds to, or the first one that it made."""
+
+    node: int
+    module_call: int | None
+    variable: int | None
+    saved_bytes: int
+    freed_by: int | None
+    died: int | None
+    tensor: int | None
+
+
+def _nodes(transaction: Transaction, key: RunKey, kind: str, number: int) -> dict[int, _Node]:
+    """The nodes below the root by number. What they made is read apart: for node or leaf no index serves a join."""
+    names = ("node", "module_call", "variable", "saved_bytes", "freed_by", "died")
+    below = sorted(set(transaction.execute(_below(key, kind, number).limit(2 * MOST_NODES)).scalars()))
+    if len(below) > MOST_NODES:
         raise TooMuch(
             f"more than {MOST_NODES:,} nodes below {_WORDS[kind]} {number}; {MOST_NODES:,} are the most: ask for"
             " another `root`, nearer to the leaves"
         )
-    return found
+    rows: list[Any] = []
+    for piece in in_pieces(below):  # a subquery in its place is planned as if it had one row, where statistics are old
+        query = sa.select(*[_n.c[name] for name in names]).where(at_key(_n, key), _n.c.node.in_(piece))
+        rows += transaction.execute(query.order_by(_n.c.node)).all()
+    outputs: Any = sa.select(_t.c.node, _t.c.tensor).where(at_key(_t, key), _t.c.node.is_not(None))
+    made: dict[int, int] = {}
+    for row in transaction.execute(outputs.order_by(_t.c.output_nr, _t.c.tensor)):
+        made.setdefault(row.node, row.tensor)
+    return {
+        row.node: _Node(
+            node=row.node,
+            module_call=row.module_call,
+            variable=row.variable,
+            saved_bytes=row.saved_bytes,
+            freed_by=row.freed_by,
+            died=row.died,
+            tensor=made.get(row.node) if row.variable is None else row.variable,
+        )
+        for row in rows
+    }
 
 
-def _ops(transaction: Transaction, key: RunKey, kind: str, number: int, rows: Mapping[int, Any]) -> Ops:
-    below = _below(key, kind, number).subquery()
-    edges: Any = sa.select(_e.c.node, _e.c.to_node).where(
-        at_key(_e, key), _e.c.to_node.is_not(None), _e.c.node.in_(sa.select(below))
-    )
+def _ops(transaction: Transaction, key: RunKey, rows: Mapping[int, _Node]) -> Ops:
+    edges: list[tuple[int, int]] = []
+    for piece in in_pieces(list(rows)):
+        query: Any = sa.select(_e.c.node, _e.c.to_node).where(at_key(_e, key), _e.c.node.in_(piece))
+        found = transaction.execute(query.where(_e.c.to_node.is_not(None)).order_by(_e.c.node, _e.c.slot))
+        edges += [(row.node, row.to_node) for row in found if row.to_node in rows]
     calls: Any = sa.select(_c.c.module_call, _c.c.parent).where(at_key(_c, key))
-    ordered = transaction.execute(edges.order_by(_e.c.node, _e.c.slot))
     return Ops(
         call_of={node: row.module_call if row.variable is None else None for node, row in rows.items()},
-        edges=[(row.node, row.to_node) for row in ordered if row.to_node in rows],
+        edges=edges,
         accumulators={node for node, row in rows.items() if row.variable is not None},
         parents={row.module_call: row.parent for row in transaction.execute(calls)},
     )

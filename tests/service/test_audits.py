@@ -166,6 +166,25 @@ def test_an_audit_is_canceled_with_the_runs_that_it_began(site, ask, begun, sett
     assert ask("POST", f"{path}/cancel", 202).json["status"] == "canceled"
 
 
+def test_a_run_that_another_audit_began_is_not_canceled(ask, begun):
+    first = begun({"custom_id": "a", "source": "x = 1\n"})
+    (item,) = ask("GET", first["links"]["items"], 200).json["items"]
+    second = begun({"custom_id": "a", "run": item["run"]})
+    ask("POST", f"{second['links']['self']}/cancel", 202)
+    assert ask("GET", f"/v1/runs/{item['run']}", 200).json["status"] == "queued"
+
+
+def test_a_key_of_one_project_sees_no_audit_of_another(ask, begun):
+    audit = begun({"custom_id": "a", "source": "x = 1\n"})
+    project = ask("POST", "/v1/projects", 201, json={"name": f"for {audit['id']}"}).json["id"]
+    asked = {"name": "ci", "scopes": ["read", "audits:write"], "project": project}
+    key = {"Authorization": f"Bearer {ask('POST', '/v1/keys', 201, json=asked).json['secret']}"}
+    for path in ("", "/items", "/matrix", "/findings"):
+        ask("GET", f"{audit['links']['self']}{path}", 404, headers=key)
+    ask("POST", f"{audit['links']['self']}/cancel", 404, headers=key)
+    assert ask("GET", "/v1/audits", 200, headers=key).json["items"] == []
+
+
 def test_judging_again_waits_for_the_runs(site, ask, begun, settle):
     audit = begun({"custom_id": "a", "run": site.finished()})
     settle()
