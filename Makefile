@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check core bench accuracy mutate fuzz oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean
+.PHONY: help run test check core bench accuracy mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -38,6 +38,9 @@ bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 
 fuzz: $(DEV_STAMP) ## a hundred thousand damaged records: none may break the reader
 	$(BIN)/python -m tests.backprobe.record.fuzz $(ARGS)
+
+contract: $(DEV_STAMP) ## 400 requests and more for each operation of the OpenAPI document, on both databases
+	BACKPROBE_CONTRACT_EXAMPLES=200 $(BIN)/python -m pytest -s --timeout 3600 tests/service/test_contract.py $(ARGS)
 
 core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the install does it too where it can
 	$(BIN)/python hatch_build.py

@@ -10,10 +10,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pydantic import TypeAdapter
-
+from service import openapi_examples
 from service.api.told import ProblemTold
-from service.openapi_schemas import AnswerSchema, query_parameters, with_bounds
+from service.openapi_schemas import query_parameters, schemas_of
 from service.problems import KINDS
 from store.queries import LISTABLE
 
@@ -181,13 +180,7 @@ def register(app: APIFlask) -> None:
             for method, operation in item.items():
                 view = _declared(app, rules, path, method)
                 _fill(operation, path, view, models)
-        ordered = sorted(models, key=lambda model: model.__name__)
-        _, schemas = TypeAdapter.json_schemas(
-            [(model.__name__, "validation", TypeAdapter(model)) for model in ordered],
-            ref_template=_REF,
-            schema_generator=AnswerSchema,
-        )
-        document.setdefault("components", {})["schemas"] = with_bounds(schemas["$defs"])
+        document.setdefault("components", {})["schemas"] = schemas_of(models, _REF)
         document["components"]["securitySchemes"] = {
             "key": {
                 "type": "http",
@@ -196,6 +189,7 @@ def register(app: APIFlask) -> None:
             }
         }
         document["security"] = [{}, {"key": []}]
+        openapi_examples.complete(document)
         document["tags"] = list({tag["name"]: tag for tag in document.get("tags", ())}.values())
         return document
 

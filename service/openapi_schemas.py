@@ -1,13 +1,14 @@
-"""JSON Schemas of the OpenAPI document: of what we send, and of query parameters."""
+"""JSON Schemas of the OpenAPI document: of bodies, of what we send, and of query parameters."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from collections.abc import Iterable
 
 _BOUNDS: Final = {"ge": "minimum", "le": "maximum"}
 
@@ -32,13 +33,36 @@ def _json_name(field_name: str) -> str:
     return "class" if field_name == "cls" else field_name
 
 
+def schemas_of(models: Iterable[type[Any]], ref: str) -> dict[str, Any]:
+    """Schemas of all models, and of what is in them, by name; bodies are pydantic's models, answers dataclasses."""
+    found: dict[str, Any] = {}
+    ordered = sorted(models, key=lambda model: model.__name__)
+    for asked, generator in ((True, GenerateJsonSchema), (False, AnswerSchema)):
+        some = [model for model in ordered if issubclass(model, BaseModel) == asked]
+        _, schemas = TypeAdapter.json_schemas(
+            [(model.__name__, "validation", TypeAdapter(model)) for model in some],
+            ref_template=ref,
+            schema_generator=generator,
+        )
+        found |= schemas.get("$defs", {})
+    return with_bounds(found)
+
+
 def with_bounds(described: Any) -> Any:
-    """A schema whose bounds have JSON Schema's words: where a text is read first, pydantic leaves them in its own."""
+    """A schema whose bounds have JSON Schema's words: where a text is read first, pydantic leaves them in its own.
+
+    A pattern that all keys match becomes `propertyNames`: `patternProperties` alone lets other keys through.
+    """
     if isinstance(described, list):
         return [with_bounds(one) for one in described]
     if not isinstance(described, dict):
         return described
-    return {_BOUNDS.get(key, key): with_bounds(value) for key, value in described.items()}
+    found = {_BOUNDS.get(key, key): with_bounds(value) for key, value in described.items()}
+    patterns = found.get("patternProperties")
+    if isinstance(patterns, dict) and len(patterns) == 1 and "properties" not in found:
+        ((pattern, values),) = found.pop("patternProperties").items()
+        found |= {"propertyNames": {"pattern": pattern}, "additionalProperties": values}
+    return found
 
 
 def query_parameters(view: Any) -> list[dict[str, Any]]:

@@ -276,9 +276,9 @@ Flag = Annotated[bool, BeforeValidator(_boolean, json_schema_input_type=bool)]
 Split = BeforeValidator(_listed, json_schema_input_type=list[str])
 """Several values of a parameter, joined by commas: any of them."""
 
-Time = Annotated[datetime.datetime, BeforeValidator(_time, json_schema_input_type=str)]
+Time = Annotated[datetime.datetime, BeforeValidator(_time, json_schema_input_type=datetime.datetime)]
 PageSize = Annotated[Whole, Field(ge=1, le=1000)]
-Cursor = Annotated[str, Field(min_length=1, max_length=512)]
+Cursor = Annotated[str, Field(min_length=1, max_length=512, json_schema_extra={"pattern": "^[A-Za-z0-9_-]+$"})]
 
 
 class Page(Strict):
@@ -295,6 +295,6 @@ class Page(Strict):
 class Included(Strict):
     """What else to answer with a run."""
 
-    include: Annotated[list[Literal["findings", "tensors"]], Split, Field(max_length=2)] = Field(
+    include: Annotated[list[Literal["findings", "tensors"]], Split, Field(min_length=1, max_length=2)] = Field(
         default_factory=list, description="findings, tensors: the first 100 of each, in `included`."
     )

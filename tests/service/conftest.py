@@ -123,6 +123,20 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Site]]:
 
 
 @pytest.fixture(scope="module")
+def module_make(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Site]]:
+    """Makes applications for the tests of a module, on SQLite unless a URL is given."""
+    made: list[Site] = []
+
+    def one(database_url: str | None = None, **settings: Any) -> Site:
+        made.append(make_site(tmp_path_factory.mktemp("home"), database_url, **settings))
+        return made[-1]
+
+    yield one
+    for site in made:
+        site.context.close()
+
+
+@pytest.fixture(scope="module")
 def plain_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One application on SQLite for tests that store nothing, or do not mind what others stored."""
     site = make_site(tmp_path_factory.mktemp("home"), None)

@@ -1,0 +1,208 @@
+"""The OpenAPI document against the service, by schemathesis: data as described, data that is not, chains of requests.
+
+`make contract` runs the same with 200 examples and more for each operation, on both databases, and prints what it sent.
+Every run of the tests takes a few, the same ones each time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.core.parameters import ParameterLocation
+
+LONG = int(os.environ.get("BACKPROBE_CONTRACT_EXAMPLES") or 0)
+"""Examples of each operation, as described and again as not; 0: a few, and the same ones each time."""
+
+DOCUMENT = json.loads(Path(__file__).parents[2].joinpath("docs/reference/openapi.json").read_text())
+OPERATIONS = [
+    f"{method.upper()} {path}"
+    for path, item in DOCUMENT["paths"].items()
+    for method in sorted(item, key=lambda method: (method == "delete", method))
+]
+CONFIG = """
+seed = 7
+[checks]
+positive_data_acceptance.enabled = false  # `SHAPE` says it finer: what a schema cannot tell may be refused
+"""
+SHAPE = {
+    "missing-field", "unknown-field", "unknown-parameter", "not-an-object", "string-type", "string-too-short", "string-too-long",
+    "string-pattern-mismatch", "int-type", "int-parsing", "int-from-float", "float-type", "bool-type", "list-type", "dict-type",
+    "literal-error", "enum", "too-short", "too-long", "greater-than-equal", "less-than-equal", "greater-than", "less-than",
+}  # fmt: skip
+"""Codes of faults that a schema can tell: data made by the document has none of them."""
+
+TOLD: defaultdict[str, Counter[int]] = defaultdict(Counter)
+STACKS = ["sqlite", "postgresql"] if LONG else ["sqlite"]
+
+
+def of(label):
+    method, _, path = label.partition(" ")
+    return DOCUMENT["paths"][path][method.lower()]
+
+
+def bodies(label):
+    content = of(label).get("requestBody", {}).get("content", {}).get("application/json", {})
+    return [one["value"] for one in content.get("examples", {}).values()]
+
+
+@pytest.fixture(scope="module", params=STACKS)
+def service(request, module_make, samples):
+    """An application with something of each kind in it, its schema, and the ids of what is in it by path parameter."""
+    from service.settings import RateLimits
+
+    url = request.getfixturevalue("module_postgres_url") if request.param == "postgresql" else None
+    site = module_make(url, rates=RateLimits(reads=0, submits=0, tenant_reads=0, tenant_submits=0))
+    site.context.waiters.waiting = 1000  # nobody works here: who would wait is answered at once
+    hostile = samples.Words(name=samples.HOSTILE)
+    known = {name: ["0", "1", "2", "3"] for name in ("no", "node", "call")}
+    known["run"] = [site.finished(record) for record in (samples.tutorial(), samples.tutorial(hostile, nan=True))]
+    known["path"], known["name"] = ["train.py", "snippet.py"], ["BP101", "non-leaf-grad-read"]
+    for label in OPERATIONS:
+        if label.startswith("POST") and "{" not in label and bodies(label):
+            answer = site.client.post(label.partition(" ")[2], json=bodies(label)[0])
+            assert answer.status_code in {200, 201, 202}, (label, answer.text)
+            for link in of(label)["responses"][str(answer.status_code)].get("links", {}).values():
+                (name,) = link["parameters"]
+                known.setdefault(name, []).append(answer.json["id"])
+    for label in OPERATIONS:
+        if label.startswith("GET") and "{" not in label:
+            for link in of(label)["responses"]["200"].get("links", {}).values():
+                (name,) = link["parameters"]
+                items = site.client.get(label.partition(" ")[2]).json["items"]
+                known.setdefault(name, []).extend(item["id"] for item in items if "id" in item)
+    known = {name: list(dict.fromkeys(values)) for name, values in known.items()}
+    schema = schemathesis.openapi.from_wsgi("/openapi.json", site.app, config=schemathesis.Config.from_str(CONFIG))
+    yield site, schema, known
+    if LONG:
+        print(f"\n{request.param}\n{table()}")
+        TOLD.clear()
+
+
+def table():
+    rows = [f"{label:58} {sum(seen.values()):6}  {dict(sorted(seen.items()))}" for label, seen in TOLD.items()]
+    total = sum((seen for seen in TOLD.values()), Counter())
+    return "\n".join([*rows, f"{'all':58} {total.total():6}  {dict(sorted(total.items()))}"])
+
+
+def real(case, known, choice):
+    """The case with ids of things that exist, and with bodies that mean something, in three of four cases."""
+    if choice % 4 == 0:
+        return case
+    modes = {where: info.mode for where, info in case.meta.components.items()}
+    pick = choice // 4
+    if (
+        case.path_parameters
+        and modes.get(ParameterLocation.PATH) is not GenerationMode.NEGATIVE
+        and case.method != "DELETE"
+    ):
+        case.path_parameters = {
+            name: known[name][pick % len(known[name])] if name in known else value for name, value in case.path_parameters.items()
+        }  # fmt: skip
+    if {"a", "b"} <= set(case.query or {}) and modes.get(ParameterLocation.QUERY) is not GenerationMode.NEGATIVE:
+        case.query = {**case.query, "a": known["run"][0], "b": known["run"][-1]}
+    if choice % 4 > 1 and set(modes.values()) == {GenerationMode.POSITIVE}:
+        examples = bodies(case.operation.label)
+        if examples:
+            case.body = json.loads(json.dumps(examples[pick % len(examples)]))
+        if any(header["name"] == "If-Match" for header in of(case.operation.label)["parameters"]):
+            case.headers = {**(case.headers or {}), "If-Match": "*"}
+    return case
+
+
+def check(case, answer, mode):
+    """What schemathesis holds, and: data as described is not refused for its shape; every fault is pointed at."""
+    TOLD[case.operation.label][answer.status_code] += 1
+    case.validate_response(answer)
+    if answer.status_code < 400:
+        return
+    problem = answer.json()
+    assert set(problem) >= {"type", "title", "status", "detail", "code", "hint", "instance", "request_id", "errors"}, (
+        case.as_curl_command()
+    )
+    if problem["code"] == "invalid-request":
+        assert problem["errors"], case.as_curl_command()
+    for place in problem["errors"]:
+        assert {"pointer", "parameter", "header"} & set(place), (case.as_curl_command(), place)
+    if mode is GenerationMode.POSITIVE:
+        shape = [place for place in problem["errors"] if place["code"] in SHAPE]
+        assert not shape, (case.as_curl_command(), shape)
+        assert problem["code"] != "malformed-request", (case.as_curl_command(), problem)
+
+
+def few(count):
+    return settings(
+        max_examples=LONG or count,
+        derandomize=not LONG,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, Phase.shrink] if LONG else [Phase.generate],
+        print_blob=bool(LONG),
+    )
+
+
+def exercised(operation, known, mode, count):
+    """Send what is made for the operation; whether there was anything to send."""
+
+    @few(count)
+    @given(case=operation.as_strategy(generation_mode=mode), choice=st.integers(0, 23))
+    def answered(case, choice):
+        case = real(case, known, choice)
+        check(case, case.call(), mode)
+
+    try:
+        answered()
+    except Unsatisfiable:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_an_operation_answers_as_the_document_says(service, label):
+    _site, schema, known = service
+    method, _, path = label.partition(" ")
+    operation = schema[path][method]
+    assert exercised(operation, known, GenerationMode.POSITIVE, 3)
+    takes = bool(of(label)["parameters"]) or "requestBody" in of(label)
+    assert exercised(operation, known, GenerationMode.NEGATIVE, 3) == takes
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_every_bound_of_an_operation_holds(service, label):
+    """The edges of each parameter and field, one by one; methods, types and bodies that it does not take."""
+    _site, schema, known = service
+    method, _, path = label.partition(" ")
+    operation = schema[path][method]
+    generation = schema.config.generation_for(operation=operation)
+    cases = schema.iter_coverage_cases(operation, generation_modes=list(GenerationMode), generation_config=generation)
+    for at, case in enumerate(cases):
+        if LONG or at % 17 == len(label) % 17:
+            mode = case.meta.generation.mode
+            asked = real(case, known, 1)
+            check(asked, asked.call(), mode)
+
+
+def test_requests_that_follow_each_other_answer_as_the_document_says(service):
+    _site, schema, _known = service
+
+    class Chain(schema.as_state_machine()):
+        def before_call(self, case):
+            examples = bodies(case.operation.label)
+            modes = {info.mode for info in case.meta.components.values()}
+            if examples and modes == {GenerationMode.POSITIVE}:
+                case.body = json.loads(json.dumps(examples[0]))
+
+        def validate_response(self, response, case, additional_checks=(), **more):
+            TOLD["in chains"][response.status_code] += 1
+            super().validate_response(response, case, additional_checks=additional_checks, **more)
+
+    Chain.run(settings=settings(few(6), stateful_step_count=6))

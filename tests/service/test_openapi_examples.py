@@ -1,0 +1,108 @@
+"""Bodies that the document shows are taken as they stand; its links lead where they say; its schemas refuse what we do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+
+@pytest.fixture(scope="module")
+def document(plain_site):
+    return plain_site.client.get("/openapi.json").json
+
+
+@pytest.fixture(scope="module")
+def run(plain_site, samples):
+    return plain_site.finished(samples.tutorial())
+
+
+def operations(document):
+    return [(path, method, operation) for path, item in document["paths"].items() for method, operation in item.items()]
+
+
+def examples(operation):
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return [example["value"] for example in content.get("examples", {}).values()]
+
+
+def valid(document, model, value):
+    schema = {"$ref": f"#/components/schemas/{model}", "components": document["components"]}
+    return Draft202012Validator(schema).is_valid(value)
+
+
+def leads(operation, answer):
+    """Path parameters that an answer gives by the document's links: name and value."""
+    found = {}
+    for link in operation["responses"][str(answer.status_code)].get("links", {}).values():
+        for name, place in link["parameters"].items():
+            value = answer.json
+            for part in place.partition("#/")[2].split("/") if place.startswith("$response.body#/") else ():
+                value = value[int(part)] if isinstance(value, list) else value[part]
+                found[name] = value
+    return {name: str(value) for name, value in found.items() if not isinstance(value, dict | list)}
+
+
+def test_every_shown_body_is_taken_as_it_stands(plain_site, run, document):
+    known = {"run": run}
+    shown = [(path, method, operation) for path, method, operation in operations(document) if examples(operation)]
+    groups = plain_site.client.get("/v1/finding-groups")
+    known |= leads(document["paths"]["/v1/finding-groups"]["get"], groups)
+    for path, method, operation in sorted(shown, key=lambda one: one[0].count("{")):
+        at = path.format_map(known)
+        for body in examples(operation):
+            model = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rsplit("/", 1)[1]
+            assert valid(document, model, body), (path, body)
+            headers = {"If-Match": "*"} if method in {"patch", "put"} else {}
+            answer = plain_site.client.open(at, method=method.upper(), json=body, headers=headers)
+            assert answer.status_code in {200, 201, 202}, (path, answer.text)
+            if "{" not in path:
+                known |= {name: value for name, value in leads(operation, answer).items() if name not in known}
+
+
+def test_every_link_leads_to_an_operation_and_gives_what_its_path_needs(document):
+    by_name = {operation["operationId"]: operation for _path, _method, operation in operations(document)}
+    seen = 0
+    for path, _method, operation in operations(document):
+        for status, response in operation["responses"].items():
+            for link in response.get("links", {}).values():
+                seen += 1
+                target = by_name[link["operationId"]]
+                wanted = {one["name"] for one in target["parameters"] if one["in"] == "path"}
+                assert set(link["parameters"]) == wanted, (path, status, link)
+                for place in link["parameters"].values():
+                    assert place.startswith("$response.body#/") or place.removeprefix("$request.path.") in path
+    assert seen > 40
+
+
+def test_a_link_from_a_list_names_a_field_of_its_items(plain_site, run, document):
+    for path, method, operation in operations(document):
+        if method == "get" and operation["responses"].get("200", {}).get("links"):
+            answer = plain_site.client.get(path.replace("{run}", run))
+            if answer.json["items"]:
+                assert leads(operation, answer), path
+
+
+def test_labels_with_other_names_are_refused_by_the_document_as_by_the_service(plain_site, document):
+    for labels, taken in (({"pr": "12"}, True), ({"no blanks": "12"}, False), ({"pr": 12}, False)):
+        body = {"source": "x = 1\n", "labels": labels}
+        assert valid(document, "RunAsked", body) == taken
+        assert (plain_site.post(body).status_code == 202) == taken
+
+
+def test_a_number_of_a_body_is_a_number_where_an_answer_may_say_nan(document):
+    asked = json.dumps(document["components"]["schemas"]["RulesAsked"])
+    assert "NaN" not in asked
+    assert "NaN" in json.dumps(document["components"]["schemas"]["Series"])
+
+
+def test_an_empty_list_in_a_parameter_is_refused_by_both(plain_site, document):
+    (include,) = [one for one in document["paths"]["/v1/runs"]["post"]["parameters"] if one["name"] == "include"]
+    assert include["schema"]["minItems"] == 1
+    assert plain_site.client.get("/v1/runs/run_01JD8PZ4T8W2K5C7Q9R3M6X1BA?include=").status_code == 422
+
+
+def test_a_time_of_a_body_is_described_as_one(document):
+    expires = document["components"]["schemas"]["KeyAsked"]["properties"]["expires_at"]
+    assert {"type": "string", "format": "date-time"} in expires["anyOf"]
