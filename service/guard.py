@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from flask import g, request
 
-from service import login, origins, rates
+from service import deprecation, login, origins, rates
 from service.address import is_loopback
 from service.caller import LOCAL, SERVER, demand, holder
 from service.context import context
@@ -162,4 +162,5 @@ def register(app: APIFlask, settings: Settings) -> None:
         origins.tell(response, settings.origins)
         response.headers.setdefault("Cache-Control", "no-cache")
         rates.tell(response)
+        deprecation.tell(response)
         return response

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from service import openapi_examples
+from service import deprecation, openapi_examples
 from service.api.told import ProblemTold
 from service.openapi_schemas import query_parameters, schemas_of
 from service.problems import KINDS
@@ -225,6 +225,7 @@ def _fill(operation: dict[str, Any], path: str, view: Any, models: set[type[Any]
             "description": ", ".join(codes),
             "content": {"application/problem+json": {"schema": {"$ref": _REF.format(model="ProblemTold")}}},
         }
+    deprecation.describe(view, operation)
 
 
 def _problems(path: str, view: Any, declared: Operation) -> dict[int, list[str]]:
