@@ -1,4 +1,4 @@
-"""The generated part of the documents: `docs/reference/*`, the README's example, the measured figures.
+"""The generated part of the documents: `docs/reference/*`, `docs/api/*`, the README's example, the measured figures.
 
 usage: python -m docs.generate [--check]
 
@@ -6,13 +6,14 @@ usage: python -m docs.generate [--check]
 """
 
 import argparse
+import functools
 import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-REFERENCE = ROOT / "docs" / "reference"
+REFERENCE, API = ROOT / "docs" / "reference", ROOT / "docs" / "api"
 README = ROOT / "README.md"
 SCALE = ROOT / "docs" / "scale.md"
 HOW_IT_WORKS, RESULTS = ROOT / "docs" / "how-it-works.md", ROOT / "bench" / "results"
@@ -72,6 +73,7 @@ def _cell(text: str | None) -> str:
     return (text or "").replace("|", "\\|").replace("\n", " ")
 
 
+@functools.cache
 def openapi() -> str:
     """The OpenAPI document that the service gives at /openapi.json."""
     import tempfile
@@ -83,6 +85,20 @@ def openapi() -> str:
         client = create_app(Settings.from_environment({"BACKPROBE_HOME": home})).test_client()
         document = json.loads(client.get("/openapi.json", base_url="http://127.0.0.1").data)
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def api() -> dict[Path, Callable[[], str]]:
+    """The guide to the API and its pages, by tag of the document."""
+    from docs import api_guide, api_reference
+
+    document = json.loads(openapi())
+    found: dict[Path, Callable[[], str]] = {
+        API / "README.md": lambda: api_guide.page(document, NOTICE),
+        API / "models.md": lambda: api_reference.models(document, NOTICE),
+    }
+    for tag in api_reference.by_tag(document):
+        found[API / f"{api_reference.slug(tag)}.md"] = functools.partial(api_reference.page, document, tag, NOTICE)
+    return found
 
 
 def readme() -> str:
@@ -137,9 +153,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if something is out of date")
     asked = parser.parse_args()
-    REFERENCE.mkdir(exist_ok=True)
+    for folder in (REFERENCE, API):
+        folder.mkdir(exist_ok=True)
     stale = []
-    for path, written_by in FILES.items():
+    for path, written_by in (FILES | api()).items():
         text, name = written_by(), str(path.relative_to(ROOT))
         if path.is_file() and path.read_text() == text:
             continue

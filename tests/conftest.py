@@ -57,6 +57,7 @@ PRESENT: dict[str, Callable[[], bool]] = {
     "redis": lambda: _answers(REDIS),
     "rabbitmq": lambda: _answers(RABBITMQ),
     "chromium": lambda: chromium_path() is not None,
+    "curl": lambda: shutil.which("curl") is not None,
     "bubblewrap": lambda: shutil.which("bwrap") is not None,
     "core": lambda: any((ROOT / "backprobe" / "capture").glob(f"_core{EXTENSION_SUFFIXES[0]}")),
     "cuda": cuda_works,

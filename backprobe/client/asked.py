@@ -258,3 +258,12 @@ class Resumed:
             raise ServiceAway(f"{self.path}: {reply.lost}")
         pause, self._pause = _pause(reply, self._pause), min(2 * self._pause, LONGEST_PAUSE_SECONDS)
         return pause
+
+
+def answered(
+    method: str, path: str, *, body: Any, headers: Mapping[str, str] | None, params: Mapping[str, Any]
+) -> Question[Any]:
+    """One answer: the value of its JSON, the bytes of anything else, None without a body."""
+    reply = yield from call(method, path, params=params, body=body, headers=headers)
+    is_json = reply.headers.get("content-type", "").partition(";")[0].endswith(("/json", "+json"))
+    return (reply.json() if is_json else reply.body) if reply.body else None

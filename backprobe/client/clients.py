@@ -81,6 +81,19 @@ class Client:
             except httpx.TransportError as error:
                 answer = Reply(lost=f"{type(error).__name__}: {error}")
 
+    def call(
+        self, method: str, path: str, *, body: Any = None, headers: Mapping[str, str] | None = None, **params: Any
+    ) -> Any:
+        """Whatever else the API has (docs/api): `call("GET", "/v1/usage", **{"from": "2026-11-01"})`.
+
+        Returns:
+            The value of the answer's JSON, the bytes of any other answer, None where it has no body.
+
+        Raises:
+            ApiError: it was refused. ServiceAway: the service did not answer.
+        """
+        return self._ask(asked.answered(method, path, body=body, headers=headers, params=params))
+
     def submit(self, *, wait: float = 0, **body: Any) -> Run:
         """Submit a snippet: `source=` or `files=` and `entry=`, and whatever else `POST /v1/runs` takes.
 
@@ -192,6 +205,12 @@ class AsyncClient:
                 answer = _reply(await self._http.request(**_request(step)))
             except httpx.TransportError as error:
                 answer = Reply(lost=f"{type(error).__name__}: {error}")
+
+    async def call(
+        self, method: str, path: str, *, body: Any = None, headers: Mapping[str, str] | None = None, **params: Any
+    ) -> Any:
+        """As `Client.call`."""
+        return await self._ask(asked.answered(method, path, body=body, headers=headers, params=params))
 
     async def submit(self, *, wait: float = 0, **body: Any) -> Run:
         """As `Client.submit`."""

@@ -154,6 +154,26 @@ def test_a_record_is_fetched_and_stored_elsewhere(served, samples):
     assert ThreadPoolExecutor(1).submit(asyncio.run, awaited()).result() == (True, "succeeded")
 
 
+def test_what_has_no_method_of_its_own_is_asked_by_call(served, samples):
+    site, url = served
+    run = site.finished(samples.tutorial())
+
+    async def awaited():
+        async with AsyncClient(url) as client:
+            return await client.call("GET", f"/v1/runs/{run}", include=["findings"])
+
+    with Client(url) as client:
+        assert client.call("GET", "/v1/rules", limit=2)["items"][0]["code"] == "BP101"
+        assert client.call("GET", f"/v1/runs/{run}/tensors", format="csv").startswith(b"tensor,")
+        made = client.call("POST", "/v1/keys", body={"name": "ci", "scopes": ["read"]})
+        assert client.call("DELETE", f"/v1/keys/{made['id']}") is None
+        changed = client.call("PATCH", f"/v1/runs/{run}", body={"pinned": True}, headers={"If-Match": "*"})
+        assert changed["pinned"] is True
+        with pytest.raises(ApiError, match="if-match-needed"):
+            client.call("PATCH", f"/v1/runs/{run}", body={"pinned": True})
+    assert ThreadPoolExecutor(1).submit(asyncio.run, awaited()).result()["included"]["findings"]["items"]
+
+
 def test_both_clients_have_the_same_methods():
     def methods(kind):
         return {name for name in vars(kind) if not name.startswith("_")} - {"close", "aclose"}
