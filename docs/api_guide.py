@@ -22,6 +22,7 @@ class Step:
     Attributes:
         python: Leaves what the service answered in `answer`.
         answer: As it is shown; a string: its text begins so. None: none is shown.
+        value: What Python leaves, where it is another.
     """
 
     title: str
@@ -29,6 +30,7 @@ class Step:
     command: str
     python: str
     answer: Any = None
+    value: Any = None
 
 
 _SENT: Final = json.dumps({"source": SNIPPET})
@@ -126,13 +128,16 @@ curl -sS --fail-with-body "$API/v1/runs/$RUN/tensors?name=w" -H "Authorization: 
     ),
     Step(
         title="Follow a run as it happens",
-        text="Server-sent events: `id` counts them, and who comes back with `Last-Event-ID` misses none. The stream of an "
-        "ended run is all of them at once.",
+        text="Server-sent events: `id` counts them, and who comes back with `Last-Event-ID` misses none; the client does "
+        "so by itself. The stream of an ended run is all of its events at once.",
         command="""\
 curl -sSN --fail-with-body "$API/v1/runs/$RUN/events" -H "Authorization: Bearer $KEY" -H 'Accept: text/event-stream'""",
         python="""\
-answer = service.call("GET", f"/v1/runs/{run.id}/events", headers={"Accept": "text/event-stream"}).decode()""",
+for event in service.events(run.id):
+    print(event["seq"], event["kind"])
+answer = event""",
         answer="retry: 1000\n\nid: 1\nevent: queued\ndata: ...",
+        value={"run": "run_...", "kind": "status", "detail": {"status": "succeeded"}, "...": "..."},
     ),
     Step(
         title="Take it elsewhere",

@@ -202,11 +202,12 @@ def python(path: str, method: str, operation: Schema) -> str:
     words = [f'"{method.upper()}"', f'{"f" if names else ""}"{at}"']
     words += ['headers={"If-Match": "*"}'] if needs_match(operation) else []
     body = body_of(operation)
+    if body is None and operation.get("requestBody", {}).get("required"):
+        media = next(iter(operation["requestBody"]["content"]))
+        words += [f'body=Path("run.bprec").read_bytes(), headers={{"Content-Type": "{media}"}}']
     if body is not None:
         words += [f"body={body!r}"]
     words += [
         f"{name}={value.removeprefix('$').lower()}" for name, value in SHOWN.get(operation["operationId"], {}).items()
     ]
-    if body is None and operation.get("requestBody", {}).get("required"):
-        return 'service.upload(Path("run.bprec").read_bytes())'
     return f"service.call({', '.join(words)})"

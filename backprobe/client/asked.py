@@ -264,6 +264,7 @@ def answered(
     method: str, path: str, *, body: Any, headers: Mapping[str, str] | None, params: Mapping[str, Any]
 ) -> Question[Any]:
     """One answer: the value of its JSON, the bytes of anything else, None without a body."""
-    reply = yield from call(method, path, params=params, body=body, headers=headers)
+    sent = {"content": body} if isinstance(body, bytes) else {"body": body}
+    reply = yield from call(method, path, params=params, headers=headers, **sent)
     is_json = reply.headers.get("content-type", "").partition(";")[0].endswith(("/json", "+json"))
     return (reply.json() if is_json else reply.body) if reply.body else None

@@ -86,6 +86,9 @@ class Client:
     ) -> Any:
         """Whatever else the API has (docs/api): `call("GET", "/v1/usage", **{"from": "2026-11-01"})`.
 
+        Args:
+            body: Goes as JSON; bytes go as they are, and `headers` says of which type.
+
         Returns:
             The value of the answer's JSON, the bytes of any other answer, None where it has no body.
 
