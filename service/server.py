@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import resource
 import secrets
 import threading
 import time
@@ -27,6 +28,24 @@ MOST_HEADER_BYTES: Final = 16 << 10
 _DRAINED_BODY_BYTES: Final = MOST_BYTES
 """Bodies up to here are read to their end, onto disk, and then refused if the address takes less, so that the client
 hears why; beyond, waitress cuts off. A record that is sent is the largest that any address takes."""
+
+
+MOST_CONNECTIONS: Final = 2000
+"""Held open at once, most of them idle. Beyond, no more are taken until some end: waitress's own 100 let a hundred
+clients that say nothing stop the service for everybody."""
+
+_OWN_FILES: Final = 256
+"""Of the files that the process may have open, those that are no connections: database, static files, logs."""
+
+
+def connections() -> int:
+    """How many connections may be open, after asking the kernel for as many files as that takes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + _OWN_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else max(100, min(MOST_CONNECTIONS, soft - _OWN_FILES))
 
 
 class _ProblemTask(ErrorTask):
@@ -88,6 +107,8 @@ class Server:
             max_request_header_size=MOST_HEADER_BYTES,
             max_request_body_size=_DRAINED_BODY_BYTES,
             channel_timeout=60,
+            connection_limit=connections(),
+            asyncore_use_poll=True,  # select() ends at file 1,024
             cleanup_interval=15,
             clear_untrusted_proxy_headers=True,
         )
