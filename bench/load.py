@@ -1,4 +1,4 @@
-"""Fifty clients for a minute: a realistic mix of requests on a whole service; how long reads take, and what refusals say.
+"""Fifty clients for a minute: a realistic mix on a whole service; how long reads take, and what refusals say.
 
 usage: python -m bench.load [--clients 50] [--seconds 60] [--stacks "embedded,PostgreSQL + Redis"]
 
