@@ -126,6 +126,7 @@ def measure(stack: str, clients: int, seconds: float) -> tuple[Seen, dict[str, i
             thread.start()
         for thread in threads:
             thread.join()
+        service.connection.close()  # idle for too long
         queues = service.ask("GET", "/v1/queue")[1]["queues"]
     return seen, {name: sum(int(queue[name]) for queue in queues) for name in ("queued", "running")}
 
