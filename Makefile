@@ -35,6 +35,8 @@ bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 	$(BIN)/python -m bench.capture
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.store
+	$(BIN)/python -m bench.reads
+	$(BIN)/python -m bench.load
 
 fuzz: $(DEV_STAMP) ## a hundred thousand damaged records: none may break the reader
 	$(BIN)/python -m tests.backprobe.record.fuzz $(ARGS)
