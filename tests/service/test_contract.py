@@ -40,6 +40,13 @@ SHAPE = {
 }  # fmt: skip
 """Codes of faults that a schema can tell: data made by the document has none of them."""
 
+
+@schemathesis.serializer("application/vnd.backprobe.record")
+def _record_body(_context, value):
+    """A body of bytes, made of whatever text was drawn."""
+    return value if isinstance(value, bytes) else str(value).encode(errors="replace")
+
+
 TOLD: defaultdict[str, Counter[int]] = defaultdict(Counter)
 STACKS = os.environ.get("BACKPROBE_CONTRACT_STACKS", "sqlite,postgresql" if LONG else "sqlite").split(",")
 
