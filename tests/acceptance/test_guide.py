@@ -97,9 +97,10 @@ def copy_of(operation: dict[str, Any]) -> Any:
 
 def variables(service: Client) -> dict[str, str]:
     """Something of each kind, new: what the examples name."""
-    for project in service.items("/v1/projects"):  # a name is taken once: those of earlier examples make room
-        renamed = {"name": f"was {project['id']}"}
-        service.call("PATCH", f"/v1/projects/{project['id']}", body=renamed, headers={"If-Match": "*"})
+    for path, method in (("/v1/projects", "PATCH"), ("/v1/policies", "PUT")):
+        for one in service.items(path):  # a name is taken once: those of earlier examples make room
+            body, sent = {"name": f"was {one['id']}"}, {"If-Match": "*"}
+            service.call(method, f"{path}/{one['id']}", body=body, headers=sent)
     run, other = (service.submit(source=SNIPPET, wait=60) for _ in range(2))
     assert run.ended
     assert other.ended

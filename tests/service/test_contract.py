@@ -112,7 +112,7 @@ def real(case, known, choice):
         and case.method != "DELETE"
     ):
         case.path_parameters = {
-            name: known[name][pick % len(known[name])] if name in known else value for name, value in case.path_parameters.items()
+            name: known[name][pick % len(known[name])] if known.get(name) else value for name, value in case.path_parameters.items()
         }  # fmt: skip
     if {"a", "b"} <= set(case.query or {}) and modes.get(ParameterLocation.QUERY) is not GenerationMode.NEGATIVE:
         case.query = {**case.query, "a": known["run"][0], "b": known["run"][-1]}
