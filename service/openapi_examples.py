@@ -40,7 +40,7 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     "create_project": {"Records kept for a week": {"name": "trials", "keep_days": 7}},
     "change_project": {"Without heuristic findings": {"settings": {"min_confidence": "likely"}}},
     "create_policy": {"Errors fail, wasted memory is told": {"name": "gate", "fail": ["level:error"], "warn": ["BP3"]}},
-    "revise_policy": {"Whatever is found fails": {"name": "gate", "fail": ["*"]}},
+    "revise_policy": {"Whatever is found fails": {"fail": ["*"]}},
     "create_audit": {"One program": {"name": "nightly", "items": [{"custom_id": "train.py", "source": SNIPPET}]}},
     "create_webhook": {
         "For runs that end": {"url": "https://hooks.example.com/backprobe", "events": ["run.ended"]},
