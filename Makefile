@@ -41,7 +41,7 @@ bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 fuzz: $(DEV_STAMP) ## a hundred thousand damaged records: none may break the reader
 	$(BIN)/python -m tests.backprobe.record.fuzz $(ARGS)
 
-contract: $(DEV_STAMP) ## 400 requests and more for each operation of the OpenAPI document, on both databases
+contract: $(DEV_STAMP) ## 200 examples of each kind for each operation of the OpenAPI document, as far as it has so many, on both databases
 	BACKPROBE_CONTRACT_EXAMPLES=200 $(BIN)/python -m pytest -s --timeout 3600 tests/service/test_contract.py $(ARGS)
 
 core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the install does it too where it can

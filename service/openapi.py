@@ -98,7 +98,7 @@ _HEADERS: Final[dict[str, dict[str, Any]]] = {
     },
     "Last-Event-ID": {
         "description": "`id` of the last event that was received: the stream goes on behind it.",
-        "schema": {"type": "string", "pattern": "^[0-9]{1,9}$"},
+        "schema": {"type": "string", "pattern": "^[0-9]{0,9}$"},
     },
     "Range": {
         "description": "`bytes=FIRST-LAST`: only those (RFC 9110); the answer is 206.",

@@ -14,7 +14,7 @@ from service.api.asked import Page, Short, Strict
 from service.api.audits import audit_headers, audit_of
 from service.api.body import query
 from service.api.cells import Column, csv_header, csv_rows
-from service.api.exports import BATCH, MEDIA, export, varied, wanted_format
+from service.api.exports import BATCH, MEDIA, SCHEMAS, export, varied, wanted_format
 from service.api.reply import after_of, json_reply, page_reply
 from service.api.told import FindingTold
 from service.api.told_audits import AuditItemList, AuditItemTold, Matrix
@@ -141,7 +141,7 @@ def get_audit_matrix(audit: str, query: MatrixQuery) -> Response:
     {
         200: Answer(
             text="The findings, run by run.",
-            media={MEDIA[name]: _TEXT for name in ("ndjson", "sarif", "junit")},
+            media={MEDIA[name]: {"schema": SCHEMAS[name]} for name in ("ndjson", "sarif", "junit")},
             headers=("ETag", "Content-Disposition"),
         )
     },

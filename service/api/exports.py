@@ -28,6 +28,9 @@ MEDIA: Final[dict[str, str]] = {
 }
 """Media type of each format beside JSON."""
 
+SCHEMAS: Final[dict[str, dict[str, str]]] = {name: {"type": "string"} for name in MEDIA} | {"sarif": {"type": "object"}}
+"""What the document says of each: SARIF is JSON, all else is text or bytes."""
+
 EXPORTS: Final = ("ndjson", "csv", "parquet")
 BATCH: Final = 1000
 """Rows of one transaction, and of one row group of Parquet's."""

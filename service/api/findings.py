@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service.api.asked import Confidence, FindingLevel, Flag, Page, Split, Whole
 from service.api.body import query
-from service.api.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
+from service.api.exports import BATCH, EXPORTS, MEDIA, SCHEMAS, export, varied, wanted_format
 from service.api.finding_formats import RENDERED, rendered
 from service.api.record import NoQuery
 from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
@@ -77,7 +77,7 @@ class FindingsQuery(Page):
         200: Answer(
             text="A page of findings, or all of them in another format.",
             model=FindingList,
-            media={MEDIA[name]: {"schema": {"type": "string"}} for name in (*EXPORTS, *RENDERED)},
+            media={MEDIA[name]: {"schema": SCHEMAS[name]} for name in (*EXPORTS, *RENDERED)},
             headers=("Link", "ETag", "Content-Disposition"),
         ),
         304: Answer(text="Not changed since."),
