@@ -96,6 +96,16 @@ def demand_operator() -> None:
         raise Problem("scope-missing", "This is of the whole service; it is told to keys of its first tenant only.")
 
 
+def demand_tenant() -> None:
+    """Refuse a key of one project, for what belongs to the tenant as a whole.
+
+    Raises:
+        Problem: `scope-missing`.
+    """
+    if caller().project is not None:
+        raise Problem("scope-missing", "This key is of one project; this needs a key of the whole tenant.")
+
+
 def new_key() -> tuple[str, str]:
     """A new key, and the part of it that may be shown."""
     prefix = secrets.token_hex(4)

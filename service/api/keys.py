@@ -14,7 +14,7 @@ from service.api.effect import effect
 from service.api.record import NoQuery
 from service.api.reply import after_of, iso, json_reply, page_reply
 from service.api.told_access import AuditEntryList, KeyList, KeyMade, Me
-from service.caller import SCOPES, Scope, caller, demand, digest_of, new_key
+from service.caller import SCOPES, Scope, caller, demand, demand_tenant, digest_of, new_key
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
@@ -49,12 +49,6 @@ class AuditQuery(Page):
     at_gt: Time | None = Field(default=None, alias="at.gt", description="Written later than this.")
 
 
-def _tenant_wide() -> None:
-    """A key of one project does not see what belongs to the tenant as a whole."""
-    if caller().project is not None:
-        raise Problem("scope-missing", "This key is of one project; this needs a key of the whole tenant.")
-
-
 def _told(key: keys.Key) -> dict[str, Any]:
     return {
         "id": key.id,
@@ -84,7 +78,7 @@ def _told(key: keys.Key) -> dict[str, Any]:
 )
 def create_key(body: KeyAsked) -> Response:
     """Make a key. It is stored as a hash: nobody can show it again."""
-    _tenant_wide()
+    demand_tenant()
     for scope in body.scopes:
         demand(scope)
     secret: str | None = None
@@ -126,7 +120,7 @@ def _made(transaction: Transaction, asked: KeyAsked, secret: str, prefix: str) -
 @answers({200: Answer(text="A page of keys, newest first.", model=KeyList, headers=("Link",))}, scope="keys:write")
 def list_keys(query: Page) -> Response:
     """The keys, also those that were taken back; never what would open anything."""
-    _tenant_wide()
+    demand_tenant()
     after = after_of("keys", query)
     with context().database.read() as transaction:
         page = keys.page(
@@ -140,7 +134,7 @@ def list_keys(query: Page) -> Response:
 @answers({204: Answer(text="It opens nothing any more.")}, scope="keys:write")
 def revoke_key(key: str) -> Response:
     """Take a key back; the next request with it is refused."""
-    _tenant_wide()
+    demand_tenant()
     with effect() as write:
         if not is_id("key", key) or not keys.revoke(write.transaction, key, tenant_id=caller().tenant_id):
             raise Problem("not-found", f"There is no key {key[:40]} that opens anything.")
@@ -177,7 +171,7 @@ def get_me() -> Response:
 @answers({200: Answer(text="A page of entries, newest first.", model=AuditEntryList, headers=("Link",))}, scope="admin")
 def list_audit_log(query: AuditQuery) -> Response:
     """Who wrote what, from where, by which request. Entries are only ever added."""
-    _tenant_wide()
+    demand_tenant()
     after = after_of("audit-log", query)
     since = None if query.at_gt is None else iso(query.at_gt)
     with context().database.read() as transaction:

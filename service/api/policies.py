@@ -14,7 +14,7 @@ from service.api.body import Strict, body, pointer, query
 from service.api.effect import effect
 from service.api.reply import after_of, check_match, json_reply, page_reply
 from service.api.told_audits import PolicyList, PolicyTold
-from service.caller import caller
+from service.caller import caller, demand_tenant
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
@@ -93,7 +93,8 @@ def policy_of(transaction: Transaction, public_id: str, revision: int | None = N
     scope="audits:write",
 )
 def create_policy(body: PolicyAsked) -> Response:
-    """Make a policy."""
+    """Make a policy, for all projects of the tenant; a key of one project may not."""
+    demand_tenant()
     rules = _checked(body)
     with effect() as write:
         if write.known is not None:
@@ -121,6 +122,7 @@ def create_policy(body: PolicyAsked) -> Response:
 )
 def revise_policy(policy: str, body: PolicyRevised) -> Response:
     """Write the next revision of a policy. Needs `If-Match`; audits that are there keep their revision."""
+    demand_tenant()
     asked = caller()
     with effect() as write:
         found = policy_of(write.transaction, policy)

@@ -15,7 +15,7 @@ from service.api.effect import effect
 from service.api.record import NoQuery
 from service.api.reply import after_of, check_match, json_reply, page_reply
 from service.api.told_operation import ProjectList, ProjectTold
-from service.caller import caller
+from service.caller import caller, demand_tenant
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
@@ -89,7 +89,7 @@ def get_project(project: str) -> Response:
 )
 def create_project(body: ProjectAsked) -> Response:
     """Make a project. Runs come into it by `project`, or by a key that is limited to it."""
-    _tenant_wide()
+    demand_tenant()
     with effect() as write:
         if write.known is not None:
             found = _project_of(write.transaction, (write.known.body or b"").decode())
@@ -115,7 +115,7 @@ def create_project(body: ProjectAsked) -> Response:
 )
 def change_project(project: str, body: ProjectChanged) -> Response:
     """Change a project's name, settings and time, or put it away. Needs `If-Match`; queued runs stay as asked."""
-    _tenant_wide()
+    demand_tenant()
     given = {name: getattr(body, name) for name in body.model_fields_set}
     if "settings" in given:
         given["settings"] = body.settings.model_dump(exclude_unset=True)
@@ -129,11 +129,6 @@ def change_project(project: str, body: ProjectChanged) -> Response:
         write.done("project.change", found.id, detail={"fields": sorted(given)})
         found = _project_of(write.transaction, project)
     return _reply(found)
-
-
-def _tenant_wide() -> None:
-    if caller().project is not None:
-        raise Problem("scope-missing", "This key is of one project; this needs a key of the whole tenant.")
 
 
 def _taken() -> Problem:

@@ -174,6 +174,18 @@ def test_a_run_that_another_audit_began_is_not_canceled(ask, begun):
     assert ask("GET", f"/v1/runs/{item['run']}", 200).json["status"] == "queued"
 
 
+def test_a_key_of_one_project_reads_policies_and_writes_none(ask):
+    whole = policy(ask)
+    project = ask("POST", "/v1/projects", 201, json={"name": f"for {whole}"}).json["id"]
+    asked = {"name": "k", "scopes": ["read", "audits:write"], "project": project}
+    key = {"Authorization": f"Bearer {ask('POST', '/v1/keys', 201, json=asked).json['secret']}"}
+    etag = ask("GET", f"/v1/policies/{whole}", 200, headers=key).headers["ETag"]
+    assert ask("POST", "/v1/policies", 403, json={"name": "x"}, headers=key).json["code"] == "scope-missing"
+    match = key | {"If-Match": etag}
+    assert ask("PUT", f"/v1/policies/{whole}", 403, json={"fail": []}, headers=match).json["code"] == "scope-missing"
+    assert [one["revision"] for one in ask("GET", "/v1/policies", 200).json["items"]] == [1]
+
+
 def test_a_key_of_one_project_sees_no_audit_of_another(ask, begun):
     audit = begun({"custom_id": "a", "source": "x = 1\n"})
     project = ask("POST", "/v1/projects", 201, json={"name": f"for {audit['id']}"}).json["id"]
