@@ -7,14 +7,13 @@ shapes that the web process adds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
+from service.api.listing import Listing
 from service.rule_families import Family
 from store.findings import GroupShort
 from store.queries import BackwardCallRow, SnapshotRow, SourceLine, Streams, TensorFull, TensorRow
 from store.run import FindingCounts, Level, Origin, Outcome, Queue, RecordShort, RunError, Status
-
-T = TypeVar("T")
 
 __all__ = ["BackwardCallRow", "SnapshotRow", "Streams", "TensorFull", "TensorRow"]
 
@@ -114,14 +113,6 @@ class FindingTold:
     occurrences: dict[str, int]
     suppressed: dict[str, Any] | None
     gone: dict[str, Any] | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Listing(Generic[T]):
-    """A page of a list; `next_cursor` leads to the next one, and is null at the end."""
-
-    items: list[T]
-    next_cursor: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from service.api.told import Listing
+from service.api.listing import Listing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.api.told import Listing
+from service.api.listing import Listing
 from store.delivery_log import Delivery
 
 

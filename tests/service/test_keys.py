@@ -106,7 +106,9 @@ def test_every_operation_demands_its_scope(site, admin):
             address = path.replace("{run}", "run_00000000000000000000000000")
             address = re.sub("{(no|node|call)}", "0", address).replace("{table}", "sites").replace("{name}", "BP101")
             address = address.replace("{finding}", "f_00000000000000000000000000")
-            address = re.sub(r"{(key|webhook|delivery|snippet|path|audit|policy)}", "key_00000000000000000000000000", address)
+            address = re.sub(
+                r"{(key|webhook|delivery|snippet|path|audit|policy)}", "key_00000000000000000000000000", address
+            )
             refused = ask(site, nothing, address, 403, method.upper()).json
             assert refused["code"] == "scope-missing"
             assert scope in refused["detail"]

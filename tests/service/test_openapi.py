@@ -156,6 +156,13 @@ def test_every_error_is_described_as_problem_json(document):
                 assert list(told["content"]) == ["application/problem+json"], (name, status)
 
 
+def test_every_list_says_what_its_items_are(document):
+    lists = {name: told for name, told in document["components"]["schemas"].items() if name.endswith("List")}
+    assert len(lists) >= 20
+    unsaid = [name for name, told in lists.items() if not {"$ref", "type"} & set(told["properties"]["items"]["items"])]
+    assert unsaid == []
+
+
 def test_the_body_is_required_and_closed(document):
     submit = operations(document)["POST /v1/runs"]
     assert submit["requestBody"]["required"] is True
