@@ -16,8 +16,8 @@ from service.api.body import query
 from service.api.cells import Column, csv_header, csv_rows
 from service.api.exports import BATCH, MEDIA, SCHEMAS, export, varied, wanted_format
 from service.api.reply import after_of, json_reply, page_reply
-from service.api.told import FindingTold
 from service.api.told_audits import AuditItemList, AuditItemTold, Matrix
+from service.api.told_findings import FindingTold
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers

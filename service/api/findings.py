@@ -14,7 +14,7 @@ from service.api.finding_formats import RENDERED, rendered
 from service.api.record import NoQuery
 from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
 from service.api.run_json import run_of
-from service.api.told import FindingList, FindingTold
+from service.api.told_findings import FindingList, FindingTold
 from service.caller import caller
 from service.context import context
 from service.errors import Problem

@@ -14,7 +14,7 @@ from service.api.body import body, query
 from service.api.effect import effect
 from service.api.record import NoQuery
 from service.api.reply import after_of, check_match, iso, json_reply, page_reply
-from service.api.told import FindingList
+from service.api.told_findings import FindingList
 from service.api.told_groups import GroupList, GroupTold
 from service.caller import caller
 from service.context import context

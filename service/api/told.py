@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from service.api.listing import Listing
+from service.api.told_findings import FindingList
 from service.rule_families import Family
-from store.findings import GroupShort
 from store.queries import BackwardCallRow, SnapshotRow, SourceLine, Streams, TensorFull, TensorRow
 from store.run import FindingCounts, Level, Origin, Outcome, Queue, RecordShort, RunError, Status
 
@@ -63,59 +63,6 @@ class RunLinks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Region:
-    """A part of a file: 1-based, columns in Unicode code points, `end_col` exclusive."""
-
-    start_line: int
-    start_col: int
-    end_line: int
-    end_col: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Location:
-    """A region of one of the program's files, and the text of the line that it starts on."""
-
-    path: str
-    region: Region
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class FindingRule:
-    """Which rule said it."""
-
-    code: str
-    name: str
-    url: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class FindingTold:
-    """A rule's verdict at a source line, `backprobe.finding/1`. Clients render it, they never make one."""
-
-    schema: Literal["backprobe.finding/1"]
-    id: str
-    run: str
-    ruleset: str
-    fingerprint: str
-    group: GroupShort | None
-    rule: FindingRule
-    level: Literal["error", "warning", "note"]
-    confidence: Literal["proven", "likely", "heuristic"]
-    message: str
-    location: Location
-    related: list[dict[str, Any]]
-    stacks: list[dict[str, Any]]
-    evidence: dict[str, Any]
-    fixes: list[dict[str, Any]]
-    consequences: list[dict[str, Any]]
-    occurrences: dict[str, int]
-    suppressed: dict[str, Any] | None
-    gone: dict[str, Any] | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class TensorList(Listing[TensorRow]):
     """Tensors, by number."""
 
@@ -133,11 +80,6 @@ class BackwardCallList(Listing[BackwardCallRow]):
 @dataclass(frozen=True, kw_only=True)
 class RowList(Listing[dict[str, Any]]):
     """Rows of one table by field name; bytes as base64, non-finite numbers as text."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FindingList(Listing[FindingTold]):
-    """Findings, worst first, then in order of the source."""
 
 
 @dataclass(frozen=True, kw_only=True)

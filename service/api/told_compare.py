@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.api.told import FindingTold
+from service.api.told_findings import FindingTold
 from store.queries.aligned import PlacedTensor
 
 
