@@ -190,6 +190,9 @@ Everything that the pages and the command line do goes by this API, and so can a
 `/openapi.json` of a running service describes it to machines; what stands here is made of the same document. It changes
 within v1 by additions only.
 
+Other languages make their client of that document. In TypeScript: `npx openapi-typescript openapi.json -o api.d.ts
+--default-non-nullable false`, then `openapi-fetch` with it; a finding's place, fixes and edits are typed.
+
 Start a service with `backprobe serve`, and go on in a second terminal. In Python, `pip install 'backprobe[client]'`."""
 
 
