@@ -80,11 +80,27 @@ def test_no_statement_is_made_for_a_move_that_the_table_lacks(before, after):
         moved(before, after)
 
 
+def tables_of(expression, known):
+    """Tables that an expression updates or inserts into; `known`: those of names that stand for such an expression."""
+    found = set()
+    for one in ast.walk(expression):
+        if isinstance(one, ast.Call) and getattr(one.func, "attr", "") in ("update", "insert") and one.args:
+            found.add(ast.unparse(one.args[0]).removeprefix("tables."))
+        elif isinstance(one, ast.Name):
+            found |= known.get(one.id, set())
+    return found
+
+
 def writes_status(path):
-    """The module sets a column `status` by `.values(status=...)` or by a dict of columns."""
-    for one in ast.walk(ast.parse(path.read_text())):
+    """The module sets the column `status` of runs, or of what it does not say, by `.values(status=...)` or by a dict."""
+    module, known = ast.parse(path.read_text()), {}
+    for one in ast.walk(module):
+        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name) and (of := tables_of(one.value, {})):
+            known[one.targets[0].id] = of
+    for one in ast.walk(module):
         if isinstance(one, ast.Call) and getattr(one.func, "attr", "") == "values":
-            if any(keyword.arg == "status" for keyword in one.keywords):
+            named = any(keyword.arg == "status" for keyword in one.keywords)
+            if named and (tables_of(one.func.value, known) or {"run"}) & {"run"}:
                 return True
         elif isinstance(one, ast.Dict):
             for key, value in zip(one.keys, one.values, strict=True):
