@@ -86,7 +86,7 @@ def _item(row: Any, rules: Rules, known: frozenset[str], findings: Sequence[Foun
         run=row.run,
         status=row.status,
         ended=over,
-        verdict=rules.verdict(row.status, row.ruleset is not None, cells) if over else None,
+        verdict=rules.verdict(row.status, cells, judged=row.ruleset is not None) if over else None,
         problem=row.problem,
         cells=cells,
         run_id=row.run_id,

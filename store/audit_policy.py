@@ -88,7 +88,7 @@ class Rules:
         lacking = sorted(set(not_run) - set(words))
         return said + [Cell(rule=rule, state="not-run", findings=0, known=0) for rule in lacking]
 
-    def verdict(self, status: str | None, judged: bool, cells: Iterable[Cell]) -> Verdict:  # noqa: FBT001 - a fact of the run
+    def verdict(self, status: str | None, cells: Iterable[Cell], *, judged: bool) -> Verdict:
         """Of one item.
 
         Args:

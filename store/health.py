@@ -57,13 +57,13 @@ def checks(database: Database) -> tuple[Check, ...]:
         said = f"it does not answer ({type(error).__name__}); is it up, migrated, and BACKPROBE_DATABASE_URL right?"
         return (Check(name="database", ok=False, said=said),)
     answers = [Check(name="database", ok=True, said="it answers")]
-    answers.append(_schema(at_head))
+    answers.append(_schema(at_head=at_head))
     answers += [each(known) for each in _CHECKS]
     answers += [_disk(database)] if database.sqlite else []
     return tuple(answers)
 
 
-def _schema(at_head: bool) -> Check:  # noqa: FBT001 - the only fact there is
+def _schema(*, at_head: bool) -> Check:
     said = "it is this version's" if at_head else "it is not this version's: `backprobe migrate`"
     return Check(name="schema", ok=at_head, said=said)
 

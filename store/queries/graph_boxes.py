@@ -60,7 +60,7 @@ def drawn(
     part = part_of(transaction, run, key, alone, moment, unfreed)
     single, arrows = boxes_of(part, alone, fold.roots)
     levels = _levels(transaction, run, key)
-    held = {node: _holds(row, node in unfreed, moment) for node, row in rows.items()}
+    held = {node: _holds(row, moment, unfreed=node in unfreed) for node, row in rows.items()}
     boxes: dict[str, GraphBox] = {}
     groups: defaultdict[int, list[int]] = defaultdict(list)
     ids: dict[int, str] = {}
@@ -100,7 +100,7 @@ def _unfreed(transaction: Transaction, key: RunKey, rows: Rows, moment: int | No
     return {node for node, row in rows.items() if row.freed_by in later}
 
 
-def _holds(row: Any, unfreed: bool, moment: int | None) -> str:  # noqa: FBT001 - one of three facts of a row
+def _holds(row: Any, moment: int | None, *, unfreed: bool) -> str:
     """held, freed or nothing: as a drawing says it of one node."""
     if not row.saved_bytes:
         return "nothing"

@@ -42,3 +42,15 @@ def test_a_second_kernel_that_is_absent_is_named_with_where_to_get_it(capsys, mo
     doctor.examine(WorkerSettings(), probe=True)
     assert "runsc is not installed" not in (said := capsys.readouterr().out)
     assert "runs no program under runsc" in said
+
+
+def test_an_interpreter_in_tmp_is_seen_by_the_warm_process_and_keeps_a_machine_from_namespace(monkeypatch):
+    from workers.sandbox import offer, private_root, readable
+
+    usual = readable.python_folders()
+    monkeypatch.setattr(readable, "python_folders", lambda: (*usual, "/tmp/work/.venv"))
+    assert any("/tmp/work/.venv lies in /tmp" in one for one in offer.lacking("namespace"))
+    assert not any("lies in /tmp" in one for one in offer.lacking("process"))
+    monkeypatch.setattr(private_root.shutil, "which", lambda _: "/usr/bin/bwrap")
+    words = private_root.wrapped(["true"])
+    assert words.index("--tmpfs") < words.index("/tmp/work/.venv")

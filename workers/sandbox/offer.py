@@ -54,6 +54,9 @@ def lacking(level: Level, uid: int = SANDBOX_UID) -> tuple[str, ...]:
     found = list(_lacks_calls_and_files())
     needs_root = level == "namespace" or _hidden(uid)
     refusal = private_root.refusal() if needs_root and sys.platform == "linux" else None
+    covered = [folder for folder in readable.python_folders() if folder.startswith("/tmp/")]  # noqa: S108 theirs
+    if level == "namespace" and covered:
+        found.append(f"{covered[0]} lies in /tmp, of which each run has one of its own (install Python elsewhere)")
     if refusal is not None and level == "namespace":
         found.append(f"no private root: {refusal} (apt-get install bubblewrap; user namespaces must be allowed)")
     elif refusal is not None:

@@ -31,8 +31,8 @@ def wrapped(command: list[str]) -> list[str]:
         *("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         "--die-with-parent",
         *_system(),
-        *_folders(readable.python_folders()),
         *("--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"),  # noqa: S108 its own
+        *_folders(readable.python_folders()),  # last: an interpreter may lie in /tmp, and would be covered
         *("--remount-ro", "/"),
         "--",
         *command,
@@ -71,7 +71,7 @@ def _system() -> Iterable[str]:
 
 def _folders(folders: Iterable[str]) -> Iterable[str]:
     """Each folder where it lies outside, under parents that anybody may pass."""
-    made: set[str] = set()
+    made = {"/tmp"}  # noqa: S108 there already, for everybody to write
     bound: list[str] = []
     for folder in folders:
         if folder.startswith("/usr/") or any(folder.startswith(f"{one}/") for one in bound):
