@@ -54,7 +54,11 @@ audit_item: Final = sa.Table(
     METADATA,
     refers("audit_id", "audit", "Of which audit."),
     i4("n", "Its place, from 0."),
-    text("custom_id", "The caller's own name for it; unique in the audit."),
+    text(
+        "custom_id",
+        "The caller's own name for it, unique in the audit; NULL: its line gives none, or one that is taken.",
+        null=True,
+    ),
     refers("run_id", "run", "Its run; NULL: it was refused.", null=True),
     json("problem", "Why it was refused; NULL: it was not.", null=True),
     flag("ended", "Its run has ended, or it was refused."),

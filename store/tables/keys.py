@@ -93,6 +93,10 @@ frame: Final = sa.Table(
     blob("sha256", "Of its bytes: the same number with other bytes is refused."),
     i8("size_bytes", "How many bytes."),
     time("at", "When it came."),
+    i4("rows", "Rows in it; NULL: they were not counted.", null=True),
+    blob("body", "Its bytes; NULL: its run has ended, and the record has its rows.", null=True),
     sa.PrimaryKeyConstraint("run_id", "n"),
-    comment="A frame that a recorder sent; its rows lie in the record's tables.",
+    comment="A frame that a recorder sent.",
 )
+_kept: Final = sa.text("body is not null")
+sa.Index("frame_kept", frame.c.run_id, postgresql_where=_kept, sqlite_where=_kept)

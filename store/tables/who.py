@@ -22,6 +22,11 @@ tenant: Final = sa.Table(
     i4("keep_days", "Days that a record is kept after its run has ended."),
     time("created_at", "When it was made."),
     time("disabled_at", "When it was shut; NULL: it is open.", null=True),
+    i8(
+        "max_gpu_seconds",
+        "Seconds of the queue gpu that runs accepted in one month (UTC) may use; NULL: as many as they like.",
+        null=True,
+    ),
     comment="A customer; tenants see nothing of each other. Embedded there is one, `default`.",
 )
 
