@@ -9,6 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
+from store.among import among
 from store.queries.graph_answers import EdgeRow, Graph, NodeRow
 from store.record_load import at_key
 from store.run import RunKey, RunRow
@@ -60,14 +61,14 @@ def node_rows(transaction: Transaction, key: RunKey, rows: Sequence[Any]) -> tup
     t = tables.tensor
     made: dict[int, list[int]] = defaultdict(list)
     for row in transaction.execute(
-        sa.select(t.c.node, t.c.tensor).where(at_key(t, key), t.c.node.in_(numbers)).order_by(t.c.tensor)
+        sa.select(t.c.node, t.c.tensor).where(at_key(t, key), among(t.c.node, numbers)).order_by(t.c.tensor)
     ):
         made[row.node].append(row.tensor)
     ran: dict[int, list[int]] = defaultdict(list)
     for row in transaction.execute(
         sa.select(_p.c.node, _p.c.call)
         .distinct()
-        .where(at_key(_p, key), _p.c.node.in_(numbers), _p.c.position.is_not(None))
+        .where(at_key(_p, key), among(_p.c.node, numbers), _p.c.position.is_not(None))
         .order_by(_p.c.call)
     ):
         ran[row.node].append(row.call)
@@ -95,7 +96,7 @@ def node_rows(transaction: Transaction, key: RunKey, rows: Sequence[Any]) -> tup
 
 def _edges(transaction: Transaction, key: RunKey, numbers: list[int]) -> tuple[EdgeRow, ...]:
     query = sa.select(_e).where(
-        at_key(_e, key), _e.c.node.in_(numbers), sa.or_(_e.c.to_node.is_(None), _e.c.to_node.in_(numbers))
+        at_key(_e, key), among(_e.c.node, numbers), sa.or_(_e.c.to_node.is_(None), among(_e.c.to_node, numbers))
     )
     return tuple(
         EdgeRow(node=row.node, slot=row.slot, to_node=row.to_node, input_nr=row.input_nr)

@@ -13,6 +13,7 @@ from backprobe.show.amounts import sized
 from backprobe.show.folding import Ops, chains
 from backprobe.show.graph import Arrow, Box, boxes_of
 from store import tables
+from store.among import among
 from store.queries.graph_answers import GraphBox, GraphEdge
 from store.queries.graph_part import in_pieces, part_of
 from store.queries.tensor_filter import same_key
@@ -157,7 +158,7 @@ def _calls(
             .select_from(_c)
             .outerjoin(_m, sa.and_(same_key(_m, _c), _m.c.module == _c.c.module))
             .outerjoin(_s, sa.and_(same_key(_s, _c), _s.c.site == _c.c.site))
-            .where(at_key(_c, key), _c.c.module_call.in_(piece))
+            .where(at_key(_c, key), among(_c.c.module_call, piece))
         )
         told |= {row.module_call: row for row in transaction.execute(query)}
     return {

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from backprobe import record as r
 from store import layout, tables
+from store.among import among
 from store.queries.history import state_at
 from store.record_load import at_key, decoded, mappings
 from store.row_spec import SPECS
@@ -90,7 +91,7 @@ def _rows(transaction: Transaction, key: RunKey, of: str, column: str, numbers: 
     spec = _SPEC[of]
     found: list[Any] = []
     for piece in in_pieces(numbers):
-        query = sa.select(spec.table).where(at_key(spec.table, key), spec.table.c[column].in_(piece))
+        query = sa.select(spec.table).where(at_key(spec.table, key), among(spec.table.c[column], piece))
         ordered = query.order_by(*spec.table.primary_key.columns)
         found += [decoded(spec, row) for row in mappings(transaction.execute(ordered))]
     if of == "bindings":
@@ -104,7 +105,7 @@ def _made(transaction: Transaction, key: RunKey, nodes: Sequence[int]) -> tuple[
         query = sa.select(_t.c.tensor, _t.c.node, _t.c.output_nr, _t.c.node_proof)
         found += [
             r.TensorNode(tensor=row.tensor, node=row.node, output_nr=row.output_nr, proof=row.node_proof)
-            for row in transaction.execute(query.where(at_key(_t, key), _t.c.node.in_(piece)))
+            for row in transaction.execute(query.where(at_key(_t, key), among(_t.c.node, piece)))
         ]
     return tuple(sorted(found, key=lambda row: row.tensor))
 
@@ -113,7 +114,7 @@ def _leaves_in(transaction: Transaction, key: RunKey, storages: Sequence[int]) -
     """Leaves that need no gradient and whose memory some node saved."""
     for piece in in_pieces(storages):
         query = sa.select(_t.c.tensor).where(at_key(_t, key), _t.c.is_leaf, sa.not_(_t.c.requires_grad))
-        yield from transaction.execute(query.where(_t.c.storage.in_(piece))).scalars()
+        yield from transaction.execute(query.where(among(_t.c.storage, piece))).scalars()
 
 
 def _snapshots(
@@ -122,7 +123,7 @@ def _snapshots(
     """One of each tensor that has any."""
     for piece in in_pieces(numbers):
         if moment is None:
-            states = sa.select(_t).where(at_key(_t, key), _t.c.tensor.in_(piece), _t.c.last_moment.is_not(None))
+            states = sa.select(_t).where(at_key(_t, key), among(_t.c.tensor, piece), _t.c.last_moment.is_not(None))
             for row in mappings(transaction.execute(states.order_by(_t.c.tensor))):
                 yield _snapshot(row["tensor"], row["last_moment"], row)
             continue

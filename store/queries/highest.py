@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from store import tables
+from store.among import among
 from store.chunks import HEAD, columns_of
 from store.layout import BLOCK
 from store.record_load import at_key, mappings
@@ -49,7 +50,7 @@ def top(transaction: Transaction, run: RunRow, *, limit: int = 20) -> tuple[Peak
     if not found:
         return ()
     query = sa.select(*[_c.c[name] for name in (*_PLACE, "grad_norm")]).where(
-        at_key(_c, run.key), _c.c.tensor.in_(list(found)), _c.c.first_moment.in_([first for first, _ in found.values()])
+        at_key(_c, run.key), among(_c.c.tensor, found), among(_c.c.first_moment, [first for first, _ in found.values()])
     )
     rows = {row["tensor"]: row for row in mappings(transaction.execute(query)) if _is_of(row, found)}
     return tuple(_peak(rows[tensor], highest) for tensor, (_, highest) in found.items())
@@ -103,7 +104,7 @@ def peaks(transaction: Transaction, run: RunRow, tensors: Sequence[int]) -> Mapp
     names = ("tensor", "first_moment", "moment_step", "grad_norm_max", "overview")
     query = (
         sa.select(*[_c.c[name] for name in names])
-        .where(at_key(_c, run.key), _c.c.tensor.in_(tensors), _c.c.grad_norm_max.is_not(None))
+        .where(at_key(_c, run.key), among(_c.c.tensor, tensors), _c.c.grad_norm_max.is_not(None))
         .order_by(_c.c.tensor, _c.c.first_moment)
     )
     pieces: dict[int, list[tuple[Array, Array]]] = {}

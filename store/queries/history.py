@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from store import tables
+from store.among import among
 from store.chunks import HEAD, Columns, columns_of, unpack
 from store.layout import COLUMNS, GRAD_NONE, MISSING, REQUIRES_GRAD
 from store.record_load import at_key, mappings
@@ -105,7 +106,7 @@ def heatmap(
     if run.key is None or not len(points) or not tensors:
         return heat
     names = ("tensor", "first_moment", "last_moment", "n", "moment_step", "moments", column)
-    query = sa.select(*[_c.c[name] for name in names]).where(at_key(_c, run.key), _c.c.tensor.in_(tensors))
+    query = sa.select(*[_c.c[name] for name in names]).where(at_key(_c, run.key), among(_c.c.tensor, tensors))
     query = query.where(_c.c.last_moment >= int(points[0]), _c.c.first_moment <= int(points[-1]))
     place = {tensor: n for n, tensor in enumerate(tensors)}
     alike: dict[tuple[Any, ...], tuple[list[int], list[bytes]]] = {}
@@ -172,7 +173,7 @@ def state_at(
         .order_by(_t.c.tensor)
     )
     if tensors is not None:
-        query = query.where(_t.c.tensor.in_(tensors))
+        query = query.where(among(_t.c.tensor, tensors))
     rows = mappings(transaction.execute(query))
     if not rows:
         return empty

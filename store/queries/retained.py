@@ -10,6 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
+from store.among import among
 from store.queries.curves import TooMuch
 from store.queries.tensor_filter import same_key
 from store.record_load import at_key
@@ -114,7 +115,7 @@ def held(
         roots[row.moment].append(row)
     growth = {one["moment"]: one for one in _growth(transaction, key)}
     known = sa.select(_m.c.moment, _m.c.step).where(at_key(_m, key), steps).order_by(_m.c.moment)
-    wanted = _m.c.moment.in_(sorted({*roots, *growth}))
+    wanted = among(_m.c.moment, sorted({*roots, *growth}))
     return tuple(
         _after(row.moment, row.step, roots.get(row.moment, ()), growth.get(row.moment), top)
         for row in transaction.execute(known.where(wanted))

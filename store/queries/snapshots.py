@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from backprobe.record import Snapshot, Statistics
 from store import tables
+from store.among import among
 from store.chunks import NAMES
 from store.queries.tensor_answers import SnapshotPage, SnapshotRow, StatisticsRow
 from store.queries.tensor_filter import TensorFilter
@@ -136,11 +137,11 @@ def _told(
             sa.select(_m.c.moment, _m.c.kind, _m.c.k, _m.c.step, _s.c.line)
             .select_from(_m)
             .outerjoin(_s, sa.and_(*[_s.c[name] == _m.c[name] for name in tables.KEY], _s.c.site == _m.c.site))
-            .where(at_key(_m, key), _m.c.moment.in_(numbers[start : start + 1000]))
+            .where(at_key(_m, key), among(_m.c.moment, numbers[start : start + 1000]))
         )
         moments |= {row.moment: row for row in transaction.execute(query)}
     verdicts = sa.select(_t.c.tensor, _t.c.last_moment, _t.c.why_none).where(
-        at_key(_t, key), _t.c.tensor.in_(sorted({row.tensor for row in found}))
+        at_key(_t, key), among(_t.c.tensor, sorted({row.tensor for row in found}))
     )
     last = {(row.tensor, row.last_moment): row.why_none for row in transaction.execute(verdicts)}
     for row in found:

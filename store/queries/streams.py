@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from store import tables
+from store.among import among
 from store.queries.program_answers import AttemptRow, EventRow, ExceptionRow, StreamRow, Streams, WarningRow
 from store.record_load import at_key
 from store.run import RunKey, RunRow
@@ -47,7 +48,7 @@ def _stream(kept: Mapping[str, Any], name: str) -> StreamRow:
 
 def _sites(transaction: Transaction, key: RunKey, numbers: set[int]) -> dict[int, tuple[str, int]]:
     s = tables.site
-    query = sa.select(s.c.site, s.c.path, s.c.line).where(at_key(s, key), s.c.site.in_(sorted(numbers)))
+    query = sa.select(s.c.site, s.c.path, s.c.line).where(at_key(s, key), among(s.c.site, sorted(numbers)))
     return {row.site: (row.path, row.line) for row in transaction.execute(query)}
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
+from store.among import among
 from store.queries.tensor_answers import GradState
 from store.session import Transaction
 
@@ -68,7 +69,7 @@ class TensorFilter:
         if self.seen_by is not None:
             found.append(_t.c.moment <= self.seen_by)
         if self.numbers:
-            found.append(_t.c.tensor.in_(self.numbers))
+            found.append(among(_t.c.tensor, self.numbers))
         if self.name is not None:
             found.append(_named(transaction, self.name))
         if self.fqn is not None:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import sqlalchemy as sa
 
 from store import tables
+from store.among import among
 from store.queries.tensor_answers import (
     TensorCreated,
     TensorPage,
@@ -91,12 +92,12 @@ def tensor_rows(transaction: Transaction, run: RunRow, key: RunKey, rows: Sequen
     """Rows of `SELECT_TENSORS` with the names that the tensors had and the findings about them."""
     numbers = [row.tensor for row in rows]
     names: dict[int, dict[str, None]] = defaultdict(dict)
-    bound = sa.select(_b.c.tensor, _b.c.name).where(at_key(_b, key), _b.c.tensor.in_(numbers)).order_by(_b.c.binding)
+    bound = sa.select(_b.c.tensor, _b.c.name).where(at_key(_b, key), among(_b.c.tensor, numbers)).order_by(_b.c.binding)
     for row in transaction.execute(bound):
         names[row.tensor][row.name] = None
     f = tables.finding
     about = sa.select(f.c.tensor, f.c.public_id).where(
-        f.c.run_id == run.run_id, f.c.attempt == key.attempt, f.c.tensor.in_(numbers), f.c.gone_at.is_(None)
+        f.c.run_id == run.run_id, f.c.attempt == key.attempt, among(f.c.tensor, numbers), f.c.gone_at.is_(None)
     )
     findings: dict[int, list[str]] = defaultdict(list)
     for row in transaction.execute(about.order_by(f.c.n)):

@@ -15,6 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from store import tables
+from store.among import among
 from store.layout import MISSING
 from store.queries.graph_part import flags_told
 from store.queries.history import state_at
@@ -138,13 +139,13 @@ def _then(
 
 
 def _kinds(transaction: Transaction, key: RunKey, moments: Sequence[int]) -> Mapping[int, str]:
-    query: Any = sa.select(_m.c.moment, _m.c.kind).where(at_key(_m, key), _m.c.moment.in_(moments))
+    query: Any = sa.select(_m.c.moment, _m.c.kind).where(at_key(_m, key), among(_m.c.moment, moments))
     return {row.moment: row.kind for row in transaction.execute(query)}
 
 
 def _held(transaction: Transaction, key: RunKey, numbers: Sequence[int], moment: int) -> Mapping[int, int]:
     """What the graphs behind tensors held when they were last looked at by then."""
     query: Any = sa.select(_r.c.root, _r.c.held_bytes).where(
-        at_key(_r, key), _r.c.root.in_(numbers), _r.c.moment <= moment
+        at_key(_r, key), among(_r.c.root, numbers), _r.c.moment <= moment
     )
     return {row.root: row.held_bytes for row in transaction.execute(query.order_by(_r.c.moment, _r.c.n))}

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from sqlalchemy import event
 
 from backprobe import record as r
 from store import queries
@@ -11,20 +12,20 @@ BLOCKS = 3
 NODES = 4  # in a block: two of the block itself, two of its inner call; and one AccumulateGrad
 
 
-def with_blocks(record):
-    """The small record whose backward call met three blocks in a model, before its own two nodes."""
+def with_blocks(record, blocks=BLOCKS):
+    """The small record whose backward call met three blocks in a model, or so many, before its own two nodes."""
     calls = [r.ModuleCall(module_call=0, module=0, k=0, chain="model#0")]
     modules = (r.Module(module=0, cls="Net", binding="model"), r.Module(module=1, cls="Block"))
     tensors, nodes, edges = list(record.tensors), list(record.nodes), list(record.edges)
     snapshots, last = list(record.snapshots), 0
-    for block in range(BLOCKS):
+    for block in range(blocks):
         outer, inner = 1 + 2 * block, 2 + 2 * block
         calls.append(r.ModuleCall(module_call=outer, module=1, k=block, parent=0, chain=f"model#0.{block}#0", site=2))
         chain = f"model#0.{block}#0.lin#0"
         calls.append(r.ModuleCall(module_call=inner, module=1, k=block, parent=outer, chain=chain))
         first = 10 + (NODES + 1) * block
         for n, call in enumerate((outer, inner, inner, outer)):
-            seq = 100 - first - n
+            seq = 10_000 - first - n
             made = {"type": "MulBackward0", "thread": 0, "first_seen": 3, "seq": seq, "module_call": call}
             nodes.append(r.Node(node=first + n, **made, saved_bytes=8, freed_by=0 if block else None))
             edges.append(r.Edge(node=last, slot=5, to_node=first + n))
@@ -148,3 +149,35 @@ def test_a_run_without_a_graph_shows_none(database, submit):
         assert (seen.boxes, seen.root, seen.nodes) == ((), None, 0)
         with pytest.raises(queries.NoSuchRoot, match="There is no node 3"):
             queries.graph_view(reading, submit(), GraphAsked(root="node:3"))
+
+
+def looked_at(plan):
+    """Rows that the nodes of an executed plan looked at, those that they threw away included."""
+    thrown = plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Join Filter", 0)
+    below = sum(looked_at(one) for one in plan.get("Plans", ()))
+    return (plan["Actual Rows"] + thrown) * plan["Actual Loops"] + below
+
+
+@pytest.mark.parametrize("root", ["call:0", "node:0", "tensor:2"])
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_large_graph_is_read_row_by_row_once_whatever_the_database_believes_of_it(database, ended, a_record, root):
+    """Without statistics, as after the COPY of a run, and from the tenth time on, when plans for any values are kept."""
+    blocks = 400
+    run = ended(with_blocks(a_record, blocks))
+    nodes, statements = 2 + blocks * (NODES + 1), {}
+
+    def seen(_connection, _cursor, statement, parameters, _context, _many):
+        statements.setdefault(statement, parameters)
+
+    with database.read() as reading:
+        for _ in range(12):
+            event.listen(reading, "before_cursor_execute", seen)
+            assert queries.graph_view(reading, run, GraphAsked(root=root, most=1500)).nodes == nodes
+            event.remove(reading, "before_cursor_execute", seen)
+        kept = "select statement, cardinality(parameter_types) from pg_prepared_statements where statement not like 'INSERT%%'"
+        parameters = {row[0]: row[1] for row in reading.exec_driver_sql(kept)}
+        assert parameters, "nothing was kept: the plans for any values were not tried"
+        assert [text for text, count in parameters.items() if (count or 0) > 20] == []
+        for statement, values in statements.items():
+            (plan,) = reading.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values).scalar_one()
+            assert looked_at(plan["Plan"]) <= 8 * nodes, (statement[:300], plan)
