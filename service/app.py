@@ -46,6 +46,7 @@ from service.queue import Wakeups
 from service.rates import Rates
 from service.request_log import register as log_requests
 from service.waiting import Seats, Waiters
+from store.backlog import Backlog
 from store.quotas import Room
 from store.session import Database
 from store.wait import Hub
@@ -99,6 +100,7 @@ def create_app(settings: Settings) -> APIFlask:
         metrics=measured,
         rates=Rates(settings.rates),
         room=Room(),
+        backlog=Backlog(settings.most_queued),
     )
     count_requests(app, measured)
     log_requests(app)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from service.rates import Rates
     from service.settings import Settings
     from service.waiting import Seats, Waiters
+    from store.backlog import Backlog
     from store.quotas import Room
     from store.session import Database
     from store.wait import Hub
@@ -35,6 +36,7 @@ class Context:
     metrics: Metrics
     rates: Rates
     room: Room
+    backlog: Backlog
 
     def close(self) -> None:
         """Stop listening and close the database's connections; waiters return."""

@@ -261,6 +261,12 @@ _KINDS: Final = (
         hint="Try again; if it stays so, BACKPROBE_OIDC_ISSUER is wrong, or the server cannot reach it.",
     ),
     Kind(
+        code="queue-full",
+        status=503,
+        title="The queue is full",
+        hint="Nothing was stored. Send it again after the seconds that Retry-After names; workers do not keep up.",
+    ),
+    Kind(
         code="unavailable",
         status=503,
         title="The database does not answer",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from service.oidc_settings import OidcSettings
+from store.backlog import MOST_QUEUED
 from store.secret import server_secret
 from store.settings import StoreSettings
 
@@ -65,6 +66,7 @@ class Settings:
         rates: Requests that a key may make.
         origins: Pages of these origins may ask the API. https: A proxy in front speaks TLS, and nothing else.
         oidc: Who lets people in; None: keys alone do.
+        most_queued: Runs that may wait in each queue, of all tenants.
     """
 
     store: StoreSettings
@@ -75,6 +77,7 @@ class Settings:
     origins: tuple[str, ...] = ()
     https: bool = False
     oidc: OidcSettings | None = None
+    most_queued: int = MOST_QUEUED
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> Settings:
@@ -82,7 +85,8 @@ class Settings:
 
         Raises:
             OSError: the home cannot be written.
-            ValueError: as of `StoreSettings`, `RateLimits`, `OidcSettings`; a wrong BACKPROBE_CORS_ORIGINS.
+            ValueError: as of `StoreSettings`, `RateLimits`, `OidcSettings`; a wrong BACKPROBE_CORS_ORIGINS or
+                BACKPROBE_MOST_QUEUED.
         """
         store = StoreSettings.from_environment(environ, home)
         store.make_home()
@@ -94,7 +98,14 @@ class Settings:
             origins=_origins(environ.get("BACKPROBE_CORS_ORIGINS", "")),
             https=environ.get("BACKPROBE_HTTPS") == "1",
             oidc=OidcSettings.from_environment(environ),
+            most_queued=_most_queued(environ.get("BACKPROBE_MOST_QUEUED") or str(MOST_QUEUED)),
         )
+
+
+def _most_queued(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
+        raise ValueError(f"BACKPROBE_MOST_QUEUED is {text!r}; it must be a number of runs, such as {MOST_QUEUED}")
+    return int(text)
 
 
 def _origins(text: str) -> tuple[str, ...]:

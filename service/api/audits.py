@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -71,7 +72,7 @@ class _Ready:
 @body(AuditAsked)
 @answers(
     {202: Answer(text="Begun; Location has it.", model=AuditTold, headers=("Location", "Retry-After"))},
-    problems=("not-found", "quota-exceeded", *ONCE),
+    problems=("not-found", "quota-exceeded", "queue-full", *ONCE),
     headers=("Idempotency-Key", "traceparent"),
     scope="audits:write",
     rate="submits",
@@ -93,6 +94,8 @@ def create_audit(body: AuditAsked) -> Response:
             policy = None if body.policy is None else policy_of(write.transaction, body.policy)
             base = None if body.baseline is None else audit_of(write.transaction, body.baseline)
             items: list[NewItem] = []
+            for queue, count in Counter(one.queue for one in ready if one.program is not None).items():
+                shared.backlog.demand(write.transaction, queue, count)
             for one in ready:
                 items.append(_item(write.transaction, one, place))
                 if one.program is not None:

@@ -25,6 +25,7 @@ from service.openapi import ONCE, Answer, answers
 from service.snippet import SOURCE_NAME, Snippet
 from service.waiting import asked_seconds
 from store import runs
+from store.backlog import Overfull
 from store.limits import Limits
 from store.run import Submission
 
@@ -40,7 +41,7 @@ blueprint = APIBlueprint("submit", __name__, tag="Runs")
 
 RETRY_SECONDS = 1
 FULL_SECONDS = 10
-"""After which a tenant whose queue is full may try again."""
+"""After which who found a queue full may try again: a tenant its own, or anybody that of all."""
 
 NO_ROOM_SECONDS = 600
 """After which a tenant whose records leave no room may: they go as they expire, or are deleted."""
@@ -53,6 +54,7 @@ _SPECIAL = (
     "isolation-unavailable",
     "too-large",
     "quota-exceeded",
+    "queue-full",
 )
 
 
@@ -157,6 +159,7 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     with within_quotas(), effect() as write:
         if write.known is None:
             shared.room.demand(write.transaction, tenant_id=caller().tenant_id)
+            shared.backlog.demand(write.transaction, queue)
             place = place_of_caller(write.transaction, body.project)
             run = runs.submit(write.transaction, submission_of(body, snippet, queue, least, place)).id
             write.done("run.submit", run, run=run)
@@ -169,12 +172,17 @@ def submit_run(body: RunAsked, query: Included) -> Response:
 
 @contextmanager
 def within_quotas() -> Generator[None]:
-    """A quota of the tenant that is used up is a `quota-exceeded`: it is refused before anything is stored."""
+    """A quota of the tenant that is used up is a `quota-exceeded`, a queue without room for anybody a `queue-full`.
+
+    Both are refused before anything is stored.
+    """
     try:
         yield
     except runs.QuotaExceeded as full:
         after = FULL_SECONDS if full.name == "queued" else NO_ROOM_SECONDS
         raise Problem("quota-exceeded", f"{full}.", headers={"Retry-After": str(after)}) from None
+    except Overfull as full:
+        raise Problem("queue-full", f"{full}.", headers={"Retry-After": str(FULL_SECONDS)}) from None
 
 
 @blueprint.post("/v1/runs/<run>/rerun")
@@ -185,7 +193,7 @@ def within_quotas() -> Generator[None]:
         202: Answer(text="A new run is queued; Location has it.", model=RunTold, headers=("Location", "Retry-After")),
         200: Answer(text="Ended while waited for.", model=RunTold, headers=("Location", "Preference-Applied", "ETag")),
     },
-    problems=("source-not-kept", "unknown-device", "isolation-unavailable", "quota-exceeded", *ONCE),
+    problems=("source-not-kept", "unknown-device", "isolation-unavailable", "quota-exceeded", "queue-full", *ONCE),
     headers=("Prefer", "Idempotency-Key", "traceparent"),
     scope="runs:write",
     rate="submits",
@@ -210,6 +218,7 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
                 disk_bytes=body.limits.disk_bytes,
             )
             least = offered(write.transaction, wanted)
+            shared.backlog.demand(write.transaction, again.queue)
             new = runs.submit(write.transaction, replace(again, min_isolation=least)).id
             write.done("run.rerun", new, run=new, detail={"of": first.id})
             queue = again.queue

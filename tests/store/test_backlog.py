@@ -1,0 +1,46 @@
+"""So many runs may wait in a queue, of all tenants together."""
+
+import pytest
+
+from store.backlog import SURE_SECONDS, Backlog, Overfull
+
+
+class Clock:
+    """A clock that stands."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_runs_wait_up_to_the_bound_and_again_when_some_were_claimed(database, submit, claim, clock):
+    backlog = Backlog(most=3, clock=clock)
+
+    def taken(queue="cpu", runs=1):
+        with database.read() as reading:
+            try:
+                backlog.demand(reading, queue, runs)
+            except Overfull as full:
+                return str(full)
+        return "taken"
+
+    for _ in range(3):
+        assert taken() == "taken"
+        submit()
+    refused = "3 runs wait in the queue cpu, 3 may"
+    assert taken() == refused
+    assert taken("gpu", runs=3) == "taken"
+    assert taken("gpu", runs=4) == "3 runs wait in the queue gpu, 3 may"
+    claim()
+    assert taken() == refused  # counted less than a second ago
+    clock.now += SURE_SECONDS
+    assert taken(runs=2) == "2 runs wait in the queue cpu, 3 may"
+    assert taken() == "taken"
+    assert taken() == refused  # what this process took is there, though it is not committed yet
