@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
+from dataclasses import replace
 
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.levels import Confinement, Level
 from workers.sandbox.offer import CannotConfine, confinement, table
 from workers.sandbox.probe import Proof, prove
+from workers.sandbox.start import supervisor_for
 from workers.sandbox.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
@@ -33,6 +36,7 @@ def examine(settings: WorkerSettings, *, probe: bool) -> int:
             holds |= _prove(level, settings, probe=probe)
     _gvisor()
     _choice(settings)
+    _gpu(settings, probe=probe)
     return 0 if holds else NOTHING_HOLDS
 
 
@@ -85,6 +89,27 @@ def _choice(settings: WorkerSettings) -> None:
         print(f"A worker would not start: {error}")
     else:
         print(f"A worker with these settings (BACKPROBE_ISOLATION={settings.isolation}) runs everything at {chosen}.")
+
+
+def _gpu(settings: WorkerSettings, *, probe: bool) -> None:
+    """What a worker of the gpu queue would find: a process is made ready as for a run, and asked."""
+    try:
+        supervisor = supervisor_for(replace(settings, executor=None), "gpu") if probe else None
+    except CannotConfine as error:
+        print(f"A worker of the gpu queue would not start: {error}")
+        return
+    if supervisor is None:
+        return
+    with supervisor:
+        deadline = time.monotonic() + BOOT_SECONDS
+        while not supervisor.wait_warm(0.1) and supervisor.failure is None and time.monotonic() < deadline:
+            pass
+        why = supervisor.failure or f"no process was ready within {BOOT_SECONDS:.0f} s"
+        print(
+            f"A worker of the gpu queue would have {', '.join(supervisor.devices)}."
+            if supervisor.devices
+            else f"A worker of the gpu queue would wait, taking no run: {why}."
+        )
 
 
 def _line(level: str, words: str) -> None:

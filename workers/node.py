@@ -69,6 +69,8 @@ class Node:
         self._offers: tuple[str, ...] = ()
         self._levels: Final[tuple[runs.Level, ...]] = up_to(supervisor.confinement.level)
         self._probe: dict[str, Any] = {}
+        self._wrong: str | None = None
+        """Why the last look at the sandbox was not good; None: it was, or none has ended."""
 
     def start(self) -> None:
         """Try the sandbox, in a thread, then begin to offer it; keep leases from now on."""
@@ -124,7 +126,7 @@ class Node:
             holds = known is not None and self._holds()
             if known is not None and holds:
                 self._offer(known[0], known[1:])
-            elif self._offers:
+            else:
                 self._offers = ()
                 self._beat_at = 0.0
             self.draining.wait(PROBE_SECONDS if holds and self._offers else 5.0)
@@ -136,9 +138,14 @@ class Node:
         said = outcome.facts.stdout.decode("utf-8", "replace").splitlines()
         if outcome.status == "succeeded" and said:
             return said
-        broken = outcome.facts.broken or ""
-        _log.error("the sandbox does not work: %s, %s %s", outcome.status, outcome.reason, broken)
+        self._complain(outcome.facts.broken or f"a program of one line ended {outcome.status} {outcome.reason}")
         return None
+
+    def _complain(self, why: str) -> None:
+        """Say what is wrong with the sandbox, once for as long as it is."""
+        if why not in (self._wrong, self.supervisor.failure):  # that of the warm process was said where it was seen
+            _log.error("the sandbox does not work: %s", why)
+        self._wrong = why
 
     def _holds(self) -> bool:
         """Every canary of the level is contained; level `none` claims nothing."""
@@ -147,6 +154,8 @@ class Node:
         proof = prove(self.supervisor)
         for breach in proof.breaches:
             _log.error("isolation %s does not hold: %s", self.supervisor.confinement.level, breach)
+        if not proof.holds:
+            self._wrong = f"isolation {self.supervisor.confinement.level} does not hold: {'; '.join(proof.breaches)}"
         self.supervisor.probe_id = proof.probe_id
         return proof.holds
 
@@ -160,12 +169,11 @@ class Node:
             "cgroup": self.supervisor.confinement.cgroups,
             "no_cgroup": self.supervisor.confinement.no_cgroups,
         }
-        if self.queue == "cpu":
-            self._offers = ("cpu",)
-        elif devices:
-            self._offers = ("cuda", *devices)
+        if self.queue == "cpu" or devices:
+            self._offers = ("cpu",) if self.queue == "cpu" else ("cuda", *devices)
+            self._wrong = None
         else:
-            _log.error("no CUDA device can be used: this worker takes no run of the gpu queue")
+            self._complain("no CUDA device can be used: this worker takes no run of the gpu queue")
         self._beat_at = 0.0
         if first:
             self.wake(self.queue)
@@ -174,17 +182,19 @@ class Node:
         now = time.monotonic()
         if now - self._beat_at < BEAT_SECONDS and self._beat_at:
             return
-        works = bool(self._offers) and self.supervisor.failure is None
+        wrong = self.supervisor.failure or self._wrong
+        works = bool(self._offers) and wrong is None
+        state = "ready" if works else "starting" if wrong is None else "broken"
         node = workers.WorkerNode(
             id=self.id,
             queues=(self.queue,),
             levels=self._levels if works else (),
-            devices=self._offers,
+            devices=self._offers if works else (),
             versions={"python": platform.python_version(), "torch": self._probe.get("torch", "")},
             slots=self.slots,
             busy=self.keeper.held,
             draining=self.draining.is_set(),
-            probe=self._probe,
+            probe={**self._probe, "sandbox": state, "why": wrong},
         )
         with self.database.begin() as transaction:
             workers.beat(transaction, node)

@@ -83,6 +83,8 @@ def _told(public_id: str, node: WorkerNode) -> dict[str, Any]:
         "slots": node.slots,
         "busy": node.busy if operates else None,
         "draining": node.draining,
+        "sandbox": node.probe.get("sandbox", "ready" if node.levels else "broken"),
+        "broken": node.probe.get("why") if operates else None,
         "heartbeat_seconds": round(node.silent_seconds, 1),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from service.api.listing import Listing
 
@@ -38,7 +38,8 @@ class WorkerTold:
 
     Attributes:
         node: host:pid:nonce; null: not the caller's to know. slots: runs that it can hold. busy: that it holds; null as
-            node. draining: It takes no more runs. heartbeat_seconds: since it beat last.
+            node. draining: It takes no more runs. sandbox: whether it can run something now: `ready`, `starting` or
+            `broken`. broken: why not; null as node, and where nothing is wrong. heartbeat_seconds: since it beat last.
     """
 
     id: str
@@ -50,6 +51,8 @@ class WorkerTold:
     slots: int
     busy: int | None
     draining: bool
+    sandbox: Literal["ready", "starting", "broken"]
+    broken: str | None
     heartbeat_seconds: float
 
 

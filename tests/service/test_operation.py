@@ -68,6 +68,21 @@ def test_a_worker_is_named_to_the_operator_only(site, tenant):
     assert rest["next_cursor"] is None
 
 
+def test_a_worker_whose_sandbox_does_not_work_says_so_and_to_the_operator_why(site, tenant):
+    why = "the warm process did not start: torch finds no CUDA device here"
+    site.worker(levels=(), queues=("gpu",), probe={"sandbox": "broken", "why": why})
+    site.worker(levels=(), probe={"sandbox": "starting", "why": None})
+    site.worker(probe={"sandbox": "ready", "why": None})
+    said = {(one["sandbox"], one["broken"]) for one in site.client.get("/v1/workers").json["items"]}
+    assert said == {("broken", why), ("starting", None), ("ready", None)}
+    theirs = site.client.get("/v1/workers", headers=tenant).json["items"]
+    assert {(one["sandbox"], one["broken"]) for one in theirs} == {
+        ("broken", None),
+        ("starting", None),
+        ("ready", None),
+    }
+
+
 def test_usage_is_told_by_day_and_of_the_tenant_alone(site, tenant, samples):
     from store.tables import run
 

@@ -1,9 +1,11 @@
 """What `backprobe doctor` says of this machine: each level, why not more, and whether runs have cgroups."""
 
+from pathlib import Path
+
 import pytest
 
 from workers import doctor
-from workers.sandbox import cgroups, offer
+from workers.sandbox import boot, cgroups, offer, start
 from workers.sandbox.hierarchies import NoCgroup
 from workers.sandbox.levels import SANDBOX_UID
 from workers.sandbox.probe import Proof
@@ -54,3 +56,20 @@ def test_an_interpreter_in_tmp_is_seen_by_the_warm_process_and_keeps_a_machine_f
     monkeypatch.setattr(private_root.shutil, "which", lambda _: "/usr/bin/bwrap")
     words = private_root.wrapped(["true"])
     assert words.index("--tmpfs") < words.index("/tmp/work/.venv")
+
+
+@pytest.mark.usefixtures("proved")
+def test_it_says_what_a_worker_of_the_gpu_queue_would_have(capsys, monkeypatch):
+    import torch
+
+    settings = WorkerSettings(trust_code=True)
+    if not torch.cuda.is_available():
+        doctor.examine(settings, probe=True)
+        said = capsys.readouterr().out
+        assert "the gpu queue would wait, taking no run: the warm process did not start: torch finds no CUDA" in said
+    stand_in = (str(Path(__file__).parent / "sandbox" / "stand_in_device.py"),)
+    monkeypatch.setattr(start, "exec_keeper", lambda *words: boot.exec_keeper(*words, stand_in))
+    doctor.examine(settings, probe=True)
+    assert "A worker of the gpu queue would have stand-in with 90% of its memory." in capsys.readouterr().out
+    doctor.examine(WorkerSettings(), probe=True)
+    assert "A worker of the gpu queue would not start: isolation process cannot be given" in capsys.readouterr().out

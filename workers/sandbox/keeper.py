@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from workers.sandbox import messages, orphans
-from workers.sandbox.messages import Ended, Fork, Kill, Ready, Refused, Started
+from workers.sandbox.messages import Ended, Fork, Kill, Ready, Refused, Started, Unready
 from workers.sandbox.orphans import kill_group
 from workers.sandbox.scratch import Scratch, sweep_dead_roots
 
@@ -87,10 +87,9 @@ class Keeper:
     def _became_ready(self) -> bool:
         found, _, _ = select.select([self._hand, self._pidfd, self._control], [], [])
         report, _ = messages.receive_report(self._hand) if self._hand in found else (None, [])
-        if not isinstance(report, Ready):
-            return False
-        messages.send(self._control, report)
-        return True
+        if isinstance(report, Ready | Unready):
+            messages.send(self._control, report)
+        return isinstance(report, Ready)
 
     def _obey(self) -> bool:
         order, descriptors = messages.receive_order(self._control)

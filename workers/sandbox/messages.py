@@ -61,6 +61,12 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True, tag="ready"):
     devices: tuple[str, ...] = ()
 
 
+class Unready(msgspec.Struct, frozen=True, kw_only=True, tag="unready"):
+    """The process cannot become warm, and ends: its device cannot be used. Said instead of `Ready`."""
+
+    why: str
+
+
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     """A child was forked. Descriptors: its pidfd and its folder of /proc, the handles that name it for good."""
 
@@ -91,7 +97,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
 
 
 Order = Fork | Kill
-Report = Ready | Started | Ended | Refused
+Report = Ready | Unready | Started | Ended | Refused
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _ORDERS: Final = msgspec.msgpack.Decoder(Order)

@@ -26,10 +26,13 @@ from backprobe.capture.warm import warm
 from workers.sandbox import child, messages, orphans
 from workers.sandbox.boot import THREAD_BYTES
 from workers.sandbox.lockdown import SYNC, Surroundings
-from workers.sandbox.messages import Fork, Ready
+from workers.sandbox.messages import Fork, Ready, Unready
 
 _HIGH: Final = 64
 """Descriptors of ours are above this while the run's five places are kept free."""
+
+WHY_CHARACTERS: Final = 500
+"""Of what a device's library says, the most that is passed on."""
 
 Ask = Callable[[float], tuple[str, ...]]
 """The one place where a device is asked: `ready_devices`, or what a test has instead where there is none."""
@@ -42,7 +45,11 @@ def main(ask: Ask = ready_devices) -> NoReturn:
     stack.settle(THREAD_BYTES)
     hand = socket.socket(fileno=_five_places_kept(words.hand))
     warm()
-    names = ask(words.memory_fraction)
+    try:
+        names = ask(words.memory_fraction)
+    except RuntimeError as error:  # no device, or one that cannot be used: torch's own text says which
+        messages.send(hand, Unready(why=str(error).partition("\n")[0][:WHY_CHARACTERS]))
+        os._exit(1)
     gc.collect()
     gc.freeze()
     messages.send(hand, Ready(pid=os.getpid(), vm_bytes=0, rss_bytes=0, devices=names))

@@ -20,7 +20,10 @@ MAX_GROWTH_BYTES: Final = 64 << 20
 BOOT_SECONDS: Final = 60.0
 END_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 0.5
-"""Between two boots of which the first failed."""
+"""Between two boots of which the first failed; twice as long after each that fails in a row."""
+
+MOST_PAUSE_SECONDS: Final = 60.0
+"""A boot takes a core for seconds; a driver or an executor that comes back is noticed within this."""
 
 AGAIN_SECONDS: Final = 20.0
 """How long a run that lost its warm process waits for one that starts: an executor that is started again takes some."""
@@ -35,6 +38,7 @@ class Warm:
         ready: What it said when warm; None while it boots.
         attempts: Runs in flight on it, by serial.
         worn: To be replaced; it still forks until the next one is warm.
+        unready: Why it cannot become warm, in its own words; None: it did not say.
     """
 
     def __init__(self, link: Link) -> None:
@@ -44,6 +48,7 @@ class Warm:
         self.attempts: dict[int, Attempt] = {}
         self.forks = 0
         self.worn = False
+        self.unready: str | None = None
 
     @property
     def offers(self) -> tuple[int, tuple[str, ...]]:
@@ -81,6 +86,8 @@ class Pool:
         self._ending: list[tuple[Link, float]] = []
         """Links that are closed, and until when their processes may take."""
         self._not_before = 0.0
+        self._in_vain = 0
+        """Boots in a row that no run was started on: each failed, or was lost before."""
         self.failure: str | None = None
         """Why the last boot failed; None since one was good."""
 
@@ -98,6 +105,7 @@ class Pool:
     def forked(self, zygote: Warm) -> None:
         """A run was started on it."""
         zygote.forks += 1
+        self._in_vain = 0
         if self._one_shot:
             self.unfit(zygote)
 
@@ -119,6 +127,8 @@ class Pool:
 
     def is_warm(self, zygote: Warm, ready: Ready) -> None:
         """It has booted: it takes over. Or it is warmer now: it is measured from there."""
+        if self.failure is not None:
+            _log.warning("a warm process has started: runs can be started again")
         known, zygote.ready, self.failure = zygote.ready is not None, ready, None
         if known:
             return
@@ -139,9 +149,12 @@ class Pool:
         self._end(zygote)
         if zygote is self._coming:
             self._coming = None
-            self._failed(f"the warm process did not start ({exit_text(zygote.link)}); its own message is on stderr")
+            own = f"({exit_text(zygote.link)}); its own message is on stderr"
+            self._failed(f"the warm process did not start{f': {zygote.unready}' if zygote.unready else f' {own}'}")
         elif zygote is self.current:
             self.current = None
+            if not zygote.forks:
+                self._wait_longer()
         elif zygote in self._leaving:
             self._leaving.remove(zygote)
 
@@ -170,6 +183,12 @@ class Pool:
         self._watch(self._coming)
 
     def _failed(self, why: str) -> None:
+        """Wait before the next boot; what was said already is not said again."""
+        self._wait_longer()
+        if why != self.failure:
+            _log.error("%s (it is tried again, in pauses that grow to %.0f s)", why, MOST_PAUSE_SECONDS)
         self.failure = why
-        self._not_before = time.monotonic() + PAUSE_SECONDS
-        _log.error("%s", why)
+
+    def _wait_longer(self) -> None:
+        self._not_before = time.monotonic() + min(MOST_PAUSE_SECONDS, PAUSE_SECONDS * 2.0 ** min(self._in_vain, 10))
+        self._in_vain += 1

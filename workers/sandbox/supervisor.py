@@ -82,6 +82,12 @@ class Supervisor:
         """Why no run can start now: the last boot of a warm process failed. None: it did not, or is not over."""
         return self._watch.pool.failure
 
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Names of those that the next run would have; empty: none is ready."""
+        current = self._watch.pool.current
+        return () if current is None else current.offers[1]
+
     def wait_warm(self, seconds: float) -> bool:
         """Wait until a run would start at once; False: not within so many seconds."""
         return self._watch.warm.wait(seconds)

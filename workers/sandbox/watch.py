@@ -19,7 +19,7 @@ from workers.sandbox import messages
 from workers.sandbox.attempt import Again, Attempt
 from workers.sandbox.boot import Link
 from workers.sandbox.levels import Confinement
-from workers.sandbox.messages import Ended, Kill, Ready, Refused, Started
+from workers.sandbox.messages import Ended, Kill, Ready, Refused, Started, Unready
 from workers.sandbox.outcome import Stop
 from workers.sandbox.pool import AGAIN_SECONDS, Pool, Warm
 from workers.sandbox.slots import Slots
@@ -49,10 +49,7 @@ class Watch:
         self.pool = Pool(boot, self._listen, self._unlisten, one_shot=one_shot)
         self._selector = selectors.DefaultSelector()
         self._streams = Streams(
-            self._selector,
-            self._stop,
-            lambda attempt: self._end_if_over(attempt, time.monotonic()),
-            confinement,
+            self._selector, self._stop, lambda attempt: self._end_if_over(attempt, time.monotonic()), confinement
         )
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._selector.register(self._wake, selectors.EVENT_READ, self._woken)
@@ -237,6 +234,8 @@ class Watch:
             return
         if isinstance(report, Ready):
             self.pool.is_warm(zygote, report)
+        elif isinstance(report, Unready):
+            zygote.unready = report.why
         elif isinstance(report, Started) and len(descriptors) == 2 and report.serial in zygote.attempts:
             started = zygote.attempts[report.serial]
             started.pidfd, started.proc = descriptors

@@ -136,16 +136,48 @@ def test_a_canceled_run_ends_with_all_that_it_started(device, until):
     assert (outcome.status, outcome.facts.stdout) == ("canceled", b"here\nhere\n")
 
 
-def test_a_machine_without_a_device_says_so_and_runs_nothing(capfd):
+@pytest.fixture
+def deviceless() -> Iterator[Supervisor]:
     import torch
 
     if torch.cuda.is_available():
         pytest.skip("there is one")
-    with supervisor_for(WorkerSettings(trust_code=True), "gpu") as supervisor:
-        outcome = supervisor.run(of("print(1)"))
+    with supervisor_for(WorkerSettings(trust_code=True), "gpu") as one:
+        yield one
+
+
+def test_a_machine_without_a_device_says_so_and_runs_nothing(deviceless, caplog, capfd):
+    outcome = deviceless.run(of("print(1)"))
     assert (outcome.status, outcome.reason) == ("lost", "sandbox")
-    assert "did not start" in outcome.error.message
-    assert "torch finds no CUDA device here" in capfd.readouterr().err
+    assert "did not start: torch finds no CUDA device here" in outcome.error.message
+    assert "torch finds no CUDA device here" in "".join(
+        one.getMessage() for when in ("setup", "call") for one in caplog.get_records(when)
+    )
+    assert capfd.readouterr().err == ""
+
+
+def test_a_worker_without_its_device_beats_as_broken_and_says_it_once(deviceless, database, until, caplog):
+    from store import workers
+    from workers.node import Node
+
+    node = Node(database, deviceless, queue="gpu", slots=1, lease_seconds=30, publish=lambda _: None)
+    node.start()
+
+    def told() -> workers.WorkerNode | None:
+        with database.read() as transaction:
+            return next((one for one in workers.live(transaction) if one.probe["sandbox"] == "broken"), None)
+
+    try:
+        one = until(told, "it beats as broken", 120)
+        boots = deviceless._watch.pool
+        until(lambda: boots._in_vain > 2, "it has tried again", 120)
+    finally:
+        node.draining.set()
+        node.close()
+    assert (one.levels, one.devices) == ((), ())
+    assert "torch finds no CUDA device here" in one.probe["why"]
+    said = [one.getMessage() for when in ("setup", "call") for one in caplog.get_records(when)]
+    assert len(said) == 1, said
 
 
 @pytest.mark.parametrize("settings", [WorkerSettings(), WorkerSettings(isolation="process", trust_code=True)])
