@@ -68,7 +68,7 @@ def test_it_says_what_a_worker_of_the_gpu_queue_would_have(capsys, monkeypatch):
         said = capsys.readouterr().out
         assert "the gpu queue would wait, taking no run: the warm process did not start: torch finds no CUDA" in said
     stand_in = (str(Path(__file__).parent / "sandbox" / "stand_in_device.py"),)
-    monkeypatch.setattr(start, "exec_keeper", lambda *words: boot.exec_keeper(*words, stand_in))
+    monkeypatch.setattr(start, "exec_keeper", lambda seen, fraction: boot.exec_keeper(seen, fraction, stand_in))
     doctor.examine(settings, probe=True)
     assert "A worker of the gpu queue would have stand-in with 90% of its memory." in capsys.readouterr().out
     doctor.examine(WorkerSettings(), probe=True)
