@@ -203,6 +203,8 @@ held = torch.empty(int(torch.cuda.get_device_properties(0).total_memory * 0.3), 
         outcome = supervisor.run(of(source, wall_seconds=300))
     assert outcome.facts.stdout == b"[0.0, 2.0, 4.0]\n", outcome.facts.stderr
     assert outcome.status in ("failed", "exceeded")
+    assert outcome.error is not None
+    assert outcome.record is not None
     assert "memory" in outcome.error.message.lower()
     assert outcome.isolation["gpu"]["devices"]
     assert {one.device for one in outcome.record.tensors} >= {"cuda:0"}
