@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from service import deprecation, openapi_examples
+from service.api.body import LINES
 from service.api.told import ProblemTold
 from service.openapi_schemas import query_parameters, schemas_of
 from service.problems import KINDS
@@ -215,7 +216,7 @@ def _fill(operation: dict[str, Any], path: str, view: Any, models: set[type[Any]
         schema = {"$ref": _REF.format(model=model.__name__)}
         operation["requestBody"] = {
             "required": not view.body_optional,
-            "content": {"application/json": {"schema": schema}},
+            "content": {"application/json": {"schema": schema}, **_lines(view, models)},
         }
     elif declared.takes:
         operation["requestBody"] = {"required": True, "content": declared.takes}
@@ -226,6 +227,16 @@ def _fill(operation: dict[str, Any], path: str, view: Any, models: set[type[Any]
             "content": {"application/problem+json": {"schema": {"$ref": _REF.format(model="ProblemTold")}}},
         }
     deprecation.describe(view, operation)
+
+
+def _lines(view: Any, models: set[type[Any]]) -> dict[str, Any]:
+    """The body as NDJSON, if the view takes it."""
+    if not view.body_lines:
+        return {}
+    models.update(view.body_lines)
+    first, further = (model.__name__ for model in view.body_lines)
+    text = f"Line 1 is {first}, each further line {further}: JSON without line breaks, ended by one."
+    return {LINES: {"schema": {"type": "string", "description": text}}}
 
 
 def _problems(path: str, view: Any, declared: Operation) -> dict[int, list[str]]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Final
 
@@ -49,6 +50,21 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
 }
 """By operation, each with its name."""
 
+LINES: Final[dict[str, dict[str, str]]] = {
+    "create_audit": {
+        "Two programs, line by line": "\n".join(
+            json.dumps(line)
+            for line in (
+                {"name": "nightly", "labels": {"commit": "9f2c1ab"}, "defaults": {"queue": "cpu"}},
+                {"custom_id": "jobs/gpt.py", "source": SNIPPET},
+                {"custom_id": "jobs/vit.py", "source": SNIPPET, "seed": 1},
+            )
+        )
+        + "\n"
+    },
+}
+"""Bodies that come as NDJSON, by operation."""
+
 _MADE: Final = re.compile(r"(Told|Made|Full)$")
 _IN_LISTS: Final = {"no": "tensor", "node": "node", "call": "call", "name": "name"}
 """Path parameters that are no ids, and the field of an item that has them."""
@@ -70,12 +86,12 @@ def complete(document: dict[str, Any]) -> None:
 
 
 def _add_bodies(operation: dict[str, Any]) -> None:
-    found = BODIES.get(operation["operationId"])
-    if found is not None:
-        content = operation["requestBody"]["content"]["application/json"]
-        content["examples"] = {
-            re.sub(r"\W+", "-", name).lower(): {"summary": name, "value": value} for name, value in found.items()
-        }
+    for media, bodies in (("application/json", BODIES), ("application/x-ndjson", LINES)):
+        found = bodies.get(operation["operationId"])
+        if found is not None:
+            operation["requestBody"]["content"][media]["examples"] = {
+                re.sub(r"\W+", "-", name).lower(): {"summary": name, "value": value} for name, value in found.items()
+            }
 
 
 def _parameters(operation: dict[str, Any]) -> set[str]:

@@ -15,7 +15,7 @@ from waitress.channel import HTTPChannel
 from waitress.server import create_server
 from waitress.task import ErrorTask
 
-from service.api.record_file import MOST_BYTES
+from service.api.audit_lines import MOST_BYTES
 from service.guard import INERT
 from service.problems import BY_STATUS, KINDS
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_HEADER_BYTES: Final = 16 << 10
 _DRAINED_BODY_BYTES: Final = MOST_BYTES
 """Bodies up to here are read to their end, onto disk, and then refused if the address takes less, so that the client
-hears why; beyond, waitress cuts off. A record that is sent is the largest that any address takes."""
+hears why; beyond, waitress cuts off. An audit that comes as NDJSON is the largest that any address takes."""
 
 
 MOST_CONNECTIONS: Final = 2000

@@ -56,6 +56,13 @@ class Waiters:
                 self._hub.wait(public_id, seconds, tenant_id=tenant_id)
         return free
 
+    def until(self, over: Callable[[], bool], seconds: int) -> bool:
+        """Wait until something is over; it looks whenever a run or an audit changes. Whether a place was free."""
+        with self.place() as free:
+            if free:
+                self._hub.until(over, seconds)
+        return free
+
     @contextmanager
     def place(self) -> Generator[bool]:
         """A place to wait; False: all are taken."""

@@ -22,6 +22,7 @@ class ItemRow:
     """One item.
 
     Attributes:
+        custom_id: None: it came without one that could be kept; `problem` has its line.
         run: Public id; None: it was refused, and `problem` says why. status: of the run.
         ended: Nothing more comes of it. verdict: None: it goes on.
         cells: What the policy says of its findings, by rule; a rule that passes has none.
@@ -29,7 +30,7 @@ class ItemRow:
     """
 
     n: int
-    custom_id: str
+    custom_id: str | None
     run: str | None
     status: str | None
     ended: bool

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store import audits, outbox, policies
+from store import audit_uploads, audits, outbox, policies
 from store.audit_items import AT_ONCE, ItemRow, fingerprints, page
 from store.audit_policy import VERDICTS, WORST, Rules, rules_of
 from store.audits import Audit
+from store.moves import tell
 from store.session import Database, Transaction
 from store.tables import Now, audit, audit_cell, audit_item, audit_verdict, run
 
@@ -32,7 +33,11 @@ def waits(transaction: Transaction) -> bool:
 
 
 def settle(database: Database, *, limit: int = 200) -> tuple[str, ...]:
-    """End the items whose runs have ended, then judge the audits that are whole; public ids of those judged."""
+    """End the items whose runs have ended, then judge the audits that are whole; public ids of those judged.
+
+    Audits whose upload nobody goes on with are canceled.
+    """
+    audit_uploads.forgotten(database)
     while True:
         with database.begin() as transaction:
             if end_items(transaction, limit=limit) < limit:
@@ -114,6 +119,7 @@ def judge(transaction: Transaction, number: int) -> tuple[str, ...]:
     body = {"audit": found.id, "verdict": verdict, "items": counts["items"], "findings": counts["findings"]}
     owner = {"tenant_id": found.tenant_id, "project_id": found.project_id}
     outbox.enqueue(transaction, "audit.judged", found.id, body, **owner)
+    tell(transaction, found.id)
     return (found.id,)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store.ids import new_id
+from store.moves import tell
 from store.session import Transaction
 from store.tables import Now, audit, audit_item, audit_verdict, policy, project, run
 
@@ -87,9 +88,9 @@ class AuditPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewItem:
-    """An item to be: exactly one of `run_id` and `problem`; `ended`: nothing more will come of it."""
+    """An item to be: exactly one of `run_id` and `problem`; `custom_id` None: it has none, or one that is taken."""
 
-    custom_id: str
+    custom_id: str | None
     run_id: int | None = None
     problem: Mapping[str, Any] | None = None
 
@@ -112,11 +113,27 @@ def create(transaction: Transaction, new: NewAudit, items: Sequence[NewItem], *,
     Raises:
         IntegrityError: two items have one `custom_id`.
     """
+    public_id, number = begin(transaction, new, tenant_id=tenant_id)
+    add(transaction, number, 0, items)
+    transaction.execute(sa.update(audit).where(audit.c.id == number).values(status="running", items=len(items)))
+    return public_id
+
+
+def begin(transaction: Transaction, new: NewAudit, *, tenant_id: int = 1) -> tuple[str, int]:
+    """Store an audit that is open and has no item yet; its public id and its number."""
     public_id = new_id("aud")
     values = {name: getattr(new, name) for name in ("name", "project_id", "created_by", "policy_id", "baseline_id")}
-    values |= {"public_id": public_id, "tenant_id": tenant_id, "labels": dict(new.labels), "items": len(items)}
-    insert = sa.insert(audit).values(values | {"status": "running", "created_at": Now(), "version": 1})
-    number = transaction.execute(insert.returning(audit.c.id)).scalar_one()
+    values |= {"public_id": public_id, "tenant_id": tenant_id, "labels": dict(new.labels), "items": 0}
+    insert = sa.insert(audit).values(values | {"status": "open", "created_at": Now(), "version": 1})
+    return public_id, transaction.execute(insert.returning(audit.c.id)).scalar_one()
+
+
+def add(transaction: Transaction, number: int, first: int, items: Sequence[NewItem]) -> None:
+    """Store items of an audit from place `first` on; the caller counts them in `audit.items`.
+
+    Raises:
+        IntegrityError: a `custom_id` is there already.
+    """
     rows = [
         {
             "audit_id": number,
@@ -126,11 +143,10 @@ def create(transaction: Transaction, new: NewAudit, items: Sequence[NewItem], *,
             "problem": None if one.problem is None else dict(one.problem),
             "ended": one.run_id is None,
         }
-        for n, one in enumerate(items)
+        for n, one in enumerate(items, first)
     ]
     if rows:
         transaction.execute(sa.insert(audit_item), rows)
-    return public_id
 
 
 def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1, to_change: bool = False) -> Audit | None:
@@ -201,6 +217,7 @@ def cancel(transaction: Transaction, found: Audit) -> tuple[str, ...]:
     ended = waiting.values(status="canceled", finished_at=Now(), version=audit.c.version + 1)
     if not transaction.execute(ended).rowcount:
         return ()
+    tell(transaction, found.id)
     first = sa.select(sa.func.min(_other.c.audit_id)).where(_other.c.run_id == run.c.id).correlate(run)
     going = (
         sa.select(run.c.public_id)

@@ -103,6 +103,38 @@ def begin(
     return Answer(status=known.status, run=known.run, headers=known.headers, body=known.body)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A key that was begun; `about`: public id of what comes of it, None: not known yet; `over`: it was answered."""
+
+    request_hash: bytes
+    about: str | None
+    over: bool
+
+
+def taken(transaction: Transaction, key: str, *, tenant_id: int = 1) -> Taken | None:
+    """What stands under a key; None: nothing, or nothing any more."""
+    which = {"its_tenant": tenant_id, "its_key": key}
+    transaction.execute(_DROP_EXPIRED, which)
+    row = transaction.execute(_KNOWN, which).first()
+    if row is None:
+        return None
+    about = None if row.body is None else bytes(row.body).decode(errors="replace")
+    return Taken(request_hash=bytes(row.request_hash), about=about, over=row.state == "done")
+
+
+def advance(transaction: Transaction, key: str, request_hash: bytes, about: str, *, tenant_id: int = 1) -> None:
+    """The request under a key that is in flight has come as far as `request_hash`: an effect of several transactions.
+
+    Raises:
+        KeyError: the key was not begun, or was answered.
+    """
+    which = {"its_tenant": tenant_id, "its_key": key}
+    this = sa.update(idempotency).where(*_WHICH, idempotency.c.state == "in-flight")
+    if transaction.execute(this.values(request_hash=request_hash, body=about.encode()), which).rowcount != 1:
+        raise KeyError(key)
+
+
 def done(transaction: Transaction, key: str, answer: Answer, *, tenant_id: int = 1) -> None:
     """Keep the answer of a key that was begun.
 

@@ -46,27 +46,41 @@ class Hub:
 
         Called from any thread. A run that has ended already returns at once.
         """
+        found: list[RunRow | None] = [None]
+
+        def over() -> bool:
+            with self._database.read() as reading:
+                found[0] = get(reading, public_id, tenant_id=tenant_id)
+            return found[0] is None or found[0].ended
+
+        return found[0] if self.until(over, seconds) else None
+
+    def until(self, over: Callable[[], bool], seconds: float) -> bool:
+        """Wait until something is over that tells when it changes (`store.moves.tell`); False: it was not by then.
+
+        Args:
+            over: Looks. Called at once, after each piece of news, and once a second.
+            seconds: The longest wait.
+        """
         self.start()
         deadline = time.monotonic() + seconds
         with self._changed:
             self._waiting += 1
             self._changed.notify_all()
         try:
-            return self._wait(public_id, deadline, tenant_id)
+            return self._until(over, deadline)
         finally:
             with self._changed:
                 self._waiting -= 1
 
-    def _wait(self, public_id: str, deadline: float, tenant_id: int) -> RunRow | None:
+    def _until(self, over: Callable[[], bool], deadline: float) -> bool:
         while True:
             seen = self._news  # before the look, so that news in between is not slept through
-            with self._database.read() as reading:
-                run = get(reading, public_id, tenant_id=tenant_id)
-            if run is None or run.ended:
-                return run
+            if over():
+                return True
             left = deadline - time.monotonic()
             if left <= 0 or self._stopping.is_set():
-                return None
+                return False
             with self._changed:
                 self._changed.wait_for(lambda: self._news != seen or self._stopping.is_set(), min(left, SELF_SECONDS))  # noqa: B023 - called here only
 

@@ -17,10 +17,19 @@ MOST_ITEMS: Final = 1000
 _RUN: Final = r"^run_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 
 
+CustomId = Annotated[Short, Field(min_length=1)]
+
+
+class Named(Strict):
+    """What has a name of yours."""
+
+    custom_id: CustomId
+
+
 class ItemAsked(RunAsked):
     """An item of an audit: a snippet as in `POST /v1/runs`, or a run that is there."""
 
-    custom_id: Annotated[Short, Field(min_length=1)] = Field(description="Your name for it; unique in the audit.")
+    custom_id: CustomId = Field(description="Your name for it; unique in the audit.")
     run: Annotated[str, Field(pattern=_RUN)] | None = Field(default=None, description="A run that is there, by its id.")
 
     @model_validator(mode="after")
@@ -49,10 +58,8 @@ class DefaultsAsked(Strict):
     labels: Labels = Field(default_factory=dict)
 
 
-class AuditAsked(Strict):
-    """Programs that are judged together."""
-
-    PROGRAM = re.compile(r"#/items/\d+/(source|files/\d+/text)")
+class AuditHead(Strict):
+    """What holds for an audit as a whole: line 1 of NDJSON."""
 
     name: Annotated[Short, Field(min_length=1, max_length=100)] = Field(default="audit", description="For people.")
     policy: Annotated[str, Field(pattern=r"^pol_[0-7][0-9A-HJKMNP-TV-Z]{25}$")] | None = Field(
@@ -64,6 +71,18 @@ class AuditAsked(Strict):
     project: ProjectId | None = Field(default=None, description="As in `POST /v1/runs`.")
     labels: Labels = Field(default_factory=dict, description="Your own words for it.")
     defaults: DefaultsAsked = Field(default_factory=DefaultsAsked, description="For items that do not say otherwise.")
+
+    def whole(self, item: ItemAsked) -> ItemAsked:
+        """An item with the defaults of what it does not say."""
+        given = self.defaults.model_fields_set - item.model_fields_set
+        return item.model_copy(update={name: getattr(self.defaults, name) for name in given})
+
+
+class AuditAsked(AuditHead):
+    """Programs that are judged together."""
+
+    PROGRAM = re.compile(r"#/items/\d+/(source|files/\d+/text)")
+
     items: Annotated[list[ItemAsked], Field(min_length=1, max_length=MOST_ITEMS)] = Field(
         description="What is run and judged; one that cannot be run is refused alone, and told as not-run."
     )
@@ -74,8 +93,3 @@ class AuditAsked(Strict):
             message = "Two of `items` have one `custom_id`"
             raise ValueError(message)
         return self
-
-    def whole(self, item: ItemAsked) -> ItemAsked:
-        """An item with the defaults of what it does not say."""
-        given = self.defaults.model_fields_set - item.model_fields_set
-        return item.model_copy(update={name: getattr(self.defaults, name) for name in given})

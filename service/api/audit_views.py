@@ -118,6 +118,7 @@ def get_audit_matrix(audit: str, query: MatrixQuery) -> Response:
     rules = sorted({cell.rule for item in items for cell in item.cells if query.rule in {None, cell.rule}})
     rows = [
         {
+            "n": item.n,
             "custom_id": item.custom_id,
             "run": item.run,
             "verdict": item.verdict,
@@ -128,7 +129,7 @@ def get_audit_matrix(audit: str, query: MatrixQuery) -> Response:
     headers = varied(audit_headers(found), form)
     if form == "json":
         return json_reply({"audit": found.id, "rules": rules, "items": rows}, headers=headers)
-    names = ("custom_id", "run", "verdict", *rules)
+    names = ("n", "custom_id", "run", "verdict", *rules)
     of = [Column(name=name, steps=(name,), kind="text") for name in names]
     flat = [row | dict.fromkeys(rules, _else(item)) | row["states"] for item, row in zip(items, rows, strict=True)]
     sent = headers | {"Content-Disposition": f'attachment; filename="{found.id}-matrix.csv"'}
@@ -220,7 +221,7 @@ def _findings(database: Database, found: Audit) -> Iterator[list[Any]]:
 def _reported(found: Audit, item: ItemRow) -> Reported:
     told = [row.finding for rows in _findings_of(context().database, found, item) for row in rows]
     return Reported(
-        name=item.custom_id,
+        name=item.custom_id or f"(item {item.n})",
         findings=tuple(told),
         ended_well=item.status == "succeeded",
         ending=item.status or "refused",

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from apiflask import APIBlueprint
 from pydantic import Field
 
+from service.api import audit_lines
 from service.api.asked import Nothing, Page, ProjectId, Split
-from service.api.audit_asked import AuditAsked, ItemAsked
+from service.api.audit_asked import AuditAsked, AuditHead, ItemAsked
+from service.api.audit_entry import item_of, known_runs, looked_at
 from service.api.body import body, query
 from service.api.effect import effect
-from service.api.offer import Wanted, offered
 from service.api.policies import policy_of
 from service.api.projects import place_of_caller
 from service.api.record import NoQuery
+from service.api.record_file import seat
 from service.api.reply import after_of, json_reply, page_reply
-from service.api.run_json import run_of
-from service.api.submit import program_of, queue_of, submission_of, within_quotas
+from service.api.submit import within_quotas
 from service.api.told_audits import AuditList, AuditTold
 from service.caller import caller
 from service.context import context
 from service.errors import Problem
 from service.openapi import ONCE, Answer, answers
-from store import audits, projects, runs
-from store.audits import Audit, NewAudit, NewItem
+from service.waiting import asked_seconds
+from store import audits, runs
+from store.audits import Audit, NewAudit
 from store.ids import is_id
 
 if TYPE_CHECKING:
     from flask import Response
 
-    from service.snippet import Snippet
-    from store.run import Level, Queue
+    from store.projects import Project
     from store.session import Transaction
 
 blueprint = APIBlueprint("audits", __name__, tag="Audits")
@@ -57,104 +57,99 @@ class AuditsQuery(Page):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ready:
-    """An item that was looked at: to be run, or refused with a problem."""
-
-    asked: ItemAsked
-    program: Snippet | None = None
-    queue: Queue = "cpu"
-    least: Level = "none"
-    problem: dict[str, Any] | None = None
-
-
 @blueprint.post("/v1/audits")
-@body(AuditAsked)
+@body(AuditAsked, lines=(AuditHead, ItemAsked))
 @answers(
-    {202: Answer(text="Begun; Location has it.", model=AuditTold, headers=("Location", "Retry-After"))},
-    problems=("not-found", "quota-exceeded", "queue-full", *ONCE),
-    headers=("Idempotency-Key", "traceparent"),
+    {
+        202: Answer(text="Begun; Location has it.", model=AuditTold, headers=("Location", "Retry-After")),
+        200: Answer(text="Ended while waited for.", model=AuditTold, headers=("Location", "Preference-Applied")),
+    },
+    problems=("not-found", "quota-exceeded", "queue-full", "too-many-streams", *ONCE),
+    headers=("Prefer", "Idempotency-Key", "traceparent"),
     scope="audits:write",
     rate="submits",
 )
-def create_audit(body: AuditAsked) -> Response:
+def create_audit(body: AuditAsked | None) -> Response:
     """Run many programs and judge them together.
 
-    An item that cannot be run is refused alone: its problem stands at the item, which is told as not-run.
+    An item that cannot be run is refused alone: its problem stands at the item, which is told as not-run. As NDJSON an
+    audit has up to 50,000 items: line 1 is the audit, each further line an item. They are stored as they come: an
+    upload that broke, or was told to come back, goes on where it stood when it is sent again with its
+    `Idempotency-Key`. Such an audit is `open` until its last line has come.
     """
-    shared, asked = context(), caller()
-    ready = [_looked_at(body.whole(item)) for item in body.items]
-    queues: set[Queue] = set()
+    if body is None:
+        with seat():
+            public_id, more = audit_lines.take(_open)
+    else:
+        public_id, more = _created(body)
+    found, waited = waited_for(public_id)
+    headers = {"Location": f"/v1/audits/{found.id}", **waited, **more}
+    if found.finished_at is not None:
+        return json_reply(audit_json(found), 200, headers)
+    return json_reply(audit_json(found), 202, {**headers, "Retry-After": str(RETRY_SECONDS)})
+
+
+def _created(body: AuditAsked) -> tuple[str, dict[str, str]]:
+    """The audit with all its items, stored at once; its public id, and headers of the answer."""
+    entries = [looked_at(body.whole(item)) for item in body.items]
+    queues = Counter(one.queue for one in entries if one.program is not None)
     with within_quotas(), effect() as write:
         if write.known is not None:
-            public_id = (write.known.body or b"").decode()
-        else:
-            shared.room.demand(write.transaction, tenant_id=asked.tenant_id)
-            place = place_of_caller(write.transaction, body.project)
-            policy = None if body.policy is None else policy_of(write.transaction, body.policy)
-            base = None if body.baseline is None else audit_of(write.transaction, body.baseline)
-            items: list[NewItem] = []
-            for queue, count in Counter(one.queue for one in ready if one.program is not None).items():
-                shared.backlog.demand(write.transaction, queue, count)
-            for one in ready:
-                items.append(_item(write.transaction, one, place))
-                if one.program is not None:
-                    queues.add(one.queue)
-            new = NewAudit(
-                name=body.name,
-                project_id=place.number,
-                created_by=asked.actor,
-                policy_id=None if policy is None else policy.number,
-                baseline_id=None if base is None else base.number,
-                labels=body.labels,
-            )
-            public_id = audits.create(write.transaction, new, items, tenant_id=asked.tenant_id)
-            write.done("audit.create", public_id, detail={"items": len(items)})
-        found = audit_of(write.transaction, public_id)
+            return (write.known.body or b"").decode(), write.headers
+        context().room.demand(write.transaction, tenant_id=caller().tenant_id)
+        place, new = _new(write.transaction, body)
+        for queue, count in queues.items():
+            context().backlog.demand(write.transaction, queue, count)
+        known = known_runs(write.transaction, entries)
+        items = [item_of(write.transaction, one, place, known) for one in entries]
+        public_id = audits.create(write.transaction, new, items, tenant_id=caller().tenant_id)
+        write.done("audit.create", public_id, detail={"items": len(items)})
     for queue in sorted(queues):
-        shared.wakeups.publish(queue)
-    headers = {"Location": f"/v1/audits/{found.id}", "Retry-After": str(RETRY_SECONDS), **write.headers}
-    return json_reply(audit_json(found), 202, headers)
+        context().wakeups.publish(queue)
+    return public_id, write.headers
 
 
-def _looked_at(asked: ItemAsked) -> _Ready:
-    """Everything that can be said of an item before anything is stored."""
-    try:
-        if asked.run is not None:
-            return _Ready(asked=asked)
-        queue, program = queue_of(asked), program_of(asked)
-        limits = asked.limits
-        wanted = Wanted(
-            queue=queue,
-            device=asked.device,
-            isolation=asked.isolation,
-            processes=limits.processes,
-            disk_bytes=limits.disk_bytes,
-        )
-        with context().database.read() as transaction:
-            least = offered(transaction, wanted)
-    except Problem as error:
-        return _Ready(asked=asked, problem=_problem(error))
-    return _Ready(asked=asked, program=program, queue=queue, least=least)
+def _new(transaction: Transaction, head: AuditHead) -> tuple[Project, NewAudit]:
+    """Where an audit comes into, and what is stored of it.
+
+    Raises:
+        Problem: `not-found`: its project, policy or baseline.
+    """
+    place = place_of_caller(transaction, head.project)
+    policy = None if head.policy is None else policy_of(transaction, head.policy)
+    base = None if head.baseline is None else audit_of(transaction, head.baseline)
+    return place, NewAudit(
+        name=head.name,
+        project_id=place.number,
+        created_by=caller().actor,
+        policy_id=None if policy is None else policy.number,
+        baseline_id=None if base is None else base.number,
+        labels=head.labels,
+    )
 
 
-def _problem(error: Problem) -> dict[str, Any]:
-    places = [place.as_json() for place in error.places]
-    return {"code": error.code, "detail": error.detail, "errors": places}
+def _open(transaction: Transaction, head: AuditHead) -> tuple[Project, str, int]:
+    place, new = _new(transaction, head)
+    return place, *audits.begin(transaction, new, tenant_id=caller().tenant_id)
 
 
-def _item(transaction: Transaction, one: _Ready, place: projects.Project) -> NewItem:
-    """The item to be stored, with its run."""
-    name = one.asked.custom_id
-    if one.problem is not None:
-        return NewItem(custom_id=name, problem=one.problem)
-    if one.program is None:
-        try:
-            return NewItem(custom_id=name, run_id=run_of(transaction, str(one.asked.run)).run_id)
-        except Problem as error:
-            return NewItem(custom_id=name, problem=_problem(error))
-    submission = submission_of(one.asked, one.program, one.queue, one.least, place, custom_id=name)
-    return NewItem(custom_id=name, run_id=runs.submit(transaction, submission).run_id)
+def waited_for(public_id: str) -> tuple[Audit, dict[str, str]]:
+    """The audit as it stands, with `Prefer: wait=N` as soon as it has ended; and what the answer says of the waiting.
+
+    Raises:
+        Problem: `not-found`.
+    """
+    shared, seconds = context(), asked_seconds()
+
+    def found() -> Audit:
+        with shared.database.read() as transaction:
+            return audit_of(transaction, public_id)
+
+    audit = found()
+    if seconds is None:
+        return audit, {}
+    waited = audit.finished_at is not None or shared.waiters.until(lambda: found().finished_at is not None, seconds)
+    return (found() if waited else audit), {"Preference-Applied": f"wait={seconds}"} if waited else {}
 
 
 @blueprint.get("/v1/audits")
@@ -182,12 +177,11 @@ def list_audits(query: AuditsQuery) -> Response:
 
 @blueprint.get("/v1/audits/<audit>")
 @query(NoQuery)
-@answers({200: Answer(text="The audit.", model=AuditTold, headers=("ETag",))})
+@answers({200: Answer(text="The audit.", model=AuditTold, headers=("ETag", "Preference-Applied"))}, headers=("Prefer",))
 def get_audit(audit: str) -> Response:
-    """One audit: how far it is, and what it came to."""
-    with context().database.read() as transaction:
-        found = audit_of(transaction, audit)
-    return json_reply(audit_json(found), headers=audit_headers(found))
+    """One audit: how far it is, and what it came to; with `Prefer: wait=N` as soon as it has ended."""
+    found, waited = waited_for(audit)
+    return json_reply(audit_json(found), headers={**audit_headers(found), **waited})
 
 
 @blueprint.post("/v1/audits/<audit>/cancel")

@@ -69,27 +69,27 @@ def pointer(parts: Iterable[int | str]) -> str:
     return "#" + "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
-def _read_json(raw: bytes) -> Any:
-    """The value of the bytes.
+def _read_json(raw: bytes, what: str) -> Any:
+    """The value of the bytes; `what`: they are, for people.
 
     Raises:
         Problem: `malformed-request`: not UTF-8, not JSON, a doubled key, or nested too deeply.
     """
     if not raw:
-        raise Problem("malformed-request", "The body is empty.")
+        raise Problem("malformed-request", f"{what} is empty.")
     try:
         return json.loads(raw.decode("utf-8"), object_pairs_hook=_no_doubles, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
-        raise Problem("malformed-request", f"The body is not UTF-8: byte {error.start} fits no character.") from None
+        raise Problem("malformed-request", f"{what} is not UTF-8: byte {error.start} fits no character.") from None
     except json.JSONDecodeError as error:
-        said = f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+        said = f"{what} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
         raise Problem("malformed-request", said) from None
     except _Doubled:
-        raise Problem("malformed-request", "An object in the body has the same key twice.") from None
+        raise Problem("malformed-request", f"{what} has an object with the same key twice.") from None
     except RecursionError:
         raise Problem("malformed-request", _TOO_DEEP) from None
     except ValueError as error:  # NaN and Infinity, and integers of more than 4,300 digits
-        raise Problem("malformed-request", f"The body is not JSON: {str(error)[:100]}.") from None
+        raise Problem("malformed-request", f"{what} is not JSON: {str(error)[:100]}.") from None
 
 
 _TOO_DEEP: Final = f"The body is nested more than {MOST_NESTING} deep."
@@ -189,12 +189,32 @@ def _handing(view: Callable[..., Any], name: str, model: type[Strict]) -> Callab
     return lambda _asked, *args, **kwargs: view(*args, **kwargs)
 
 
-def body(model: type[Strict], *, optional: bool = False) -> Callable[[F], F]:
+Model = TypeVar("Model", bound=Strict)
+
+
+def parsed(raw: bytes, model: type[Model], what: str = "The body") -> Model:
+    """What the bytes ask for.
+
+    Raises:
+        Problem: `malformed-request`, `invalid-request`.
+    """
+    _check_texts(_read_json(raw, what), model.PROGRAM)
+    try:
+        return model.model_validate_json(raw)
+    except ValidationError as error:
+        raise _invalid(error, lambda f: Place(pointer=pointer(f["loc"]), code=_code(f), detail=_detail(f))) from None
+
+
+LINES: Final = "application/x-ndjson"
+
+
+def body(model: type[Strict], *, optional: bool = False, lines: tuple[type[Strict], ...] = ()) -> Callable[[F], F]:
     """Hand the view its body as `body`, an instance of `model`; a model without fields is checked and not handed on.
 
     Args:
         model: The schema.
         optional: No body at all counts as `{}`.
+        lines: It may come as NDJSON too: models of its first line and of the others. Then the view gets None.
     """
 
     def decorate(view: F) -> F:
@@ -202,21 +222,17 @@ def body(model: type[Strict], *, optional: bool = False) -> Callable[[F], F]:
 
         @functools.wraps(view)
         def checked(*args: Any, **kwargs: Any) -> Any:
+            if lines and request.mimetype == LINES:
+                return hand(None, *args, **kwargs)
             raw = request.get_data(cache=False)
             g.body_sha256 = hashlib.sha256(raw).digest()
             if not raw and optional:
                 return hand(model(), *args, **kwargs)
             _check_content_type()
-            _check_texts(_read_json(raw), model.PROGRAM)
-            try:
-                asked = model.model_validate_json(raw)
-            except ValidationError as error:
-                raise _invalid(
-                    error, lambda f: Place(pointer=pointer(f["loc"]), code=_code(f), detail=_detail(f))
-                ) from None
-            return hand(asked, *args, **kwargs)
+            return hand(parsed(raw, model), *args, **kwargs)
 
         checked.body_model, checked.body_optional = model, optional  # type: ignore[attr-defined] for the document
+        checked.body_lines = lines  # type: ignore[attr-defined] likewise
         return checked  # type: ignore[return-value] the decorated view keeps its type
 
     return decorate
@@ -241,10 +257,7 @@ def query(model: type[Strict]) -> Callable[[F], F]:
     return decorate
 
 
-QueryModel = TypeVar("QueryModel", bound=Strict)
-
-
-def read_query(model: type[QueryModel]) -> QueryModel:
+def read_query(model: type[Model]) -> Model:
     """The parameters of the current request.
 
     Raises:

@@ -71,7 +71,12 @@ class Effect:
         return {} if self.known is None else {"Idempotent-Replayed": "true"}
 
 
-def _key() -> str | None:
+def given_key() -> str | None:
+    """The Idempotency-Key of the request; None: it has none.
+
+    Raises:
+        Problem: `invalid-request`.
+    """
     key = request.headers.get(HEADER)
     if key is None:
         return None
@@ -88,7 +93,7 @@ def effect() -> Generator[Effect]:
     Raises:
         Problem: `idempotency-in-flight`, `idempotency-mismatch`, `invalid-request`.
     """
-    key = _key()
+    key = given_key()
     with context().database.begin() as transaction:
         known = None if key is None else _begun(transaction, key)
         yield Effect(transaction=transaction, key=key, known=known)
@@ -96,10 +101,30 @@ def effect() -> Generator[Effect]:
 
 def _begun(transaction: Transaction, key: str) -> idempotency.Answer | None:
     sent = hashlib.sha256(f"{request.method} {request.path}\0".encode() + g.get("body_sha256", b"")).digest()
+    return begin_key(transaction, key, sent)
+
+
+def begin_key(transaction: Transaction, key: str, sent: bytes) -> idempotency.Answer | None:
+    """Take the caller's key for a request with this digest; None: it is new.
+
+    Raises:
+        Problem: `idempotency-in-flight`, `idempotency-mismatch`.
+    """
     try:
         return idempotency.begin(transaction, key, sent, tenant_id=caller().tenant_id)
-    except idempotency.InFlight as error:
-        raise Problem("idempotency-in-flight", f"{error}.", headers={"Retry-After": str(RETRY_SECONDS)}) from None
-    except idempotency.Mismatch as error:
-        place = Place(header=HEADER, code="idempotency-mismatch", detail=f"{error}.")
-        raise Problem("idempotency-mismatch", f"{error}.", places=(place,)) from None
+    except idempotency.InFlight:
+        raise in_flight() from None
+    except idempotency.Mismatch:
+        raise mismatched() from None
+
+
+def in_flight() -> Problem:
+    """The first request with this key is still being worked on."""
+    return Problem("idempotency-in-flight", f"{idempotency.InFlight()}.", headers={"Retry-After": str(RETRY_SECONDS)})
+
+
+def mismatched() -> Problem:
+    """The key came with another request before."""
+    detail = f"{idempotency.Mismatch()}."
+    place = Place(header=HEADER, code="idempotency-mismatch", detail=detail)
+    return Problem("idempotency-mismatch", detail, places=(place,))

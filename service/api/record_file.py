@@ -55,7 +55,7 @@ _BYTES: Final = {MEDIA: {"schema": {"type": "string", "contentMediaType": MEDIA}
 
 
 @contextmanager
-def _seat() -> Generator[None]:
+def seat() -> Generator[None]:
     """One of few places for a record in hand.
 
     Raises:
@@ -84,7 +84,7 @@ def _seat() -> Generator[None]:
 )
 def get_record(run: str) -> Response:
     """The record of an ended run as the file that `backprobe show` and `backprobe.load` read, with no torch."""
-    with _seat():
+    with seat():
         with context().database.read() as transaction:
             row = recorded(run_of(transaction, run))
             if not row.ended:
@@ -136,7 +136,7 @@ def upload_record(query: RecordAsked) -> Response:
     if request.mimetype != MEDIA:
         raise Problem("unsupported-media-type", f"The body's type is {request.content_type or 'not given'!r:.100}.",
                       hint=f"Send `Content-Type: {MEDIA}`.")  # fmt: skip
-    with _seat():
+    with seat():
         sent = _read()
         with within_quotas(), effect() as write:
             place = None

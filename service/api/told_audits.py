@@ -52,7 +52,7 @@ class FindingsCounted:
 class Reason:
     """Why an audit failed: a rule and an item."""
 
-    custom_id: str
+    custom_id: str | None
     run: str | None
     rule: str
     findings: int
@@ -117,10 +117,16 @@ class CellTold:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditItemTold:
-    """An item. `verdict`: null while its run goes on; `problem`: why it was refused; a rule that passes has no cell."""
+    """An item.
+
+    Attributes:
+        custom_id: Null: its line gives none that can be read, or one that an earlier line has.
+        verdict: Null while its run goes on. cells: A rule that passes has none.
+        problem: Why it was refused: `code`, `detail`, `errors` with pointers; `line` of an audit that came as NDJSON.
+    """
 
     n: int
-    custom_id: str
+    custom_id: str | None
     run: str | None
     status: str | None
     ended: bool
@@ -136,9 +142,10 @@ class AuditItemList(Listing[AuditItemTold]):
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixRow:
-    """An item with the states of the rules that are not passed, by rule."""
+    """An item with the states of the rules that are not passed, by rule; `n`: its place in the audit."""
 
-    custom_id: str
+    n: int
+    custom_id: str | None
     run: str | None
     verdict: ItemVerdict | None
     states: dict[str, Literal["warn", "fail", "not-run"]]

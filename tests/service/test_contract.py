@@ -51,6 +51,15 @@ def _record_body(_context, value):
     return value if isinstance(value, bytes) else str(value).encode(errors="replace")
 
 
+@schemathesis.serializer("application/x-ndjson")
+def _lines(_context, value):
+    """Lines of text, made of whatever was drawn; of a body that the document shows as JSON, what says the same."""
+    if not isinstance(value, dict):
+        return value if isinstance(value, bytes) else str(value).encode(errors="replace")
+    head = {name: given for name, given in value.items() if name != "items"}
+    return "\n".join(json.dumps(line) for line in (head, *value.get("items", ()))).encode()
+
+
 TOLD: defaultdict[str, Counter[int]] = defaultdict(Counter)
 STACKS = os.environ.get("BACKPROBE_CONTRACT_STACKS", "sqlite,postgresql" if LONG else "sqlite").split(",")
 
@@ -175,7 +184,7 @@ def check(case, answer, mode):
         assert problem["errors"], case.as_curl_command()
     for place in problem["errors"]:
         assert {"pointer", "parameter", "header"} & set(place), (case.as_curl_command(), place)
-    if mode is GenerationMode.POSITIVE:
+    if mode is GenerationMode.POSITIVE and case.media_type != "application/x-ndjson":  # lines are text to the document
         shape = [place for place in problem["errors"] if place["code"] in SHAPE]
         assert not shape, (case.as_curl_command(), shape)
         assert problem["code"] != "malformed-request", (case.as_curl_command(), problem)

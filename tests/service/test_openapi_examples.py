@@ -27,6 +27,20 @@ def examples(operation):
     return [example["value"] for example in content.get("examples", {}).values()]
 
 
+def test_every_shown_body_of_lines_is_taken_as_it_stands(plain_site, run, document):
+    sent = 0  # `run` was finished before: these stay queued
+    for path, method, operation in operations(document):
+        shown = operation.get("requestBody", {}).get("content", {}).get("application/x-ndjson", {}).get("examples", {})
+        for example in shown.values():
+            headers = {"Content-Type": "application/x-ndjson"}
+            answer = plain_site.client.open(path, method=method.upper(), data=example["value"], headers=headers)
+            assert answer.status_code == 202, (path, answer.text)
+            items = plain_site.client.get(answer.json["links"]["items"]).json["items"]
+            assert [one["problem"] for one in items] == [None] * (example["value"].count("\n") - 1)
+            sent += 1
+    assert sent
+
+
 def valid(document, model, value):
     schema = {"$ref": f"#/components/schemas/{model}", "components": document["components"]}
     return Draft202012Validator(schema).is_valid(value)

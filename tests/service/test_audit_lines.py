@@ -1,0 +1,304 @@
+"""Audits as NDJSON over HTTP, on both databases: lines that fail alone, uploads that break and go on."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import time
+import tracemalloc
+
+import pytest
+import sqlalchemy as sa
+
+from store import audit_judging, tables
+
+MEDIA = "application/x-ndjson"
+TEXT = {"source": "x = 1\n"}
+
+
+def body(*items, **head):
+    """NDJSON of these items; bytes go as they are."""
+    lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in (head, *items)]
+    return b"".join(line + b"\n" for line in lines)
+
+
+@pytest.fixture
+def send(site):
+    """`send(data, status, key)`: the answer to an upload."""
+
+    def one(data, status=202, key=None, client=None, **more):
+        headers = {"Content-Type": MEDIA} | ({} if key is None else {"Idempotency-Key": key}) | more.pop("headers", {})
+        sent = {"data": data} if isinstance(data, bytes) else {"input_stream": data, **more}
+        answer = (client or site.client).post("/v1/audits", headers=headers, **sent)
+        assert answer.status_code == status, answer.text
+        return answer
+
+    return one
+
+
+@pytest.fixture
+def items_of(site):
+    def one(audit):
+        return list(map(json.loads, site.client.get(f"/v1/audits/{audit}/items?format=ndjson").text.splitlines()))
+
+    return one
+
+
+def broken(data, at):
+    """A body that ends after `at` bytes, where its length says more: the connection has gone."""
+    return {"data": io.BytesIO(data[:at]), "environ_overrides": {"CONTENT_LENGTH": str(len(data))}}
+
+
+def audits(site):
+    return site.client.get("/v1/audits").json["items"]
+
+
+def test_each_line_is_an_item_and_a_bad_line_fails_alone(site, send, items_of, samples):
+    known = site.finished()
+    sent = body(
+        {"custom_id": "a", "source": samples.TUTORIAL, "priority": 1},
+        {"custom_id": "b", "run": known},
+        b"",
+        {"custom_id": "typo", "source": "x = ("},
+        b'{"custom_id": "cut',
+        {"custom_id": "more", **TEXT, "sauce": 1},
+        {"custom_id": "a", **TEXT},
+        {"custom_id": "long", "source": "#" * (2 << 20)},
+        b"\xff\xfe",
+        {"custom_id": "gone", "run": "run_01JD8PZ4T8W2K5C7Q9R3M6X1BA"},
+        {**TEXT},
+        b"[]",
+        name="nightly",
+        labels={"commit": "9f2c1ab"},
+        defaults={"seed": 7},
+    )[:-1]
+    told = send(sent).json
+    assert (told["name"], told["status"], told["labels"]) == ("nightly", "running", {"commit": "9f2c1ab"})
+    assert (told["items"]["total"], told["items"]["running"]) == (11, 2)
+    items = items_of(told["id"])
+    assert [one["custom_id"] for one in items] == [
+        "a", "b", "typo", None, "more", None, None, None, "gone", None, None,
+    ]  # fmt: skip
+    said = [None if one["problem"] is None else (one["problem"]["line"], one["problem"]["code"]) for one in items]
+    assert said == [
+        None, None, (5, "syntax-error"), (6, "malformed-request"), (7, "invalid-request"), (8, "invalid-request"),
+        (9, "too-large"), (10, "malformed-request"), (11, "not-found"), (12, "invalid-request"), (13, "invalid-request"),
+    ]  # fmt: skip
+    places = {one["problem"]["line"]: one["problem"]["errors"] for one in items if one["problem"]}
+    assert places[5][0]["pointer"] == "#/source"
+    assert places[7][0] == {"pointer": "#/sauce", "code": "unknown-field", "detail": "There is no such field."}
+    assert (places[8][0]["pointer"], places[8][0]["code"]) == ("#/custom_id", "doubled-custom-id")
+    assert places[12][0] == {"pointer": "#/custom_id", "code": "missing-field", "detail": "This field is needed."}
+    run = site.client.get(f"/v1/runs/{items[0]['run']}").json
+    assert (run["seed"], run["priority"], run["custom_id"]) == (7, 1, "a")
+    site.finish(items[0]["run"], samples.tutorial())
+    assert audit_judging.settle(site.context.database) == (told["id"],)
+    counts = site.client.get(told["links"]["self"]).json["items"]
+    assert (counts["not_run"], counts["warn"], counts["total"]) == (9, 2, 11)
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"", "malformed-request"),
+        (b"\n\n", "malformed-request"),
+        (b"{\n", "malformed-request"),
+        (b'{"name": 3}\n{}\n', "invalid-request"),
+        (b'{"items": []}\n', "invalid-request"),
+        (b'{"policy": "pol_01JD8PZ4T8W2K5C7Q9R3M6X1BA"}\n', "not-found"),
+        (b"{}\n", "invalid-request"),
+    ],
+)
+def test_a_first_line_that_is_no_audit_is_refused_whole(site, send, sent, code):
+    answer = send(sent, {"malformed-request": 400, "invalid-request": 422, "not-found": 404}[code], key="k")
+    assert answer.json["code"] == code
+    assert [one["status"] for one in audits(site)] == (["canceled"] if sent == b"{}\n" else [])
+    assert send(body({"custom_id": "a", **TEXT}), key="k").json["items"]["total"] == 1
+
+
+def test_a_broken_upload_goes_on_where_it_stood(site, send, items_of):
+    known = site.finished()
+    whole = body({"custom_id": "first", **TEXT}, *({"custom_id": f"{n}", "run": known} for n in range(1300)))
+    send(**broken(whole, whole.index(b'"custom_id": "700"')), status=400, key="k")
+    (open_,) = audits(site)
+    assert (open_["status"], open_["items"]["total"], open_["verdict"]) == ("open", 500, None)
+    assert audit_judging.settle(site.context.database) == ()
+    send(**broken(whole, whole.index(b'"custom_id": "1250"')), status=400, key="k")
+    assert [one["items"]["total"] for one in audits(site)] == [1000]
+    told = send(whole, key="k")
+    assert (told.json["id"], told.json["status"], told.json["items"]["total"]) == (open_["id"], "running", 1301)
+    assert "Idempotent-Replayed" not in told.headers
+    assert [one["custom_id"] for one in items_of(open_["id"])] == ["first", *map(str, range(1300))]
+    again = send(whole, key="k")
+    assert (again.json["id"], again.headers["Idempotent-Replayed"]) == (open_["id"], "true")
+    assert len(site.client.get("/v1/runs").json["items"]) == 2
+    log = site.client.get(f"/v1/audit-log?object={open_['id']}").json["items"]
+    assert [entry["action"] for entry in log] == ["audit.create"]
+
+
+def test_another_upload_under_the_same_key_is_refused_and_changes_nothing(site, send):
+    one, two, three = ({"custom_id": name, **TEXT} for name in "abc")
+    first = send(body(one, two), key="k").json
+    for other in (body(one), body(two, one), body(one, two, three), body(one, two, name="other")):
+        assert send(other, 422, key="k").json["code"] == "idempotency-mismatch"
+    json_ = site.client.post("/v1/audits", json={"items": [one]}, headers={"Idempotency-Key": "k"})
+    assert (json_.status_code, json_.json["code"]) == (422, "idempotency-mismatch")
+    assert site.client.post("/v1/runs", json=TEXT, headers={"Idempotency-Key": "run"}).status_code == 202
+    assert send(body(one, two), 422, key="run").json["code"] == "idempotency-mismatch"
+    assert [told["id"] for told in audits(site)] == [first["id"]]
+    assert send(body(one, two), key="k").json["items"]["total"] == 2
+
+
+def test_without_a_key_an_upload_that_breaks_is_canceled_with_its_runs(site, send):
+    known = site.submit()
+    whole = body({"custom_id": "a", **TEXT}, *({"custom_id": f"{n}", "run": known} for n in range(600)))
+    send(**broken(whole, len(whole) - 5), status=400)
+    (told,) = audits(site)
+    assert (told["status"], told["items"]["total"]) == ("canceled", 500)
+    statuses = {row["id"] == known: row["status"] for row in site.client.get("/v1/runs").json["items"]}
+    assert statuses == {True: "queued", False: "canceled"}
+
+
+def test_a_full_queue_stops_an_upload_and_it_goes_on_when_there_is_room(site, send, items_of):
+    def may_queue(count):
+        with site.context.database.begin() as transaction:
+            transaction.execute(sa.update(tables.tenant).where(tables.tenant.c.id == 1).values(max_queued=count))
+
+    whole = body(*({"custom_id": f"{n}", **TEXT} for n in range(5)))
+    may_queue(3)
+    try:
+        for _ in range(2):
+            full = send(whole, 429, key="k")
+            assert (full.json["code"], full.headers["Retry-After"]) == ("quota-exceeded", "10")
+            assert [(one["status"], one["items"]["total"]) for one in audits(site)] == [("open", 3)]
+        may_queue(5)
+        told = send(whole, key="k").json
+    finally:
+        may_queue(10_000)
+    assert [one["custom_id"] for one in items_of(told["id"])] == list("01234")
+    assert len({one["run"] for one in items_of(told["id"])}) == 5
+
+
+class Interrupted(io.BytesIO):
+    """A body in whose middle something else happens."""
+
+    def __init__(self, data, at, then):
+        super().__init__(data)
+        self.at, self.then = at, then
+
+    def read(self, size: int | None = -1):
+        if self.then is not None and self.tell() >= self.at:
+            then, self.then = self.then, None
+            thread = threading.Thread(target=then)
+            thread.start()
+            thread.join()
+        return super().read(min(size, 1000) if size is not None and size > 0 else 1000)
+
+    def readinto(self, target):
+        piece = self.read(len(target))
+        target[: len(piece)] = piece
+        return len(piece)
+
+
+def test_of_two_that_send_the_same_upload_at_once_each_piece_is_stored_once(site, send, items_of):
+    known = site.finished()
+    whole = body(*({"custom_id": f"{n}", "run": known} for n in range(1200)))
+
+    def overtake(sent, status):
+        return lambda: send(**sent, status=status, key="k", client=site.app.test_client())
+
+    part = broken(whole, whole.index(b'"custom_id": "1100"'))
+    slow = Interrupted(whole, whole.index(b'"custom_id": "600"'), overtake(part, 400))
+    told = send(slow, 409, key="k")
+    assert (told.json["code"], told.headers["Retry-After"]) == ("idempotency-in-flight", "1")
+    slow = Interrupted(whole, whole.index(b'"custom_id": "1100"'), overtake(broken(whole, len(whole)), 202))
+    told = send(slow, key="k")
+    assert told.json["status"] == "running"
+    assert [one["custom_id"] for one in items_of(told.json["id"])] == list(map(str, range(1200)))
+
+
+def test_an_upload_of_an_audit_that_was_canceled_stores_no_more(site, send):
+    known = site.finished()
+    whole = body(*({"custom_id": f"{n}", "run": known} for n in range(900)))
+    send(**broken(whole, whole.index(b'"custom_id": "600"')), status=400, key="k")
+    (told,) = audits(site)
+    site.client.post(f"/v1/audits/{told['id']}/cancel")
+    assert send(whole, 200, key="k").json["status"] == "canceled"
+    assert audits(site)[0]["items"]["total"] == 500
+
+
+def test_an_upload_that_nobody_goes_on_with_is_canceled_after_a_day(site, send):
+    whole = body({"custom_id": "a", **TEXT}, {"custom_id": "b", **TEXT})
+    with site.context.database.begin() as transaction:
+        transaction.execute(sa.update(tables.tenant).where(tables.tenant.c.id == 1).values(max_queued=1))
+    try:
+        send(whole, 429, key="k")
+    finally:
+        with site.context.database.begin() as transaction:
+            transaction.execute(sa.update(tables.tenant).where(tables.tenant.c.id == 1).values(max_queued=10_000))
+    audit_judging.settle(site.context.database)
+    assert audits(site)[0]["status"] == "open"
+    with site.context.database.begin() as transaction:
+        transaction.execute(sa.update(tables.audit).values(created_at="2026-01-01T00:00:00.000Z"))
+    audit_judging.settle(site.context.database)
+    assert audits(site)[0]["status"] == "canceled"
+    (run,) = site.client.get("/v1/runs").json["items"]
+    assert run["status"] == "canceled"
+
+
+def test_who_prefers_to_wait_is_answered_with_the_verdict(site, send):
+    sent = body({"custom_id": "a", "run": site.finished()})
+    judge = threading.Timer(0.3, lambda: audit_judging.settle(site.context.database))
+    judge.start()
+    began = time.monotonic()
+    told = send(sent, 200, headers={"Prefer": "wait=20"})
+    judge.join()
+    assert (told.json["status"], told.headers["Preference-Applied"]) == ("judged", "wait=20")
+    assert time.monotonic() - began < 10
+    path = told.headers["Location"]
+    asked = site.client.get(path, headers={"Prefer": "wait=1"})
+    assert (asked.json["verdict"], asked.headers["Preference-Applied"]) == ("passed", "wait=1")
+    waits = send(body({"custom_id": "b", **TEXT}), 202, headers={"Prefer": "wait=1"})
+    assert (waits.json["status"], waits.headers["Preference-Applied"]) == ("running", "wait=1")
+
+
+def test_more_than_50000_items_are_refused_and_the_audit_is_canceled(plain_site):
+    sent = b"{}\n" + b"x\n" * 50_001
+    headers = {"Content-Type": MEDIA, "Idempotency-Key": "many"}
+    answer = plain_site.client.post("/v1/audits", data=sent, headers=headers)
+    assert (answer.status_code, answer.json["code"]) == (413, "too-large")
+    assert "50,000" in answer.json["detail"]
+    (told,) = plain_site.client.get("/v1/audits").json["items"]
+    assert (told["status"], told["items"]["total"]) == ("canceled", 50_000)
+
+
+def test_a_body_that_says_it_is_longer_than_256_mib_is_refused_before_it_is_read(plain_site):
+    headers = {"Content-Type": MEDIA}
+    answer = plain_site.client.post(
+        "/v1/audits",
+        input_stream=io.BytesIO(b"{}\n"),
+        headers=headers,
+        environ_overrides={"CONTENT_LENGTH": str((256 << 20) + 1)},
+    )
+    assert (answer.status_code, answer.json["code"]) == (413, "too-large")
+
+
+def test_a_line_without_an_end_is_not_held_in_memory():
+    from service.api.lines import lines_of
+
+    class Endless:
+        left = 64 << 20
+
+        def read(self, size):
+            self.left -= size
+            return b"y" * size if self.left >= 0 else b""
+
+    tracemalloc.start()
+    try:
+        lines = list(lines_of(Endless()))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [(line.number, line.raw) for line in lines] == [(1, None)]
+    assert peak < 12 << 20
