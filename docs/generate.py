@@ -55,7 +55,10 @@ def database() -> str:
 
     parts = [f"# The database\n\n{NOTICE}\n\nThe same tables on SQLite and PostgreSQL."]
     for table in METADATA.sorted_tables:
-        parts.append(f"\n## {table.name}\n\n{table.comment}\n\n| column | type | null | meaning |\n|---|---|---|---|")
+        months = " A partition for each month on PostgreSQL." if table.kwargs.get("postgresql_partition_by") else ""
+        parts.append(
+            f"\n## {table.name}\n\n{table.comment}{months}\n\n| column | type | null | meaning |\n|---|---|---|---|"
+        )
         for column in table.columns:
             kind = repr(column.type).split("(", maxsplit=1)[0].lower()
             parts.append(f"| `{column.name}` | {kind} | {'yes' if column.nullable else ''} | {_cell(column.comment)} |")
@@ -150,7 +153,7 @@ FILES: dict[Path, Callable[[], str]] = {
 
 def main() -> int:
     """Write the files, or compare them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if something is out of date")
     asked = parser.parse_args()
     for folder in (REFERENCE, API):

@@ -19,6 +19,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from store import migrate
+from store.partitions import tables_and_partitions
 from store.session import Database
 
 PAGES: Final = 2000
@@ -161,10 +162,10 @@ def _checked(path: Path) -> str:
 
 def _dump(database: Database, target: Path, told: Told) -> None:
     with database.read() as reading:
-        tables = len(sa.inspect(reading).get_table_names())
+        _, filled = tables_and_partitions(reading)
     with _connected(database) as connection:
         command = [_program("pg_dump"), "--format=custom", "--no-owner", "--no-privileges", "--verbose"]
-        _run([*command, f"--file={target}", f"--dbname={connection}"], "dumping contents of table", tables, told)
+        _run([*command, f"--file={target}", f"--dbname={connection}"], "dumping contents of table", len(filled), told)
 
 
 def _undump(database: Database, source: Path, told: Told) -> None:

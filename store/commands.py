@@ -171,7 +171,7 @@ def _vacuum(arguments: argparse.Namespace) -> int:
 
 def _expire(arguments: argparse.Namespace) -> int:
     def work(database: Database, settings: StoreSettings) -> int:
-        from store import retention
+        from store import partitions, retention
 
         count = rows = 0
         while some := list(retention.expire(database)):
@@ -179,8 +179,9 @@ def _expire(arguments: argparse.Namespace) -> int:
         if database.sqlite and settings.max_database_bytes is not None:
             for one in retention.shrink(database, settings.max_database_bytes, limit=sys.maxsize):
                 count, rows = count + 1, rows + one.rows
-        left = retention.leftovers(database)
-        print(f"{count} records dropped, {rows:,} rows; {left} begun earlier were finished")
+        left, months = retention.leftovers(database), partitions.drop(database)
+        whole = f"; months dropped: {', '.join(one.name for one in months)}" if months else ""
+        print(f"{count} records dropped, {rows:,} rows; {left} begun earlier were finished{whole}")
         return 0
 
     return _on_database(arguments, work)

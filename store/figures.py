@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store import runs, workers
+from store import partitions, runs, workers
 from store.expiry import seconds_since
 from store.moves import in_status
 from store.session import Database, Transaction
@@ -45,6 +45,7 @@ MEANINGS: Final = {
     "deliveries_oldest_seconds": "how long the most overdue of them has been due",
     "deliveries_dead": "deliveries that were given up",
     "records_overdue": "records that were to be kept till now, and are still here",
+    "months_ahead": "months from this one on that records have partitions for: the reaper keeps three (PostgreSQL)",
     "database_bytes": "bytes of the database on its disk",
     "database_free_bytes": "of these, free for new rows (SQLite)",
 }
@@ -147,6 +148,7 @@ def _age(reading: Transaction, since: Any) -> float:
 
 def _size(reading: Transaction, database: Database) -> Iterator[Figure]:
     if not database.sqlite:
+        yield Figure(name="months_ahead", value=partitions.months_ahead(reading))
         size = reading.execute(sa.text("select pg_database_size(current_database())")).scalar_one()
         yield Figure(name="database_bytes", value=size)
         return

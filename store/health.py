@@ -59,7 +59,7 @@ def checks(database: Database) -> tuple[Check, ...]:
     answers = [Check(name="database", ok=True, said="it answers")]
     answers.append(_schema(at_head=at_head))
     answers += [each(known) for each in _CHECKS]
-    answers += [_disk(database)] if database.sqlite else []
+    answers.append(_disk(database) if database.sqlite else _partitions(known))
     return tuple(answers)
 
 
@@ -112,6 +112,13 @@ def _retention(known: _Known) -> Check:
     said = f"{overdue} records are past their time"
     ok = overdue <= 1000
     return Check(name="retention", ok=ok, said=said if ok else f"{said}: the reaper cannot keep up; `backprobe expire`")
+
+
+def _partitions(known: _Known) -> Check:
+    ahead = int(known("months_ahead"))
+    said = f"records have a place for {ahead} months from this one on"
+    ok = ahead > 1
+    return Check(name="partitions", ok=ok, said=said if ok else f"{said}: is a `backprobe reaper` alive?")
 
 
 def _disk(database: Database) -> Check:

@@ -34,7 +34,7 @@ _N: Final = NAMES.index("n")
 _FIRST: Final = NAMES.index("first_moment")
 _TENSOR: Final = NAMES.index("tensor")
 _which: Final = (
-    snapshot_chunk.c.part == sa.bindparam("of_part"),
+    snapshot_chunk.c.part == sa.bindparam("of_part", literal_execute=True),  # see store.record_load.at_key
     snapshot_chunk.c.run_id == sa.bindparam("of_run"),
     snapshot_chunk.c.attempt == sa.bindparam("of_attempt"),
     snapshot_chunk.c.tensor.in_(sa.bindparam("tensors", expanding=True)),

@@ -20,8 +20,12 @@ _FIELDS: Final = {spec.of: spec.fields() for spec in SPECS}
 
 
 def at_key(table: sa.Table, key: RunKey) -> sa.ColumnElement[bool]:
-    """The rows of one attempt's record."""
-    return sa.and_(table.c.part == key.part, table.c.run_id == key.run_id, table.c.attempt == key.attempt)
+    """The rows of one attempt's record.
+
+    The month stands in the SQL itself: PostgreSQL then plans for its partition alone, once, and locks no other.
+    """
+    month = sa.bindparam(None, key.part, type_=table.c.part.type, literal_execute=True)
+    return sa.and_(table.c.part == month, table.c.run_id == key.run_id, table.c.attempt == key.attempt)
 
 
 def load_record(transaction: Transaction, key: RunKey) -> r.Record | None:

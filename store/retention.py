@@ -3,7 +3,8 @@
 1. A run, its findings and its audits stay; `record_state` says `expired`. Pinned and unfinished runs are never touched.
 2. First the run says that its record has expired, then the rows go, a few thousand in a transaction, the head last. So
    a reader never meets half a record, and what a crash left is found again by its head (`leftovers`).
-3. SQLite reuses the room at once; the file shrinks as `incremental_vacuum` gives pages back.
+3. On PostgreSQL, where all of a past month goes within 31 days, its rows wait for `store.partitions` to drop it whole.
+4. SQLite reuses the room at once; the file shrinks as `incremental_vacuum` gives pages back.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from store import partitions
 from store.moves import tell
+from store.record_load import at_key
 from store.run import RunKey
 from store.session import Database
 from store.sweep import RECORD_TABLES
@@ -44,9 +47,12 @@ _EXPIRE: Final = (
 )
 _LEFT: Final = (
     sa.select(record.c.part, record.c.run_id, record.c.attempt)
-    .join_from(record, run, run.c.id == record.c.run_id)
+    .join_from(record, run, sa.and_(run.c.part == record.c.part, run.c.id == record.c.run_id))
     .where(run.c.record_state == "expired")
+    .where(sa.or_(run.c.record_bytes == 0, run.c.part.not_in(sa.bindparam("going", expanding=True))))
 )
+"""What somebody had deleted (of no bytes) waits for no month."""
+
 _over: Final = (
     sa.select(outbox.c.id)
     .where(outbox.c.created_at < Now(-SENT_SECONDS), outbox.c.planned_at.is_not(None))
@@ -58,7 +64,7 @@ _over: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expired:
-    """A record that was dropped: its run's public id, and rows deleted."""
+    """A record that is gone for its readers: its run's public id, and rows deleted; 0: its month goes whole."""
 
     run: str
     rows: int
@@ -88,9 +94,9 @@ def used_bytes(database: Database) -> int:
 
 
 def leftovers(database: Database, *, limit: int = 100) -> int:
-    """Finish what a crash left of records that have expired; how many."""
+    """Finish what a crash left of records that have expired; how many. Those of a month that goes whole wait for it."""
     with database.read() as reading:
-        left = reading.execute(_LEFT.limit(limit)).all()
+        left = reading.execute(_LEFT.limit(limit), {"going": sorted(partitions.going(reading))}).all()
     for row in left:
         _drop(database, RunKey(part=row.part, run_id=row.run_id, attempt=row.attempt))
     return len(left)
@@ -120,12 +126,18 @@ def give_back_pages(database: Database) -> None:
 def _expired(database: Database, query: sa.Select[tuple[int]], limit: int) -> Iterator[Expired]:
     with database.read() as reading:
         found = reading.execute(query.limit(limit)).scalars().all()
+        going = partitions.going(reading) if found else frozenset[int]()
     for number in found:
         with database.begin() as transaction:
             row = transaction.execute(_EXPIRE, {"which": number}).first()
             if row is None:
                 continue  # pinned, or expired by another, since we looked
             tell(transaction, row.public_id)
+            if row.part in going:
+                transaction.execute(_events_of(row.part, row.id))
+        if row.part in going:
+            yield Expired(run=row.public_id, rows=0)
+            continue
         key = RunKey(part=row.part, run_id=row.id, attempt=row.result_attempt)
         yield Expired(run=row.public_id, rows=_drop(database, key))
 
@@ -134,15 +146,18 @@ def _drop(database: Database, key: RunKey) -> int:
     """Delete a record's rows and its run's events, the head last."""
     tables = [table for table in RECORD_TABLES if table is not record]
     rows = sum(_emptied(database, table, key) for table in (*tables, record))
-    events = sa.delete(run_event).where(run_event.c.part == key.part, run_event.c.run_id == key.run_id)
     with database.begin() as transaction:
-        transaction.execute(events)
+        transaction.execute(_events_of(key.part, key.run_id))
     return rows
+
+
+def _events_of(part: int, run_id: int) -> sa.Delete:
+    return sa.delete(run_event).where(run_event.c.part == part, run_event.c.run_id == run_id)
 
 
 def _emptied(database: Database, table: sa.Table, key: RunKey) -> int:
     """Delete the rows of one table, by stretches of the first column of its key."""
-    mine = sa.and_(*(table.c[name] == getattr(key, name) for name in KEY))
+    mine = at_key(table, key)
     place = [column for column in table.primary_key.columns if column.name not in KEY][:1]
     gone = 0
     while True:

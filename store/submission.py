@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from store import partitions
 from store.ids import new_id, part
 from store.moves import in_status, leave_event, tell
 from store.quotas import QuotaExceeded
@@ -83,11 +84,12 @@ def submit(transaction: Transaction, submission: Submission) -> RunRow:
     """
     if submission.entry not in submission.files:
         raise KeyError(submission.entry)
+    public_id = new_id("run")
+    partitions.ensure(transaction, part(public_id))
     who = {"tenant_id": submission.tenant_id, "project_id": submission.project_id}
     rules = transaction.execute(_RULES, who).one()
     if rules.queued >= rules.max_queued:
         raise QueueFull(rules.queued, rules.max_queued)
-    public_id = new_id("run")
     row = transaction.execute(
         _QUEUE,
         who

@@ -16,7 +16,7 @@ RECORD_TABLES: Final = tuple(
 
 _DELETES: Final = tuple(
     sa.delete(table).where(
-        table.c.part == sa.bindparam("of_part"),
+        table.c.part == sa.bindparam("of_part", literal_execute=True),  # see store.record_load.at_key
         table.c.run_id == sa.bindparam("of_run"),
         table.c.attempt < sa.bindparam("below"),
     )

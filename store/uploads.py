@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
+from store import partitions
 from store.finish import Ending, finish
 from store.ids import new_id, part
 from store.limits import Limits
@@ -73,6 +74,7 @@ def upload(
     values |= {"tenant_id": tenant_id, "project_id": project_id, "created_by": created_by}
     values |= {"limits": Limits().stored(), "capture": {"tier": record.header.tier}}
     with database.begin() as transaction:
+        partitions.ensure(transaction, values["part"])
         row = transaction.execute(_INSERT, values).one()
         attempt = {"run_id": row.id, "attempt": 1, "worker": WORKER}
         transaction.execute(sa.insert(run_attempt).values(started_at=Now()), attempt)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from store import audit_judging, idempotency, outbox, retention, runs, workers
+from store import audit_judging, idempotency, outbox, partitions, retention, runs, workers
 from store.session import Database
 from workers.leader import Leadership
 from workers.rejudge import Rejudging
@@ -27,6 +27,9 @@ KEYS_SECONDS: Final = 60.0
 
 EXPIRE_SECONDS: Final = 10.0
 LEFTOVERS_SECONDS: Final = 3600.0
+MONTHS_SECONDS: Final = 3600.0
+"""Between two looks for months to make and to drop."""
+
 EXPIRED_AT_ONCE: Final = 20
 """Records dropped in one round, at most, and as many for the size cap: leases are looked at every second."""
 
@@ -76,6 +79,7 @@ class Reaper:
         self._fenced("planning deliveries", self._plan_deliveries)
         self._fenced("judging audits", self._judge_audits)
         self._fenced("dropping expired keys", self._drop_keys)
+        self._fenced("making and dropping months", self._turn_months)
         self._fenced("dropping old records", self._expire_records)
         self._fenced("judging again", self._rejudging.turn)
 
@@ -125,6 +129,13 @@ class Reaper:
         if self._is_due("keys", KEYS_SECONDS):
             with self._database.begin() as transaction:
                 idempotency.drop_expired(transaction)
+
+    def _turn_months(self) -> None:
+        if self._is_due("months", MONTHS_SECONDS):
+            partitions.make_ahead(self._database)
+            gone = partitions.drop(self._database)
+            if gone:
+                _log.info("months dropped: %s", ", ".join(one.name for one in gone))
 
     def _expire_records(self) -> None:
         if not self._is_due("records", EXPIRE_SECONDS):

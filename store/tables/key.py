@@ -23,6 +23,8 @@ def record_table(
 ) -> sa.Table:
     """A table of the record. It has no foreign keys: rows come in bulk, and months are dropped whole.
 
+    On PostgreSQL it holds rows by `store.partitions` only.
+
     Args:
         key: Columns of the primary key after `KEY`.
         indices: Columns of each index after `KEY`.
@@ -38,6 +40,7 @@ def record_table(
         sa.PrimaryKeyConstraint(*KEY, *key),
         comment=comment,
         sqlite_with_rowid=wide,
+        postgresql_partition_by="LIST (part)",
     )
     for index in indices:
         sa.Index(f"{name}_{'_'.join(index)}", *[table.c[column] for column in (*KEY, *index)])

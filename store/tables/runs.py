@@ -117,6 +117,7 @@ _partial("run_of_project", run.c.project_id, run.c.created_at.desc(), run.c.id.d
 _partial("run_of_snippet", run.c.snippet_id)
 _partial("run_kept", run.c.kept_until, where="record_state in ('partial', 'whole')")
 _partial("run_judge_due", run.c.judge_due_at, where="judge_due_at is not null")
+_partial("run_pinned", run.c.part, where="pinned")
 _partial("run_finished", run.c.finished_at, where="finished_at is not null")
 
 for _statement in SQLITE_TRIGGERS:

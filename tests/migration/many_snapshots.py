@@ -1,4 +1,4 @@
-"""A database full of snapshots, migrated down and up again: nothing of them changes. `make migration` takes 1e6.
+"""A database full of snapshots of four months, migrated down and up again: nothing of them changes. `make migration` takes 1e6.
 
     python -m tests.migration.many_snapshots [SNAPSHOTS] [URL ...]
 
@@ -12,6 +12,7 @@ import tempfile
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
@@ -19,33 +20,40 @@ import sqlalchemy as sa
 
 from store.bulk import Batch, write
 from store.chunks import NAMES, chunk_rows, floats
+from store.ids import new_id, part
 from store.layout import CHUNK
 from store.migrate import downgrade, upgrade
+from store.partitions import ensure
 from store.run import RunKey
 from store.session import Database
 from store.tables import snapshot_chunk
 
 FIRST = "0001"
-TENSORS_AT_ONCE = 100
+TENSORS_AT_ONCE = 10
+MONTHS = 4
 
 
 def fill(database: Database, snapshots: int) -> int:
     """Write whole chunks with every statistic; how many snapshots."""
-    random, written, key = np.random.default_rng(0), 0, RunKey(part=82, run_id=1, attempt=1)
-    for first in range(0, max(1, snapshots // CHUNK), TENSORS_AT_ONCE):
+    random, written, newest = np.random.default_rng(0), 0, part(new_id("run"))
+    keys = [RunKey(part=newest - n, run_id=1 + n, attempt=1) for n in range(MONTHS)]
+    for key in keys:
+        with database.begin() as transaction:
+            ensure(transaction, key.part)
+    for n, first in enumerate(range(0, max(1, snapshots // CHUNK), TENSORS_AT_ONCE)):
         tensors = min(TENSORS_AT_ONCE, max(1, snapshots // CHUNK) - first)
-        n = tensors * CHUNK
+        rows = tensors * CHUNK
         columns = {
             "tensor": np.repeat(np.arange(first, first + tensors, dtype="<i4"), CHUNK),
             "moment": np.tile(np.arange(CHUNK, dtype="<i4"), tensors),
-            "flags": np.full(n, 2, "<i2"),
+            "flags": np.full(rows, 2, "<i2"),
             "version": np.tile(np.arange(CHUNK, dtype="<i4"), tensors),
         }
         for of in ("value", "grad"):
-            columns |= {f"{of}_{name}": floats(random.normal(size=n)) for name in ("norm", "sum", "min", "max")}
+            columns |= {f"{of}_{name}": floats(random.normal(size=rows)) for name in ("norm", "sum", "min", "max")}
         with database.begin() as transaction:
-            write(transaction, key, [Batch(table=snapshot_chunk, rows=chunk_rows(columns))])
-        written += n
+            write(transaction, keys[n % MONTHS], [Batch(table=snapshot_chunk, rows=chunk_rows(columns))])
+        written += rows
     return written
 
 
@@ -103,7 +111,7 @@ def main(snapshots: int, urls: list[str]) -> None:
     server = os.environ.get("BACKPROBE_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
     name = f"backprobe_test_{uuid.uuid4().hex[:12]}"
     try:
-        admin = psycopg.connect(server, autocommit=True)
+        admin: Any = psycopg.connect(server, autocommit=True)
     except psycopg.OperationalError:
         print("PostgreSQL: not measured, no server answers (BACKPROBE_TEST_POSTGRES)")
         return

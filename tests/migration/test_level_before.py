@@ -6,6 +6,7 @@ from alembic.script import ScriptDirectory
 
 from store import finish, records, runs
 from store.migrate import head, upgrade
+from store.partitions import tables_and_partitions
 from store.session import Database
 from tests.migration.test_migrations import ROOT
 from tests.store.small_record import a_record
@@ -18,13 +19,18 @@ APART = {"alembic_version", "delivery_try", "audit_log"}
 
 def columns(database):
     """By table and column: whether an INSERT may leave it out, and its type."""
-    found = sa.inspect(database.engine)
+    found, months = sa.inspect(database.engine), []
+    if not database.sqlite:
+        with database.read() as reading:
+            whole, _ = tables_and_partitions(reading)
+            months = set(found.get_table_names()) - set(whole)
     return {
         (table, column["name"]): (
             column["nullable"] or column["default"] is not None or column.get("autoincrement") is True,
             str(column["type"]),
         )
         for table in found.get_table_names()
+        if table not in months
         for column in found.get_columns(table)
     }
 
@@ -42,7 +48,7 @@ def test_each_level_takes_nothing_from_the_one_before_and_demands_nothing_of_it(
             assert demanded == [], level
         before = now
     database.close()
-    assert level == head()
+    assert LEVELS[-1] == head()
 
 
 @pytest.fixture(params=[LEVELS[0], LEVELS[-2]])

@@ -2,16 +2,20 @@
 
 import argparse
 import stat
+from typing import Any
 
 import psycopg
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 
-from store import commands
+from store import commands, ids, partitions
 from store import migrate as migrations
 from store.backup import CannotBackUp, backup, restore
 from store.session import Database
 from store.tables import METADATA
+
+JANUARY_2026 = 1_767_300_000
 
 
 @pytest.fixture
@@ -21,7 +25,9 @@ def empty_url(request, database, tmp_path):
         yield f"sqlite:///{tmp_path / 'other' / 'backprobe.db'}"
         return
     name = f"{database.url.database}_other"
-    with psycopg.connect(database.url.set(drivername="postgresql").render_as_string(False), autocommit=True) as admin:
+    server = database.url.set(drivername="postgresql").render_as_string(False)
+    admin: Any = psycopg.connect(server, autocommit=True)
+    with admin:
         admin.execute(f'CREATE DATABASE "{name}"')
         try:
             yield database.url.set(database=name).render_as_string(False)
@@ -44,11 +50,14 @@ def everything(url):
     """Every row of every table, as the driver gives it."""
     database = Database(url)
     with database.read() as reading:
-        found = {
+        found: dict[str, Any] = {
             table.name: sorted(map(repr, reading.exec_driver_sql(f'select * from "{table.name}"').all()))
             for table in METADATA.sorted_tables
         }
         found["revision"] = reading.exec_driver_sql("select * from alembic_version").all()
+        if not database.sqlite:
+            found["partitions"] = partitions.attached(reading)
+            found["places"] = reading.exec_driver_sql("select part, tableoid::regclass::text from tensor").all()
         found["view"] = sorted(map(repr, reading.exec_driver_sql("select * from snapshot").all()))
     database.close()
     return found
@@ -58,6 +67,9 @@ def test_what_is_restored_is_what_was_there_row_by_row(
     database, url, other, tmp_path, ended, submit, a_judgement, some_whys
 ):
     ended(judgement=a_judgement, whys=some_whys)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ids.time, "time_ns", lambda: JANUARY_2026 * 10**9)
+        ended()
     submit(files={"train.py": "x = '\0\u20ac'\n"})
     before, file, said = everything(url), tmp_path / "all.backup", []
     size = backup(url, file, said.append)
@@ -66,8 +78,9 @@ def test_what_is_restored_is_what_was_there_row_by_row(
     assert restore(other, file) == migrations.head()
     assert everything(other) == before == everything(url)
     assert sum(map(len, before.values())) > 50
+    assert database.sqlite or {name for _, name in before["places"]} >= {"tensor_2026_01"}
     restored = Database(other)
-    with restored.begin() as transaction, pytest.raises(sa.exc.DBAPIError):
+    with restored.begin() as transaction, pytest.raises(DBAPIError):
         transaction.execute(sa.text("update run set status = 'lost' where status = 'succeeded'"))
     restored.close()
     with pytest.raises(CannotBackUp, match=r"has .* tables already; restore into an empty database"):
