@@ -1,4 +1,7 @@
-"""waitress with our answers: its own errors (a malformed request, a header too large) are problem+json too."""
+"""waitress with our answers: its own errors (a malformed request, a header too large) are problem+json too.
+
+A client that asks and then does not read is let go of: the thread that answers it would wait for ever.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,9 @@ hears why; beyond, waitress cuts off. An audit that comes as NDJSON is the large
 MOST_CONNECTIONS: Final = 2000
 """Held open at once, most of them idle. Beyond, no more are taken until some end: waitress's own 100 let a hundred
 clients that say nothing stop the service for everybody."""
+
+SILENT_SECONDS: Final = 60
+"""A connection on which nothing moves for so long is closed: one that asks nothing, or does not read its answer."""
 
 _OWN_FILES: Final = 256
 """Of the files that the process may have open, those that are no connections: database, static files, logs."""
@@ -95,9 +101,12 @@ class Server:
         app: The WSGI application.
         listening: Bound; from `service.address.listen`.
         threads: That answer requests.
+        silent_seconds: As `SILENT_SECONDS`.
     """
 
-    def __init__(self, app: APIFlask, listening: socket.socket, threads: int) -> None:
+    def __init__(
+        self, app: APIFlask, listening: socket.socket, threads: int, *, silent_seconds: int = SILENT_SECONDS
+    ) -> None:
         # Typeshed's waitress lacks what is used here; `trigger`, `active_channels` and the map are in every release.
         self._server: Any = create_server(
             app,
@@ -106,13 +115,15 @@ class Server:
             ident="backprobe",
             max_request_header_size=MOST_HEADER_BYTES,
             max_request_body_size=_DRAINED_BODY_BYTES,
-            channel_timeout=60,
+            channel_timeout=silent_seconds,
             connection_limit=connections(),
             asyncore_use_poll=True,  # select() ends at file 1,024
-            cleanup_interval=15,
+            cleanup_interval=max(1, silent_seconds // 4),
             clear_untrusted_proxy_headers=True,
         )
         self._server.channel_class = _Channel
+        self._maintained = self._server.maintenance
+        self._server.maintenance = self._maintain
         self._thread = threading.Thread(target=self._server.run, name="server", daemon=True)
 
     def start(self) -> None:
@@ -132,6 +143,17 @@ class Server:
         with contextlib.suppress(OSError):
             server.trigger.pull_trigger(lambda: wasyncore.close_all(server._map, ignore_all=True))  # noqa: SLF001 - its only handle
         self._thread.join(2)
+
+    def _maintain(self, now: float) -> None:
+        """waitress closes the connections that ask nothing; the stuck ones, which do not read their answer, we do.
+
+        To mark one as to be closed is not enough: the loop looks at it when its socket can be written to, so never.
+        """
+        self._maintained(now)
+        before = now - self._server.adj.channel_timeout
+        for channel in list(self._server.active_channels.values()):
+            if channel.total_outbufs_len and channel.last_activity < before:
+                self._server.trigger.pull_trigger(channel.handle_close)  # between two looks at the sockets
 
     def _busy(self) -> bool:
         dispatcher = self._server.task_dispatcher

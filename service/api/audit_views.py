@@ -74,7 +74,7 @@ class AuditFindingsQuery(Strict):
             headers=("Link", "ETag", "Content-Disposition"),
         )
     },
-    problems=("not-acceptable",),
+    problems=("not-acceptable", "too-many-streams"),
     headers=("Accept",),
 )
 def list_audit_items(audit: str, query: ItemsQuery) -> Response:
@@ -146,7 +146,7 @@ def get_audit_matrix(audit: str, query: MatrixQuery) -> Response:
             headers=("ETag", "Content-Disposition"),
         )
     },
-    problems=("too-much-asked",),
+    problems=("too-much-asked", "too-many-streams"),
 )
 def list_audit_findings(audit: str, query: AuditFindingsQuery) -> Response:
     """The findings of an audit's runs, run by run; SARIF and JUnit also tell the items that were not judged."""

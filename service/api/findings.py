@@ -82,7 +82,7 @@ class FindingsQuery(Page):
         ),
         304: Answer(text="Not changed since."),
     },
-    problems=("not-judged-yet", "not-acceptable", "too-much-asked"),
+    problems=("not-judged-yet", "not-acceptable", "too-much-asked", "too-many-streams"),
     headers=("If-None-Match", "Accept"),
 )
 def list_findings(run: str, query: FindingsQuery) -> Response:

@@ -144,7 +144,7 @@ def get_series(run: str, no: int, query: SeriesQuery) -> Response:
         ),
         304: _SAME,
     },
-    problems=(*_PROBLEMS, "not-acceptable"),
+    problems=(*_PROBLEMS, "not-acceptable", "too-many-streams"),
     headers=("If-None-Match", "Accept"),
 )
 def get_heatmap(run: str, query: HeatQuery) -> Response:

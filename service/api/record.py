@@ -106,7 +106,7 @@ def _wanted(query: Page, *names: str) -> dict[str, Any]:
         ),
         304: _SAME,
     },
-    problems=("record-expired", "not-acceptable"),
+    problems=("record-expired", "not-acceptable", "too-many-streams"),
     headers=("If-None-Match", "Accept"),
 )
 def list_tensors(run: str, query: TensorsQuery) -> Response:
@@ -162,7 +162,7 @@ def get_tensor(run: str, no: int) -> Response:
         ),
         304: _SAME,
     },
-    problems=("record-expired", "not-acceptable"),
+    problems=("record-expired", "not-acceptable", "too-many-streams"),
     headers=("If-None-Match", "Accept"),
 )
 def list_tensor_snapshots(run: str, no: int, query: TensorSnapshotsQuery) -> Response:
@@ -193,7 +193,7 @@ def list_tensor_snapshots(run: str, no: int, query: TensorSnapshotsQuery) -> Res
         ),
         304: _SAME,
     },
-    problems=("record-expired", "not-acceptable"),
+    problems=("record-expired", "not-acceptable", "too-many-streams"),
     headers=("If-None-Match", "Accept"),
 )
 def list_snapshots(run: str, query: SnapshotsQuery) -> Response:

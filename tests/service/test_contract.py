@@ -6,9 +6,12 @@ Every run of the tests takes a few, the same ones each time.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import shutil
+import sqlite3
 from collections import Counter, defaultdict
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -243,15 +246,60 @@ def test_every_bound_of_an_operation_holds(service, label):
             check(asked, asked.call(), mode)
 
 
-def test_requests_that_follow_each_other_answer_as_the_document_says(service):
-    _site, schema, _known = service
+@contextlib.contextmanager
+def states(site, folder):
+    """What brings the database back to how it is now.
+
+    A chain that is drawn again must meet the same service: else an answer opens other ways on, and drawing has no sense.
+    """
+    url = site.context.database.url
+    if site.context.database.sqlite:
+        there, saved = Path(url.database), folder / "saved.db"
+        with contextlib.closing(sqlite3.connect(there)) as connection:
+            connection.execute("vacuum into ?", [str(saved)])
+
+        def again():
+            site.context.database.close()
+            for more in ("-wal", "-shm"):
+                there.with_name(there.name + more).unlink(missing_ok=True)
+            shutil.copy(saved, there)
+
+        yield again
+        return
+    import psycopg
+    from psycopg import sql
+
+    place = url.set(drivername="postgresql", database="postgres").render_as_string(hide_password=False)
+    with psycopg.connect(place, autocommit=True) as admin:
+
+        def copied(new, of):
+            site.context.database.close()
+            admin.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = any(%s)", [[new, of]])
+            admin.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(new)))
+            admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(new), sql.Identifier(of)))
+
+        saved = f"{url.database}_saved"
+        copied(saved, url.database)
+        try:
+            yield lambda: copied(url.database, saved)
+        finally:
+            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(saved)))
+
+
+def test_requests_that_follow_each_other_answer_as_the_document_says(service, tmp_path):
+    site, schema, _known = service
+    with states(site, tmp_path) as restore:
+        chained(schema, restore)
+
+
+def chained(schema, restore):
+    """Chains of requests, each from the same state of the service."""
 
     class Chain(schema.as_state_machine()):
-        """`old`: what an Idempotency-Key of an earlier chain gave once more; that chain may have deleted it."""
-
         def __init__(self):
             super().__init__()
-            self.old = set()
+            restore()
+            self.old = set()  # what an Idempotency-Key gave once more: it may have been deleted since
 
         def before_call(self, case):
             examples = bodies(case.operation.label)
