@@ -51,8 +51,9 @@ SEVERAL = 4
 
 ALLOWED_TO_SEVERAL = {
     "descriptors_all_taken": "256 descriptors are the limit there",
+    "descriptors_sent": "tensors travel so; what is under way is counted by the uid, which is its slot's",
     "native_machine_code": "it may fork", "native_other_filter": "it may fork", "processes_multiprocessing": "it may fork",
-    "processes_raw_clone": "it may fork", "processes_raw_fork": "it may fork",
+    "processes_raw_clone": "it may fork", "processes_raw_fork": "it may fork", "processes_vfork": "it may fork",
     "network_odd_families": "NETLINK_ROUTE, by which gloo lists interfaces, of its own network namespace",
     "network_out_of_a_pair": "sockets of its own network namespace",
     "signals_outlive_parent": "its cgroup and its pid namespace end it",

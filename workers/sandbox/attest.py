@@ -17,6 +17,7 @@ from workers.sandbox.cgroups import Cgroup, told
 from workers.sandbox.levels import Confinement
 from workers.sandbox.lockdown import open_files
 from workers.sandbox.messages import Fork
+from workers.sandbox.namespaces import NO_CORE
 
 NAMESPACES: Final = ("pid", "net", "mnt", "ipc", "uts", "cgroup", "user")
 
@@ -160,7 +161,7 @@ def _limits(folder: int, order: Fork, *, apart: bool) -> None:
         {
             "Max cpu time": str(order.cpu_seconds),
             "Max open files": str(open_files(order)),
-            "Max core file size": "0",
+            "Max core file size": str(NO_CORE),
             "Max file size": str(order.file_bytes if apart else 0),
         },
     )

@@ -140,7 +140,7 @@ def limits(around: Surroundings) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (order.cpu_seconds, order.cpu_seconds + 1))
     _limit(resource.RLIMIT_FSIZE, _NO_DISK_BYTES if around.level == "process" else order.file_bytes)
     _limit(resource.RLIMIT_NOFILE, open_files(order))
-    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_CORE, namespaces.NO_CORE)
     _limit(resource.RLIMIT_MEMLOCK, 0)
     _limit(resource.RLIMIT_MSGQUEUE, 0)
     alone = around.level == "namespace"

@@ -29,6 +29,10 @@ _READ_ONLY, _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 0x1000
 _BYTES_PER_FILE: Final = 16 << 10
 _LEAST_FILES: Final = 256
 
+NO_CORE: Final = 1
+"""RLIMIT_CORE of a child. 0 means "no file" only: a program to which the machine hands memory dumps would be started
+for every crash, as root and outside; for 1 it is not (do_coredump in the kernel's fs/coredump.c)."""
+
 _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
 _CAPABILITY_VERSION_3: Final = 0x20080522
 
@@ -125,7 +129,7 @@ def no_capabilities() -> None:
 def _relay(inner: int) -> NoReturn:
     """Wait for the program, and end as it ended: by its exit code, or by its signal."""
     os.closerange(0, 1 << 20)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (NO_CORE, NO_CORE))
     no_capabilities()
     _, status = os.waitpid(inner, 0)
     if os.WIFSIGNALED(status):

@@ -5,10 +5,13 @@
    the C library then falls back to `clone`.
 3. There is no socket, no exec, no fork (`clone` makes threads only), no ptrace, io_uring, keyctl, bpf or memfd; signals
    go to the child itself only. So nothing here rests on Landlock's newer scopes.
-4. What Landlock has no word for, the filter holds: times of files (`utimensat` needs no open file) and locks of byte
-   ranges (the kernel keeps any number of them, counted by no limit) are for runs with a private folder only.
+4. What Landlock has no word for, the filter holds: times of files (`utimensat` needs no open file) and locks (of those
+   of byte ranges the kernel keeps any number, counted by no limit) are for runs with a private folder only.
 5. A run that may have several processes gets fork, signals and sockets besides, still no exec. It has namespaces of its
    own: its signals end at its pid namespace, its sockets at its `lo`, its paths at its private root.
+6. What no limit of a run counts is refused: a thread with descriptors of its own, which are limited by table; pages of
+   the machine's store of huge ones; filters, whose room all programs of the machine share; and pipes that hand over
+   each write by itself, for which the supervisor would pay with a read each.
 
 The list was made for x86-64; another machine needs its own, and its own run of the hostile suite.
 """
@@ -24,12 +27,12 @@ import struct
 import tempfile
 from typing import Final
 
-_READ_AND_WRITE = """read write readv writev pread64 pwrite64 preadv pwritev lseek close close_range dup dup2 dup3
+_READ_AND_WRITE = """read write readv writev pread64 pwrite64 preadv pwritev lseek close dup dup2 dup3
 pipe pipe2 poll ppoll select pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2"""
-_FILES = """open openat stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat getdents64
-getcwd chdir flock fsync fdatasync ftruncate fallocate rename renameat renameat2 unlink unlinkat mkdir mkdirat rmdir
+_FILES = """stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat getdents64
+getcwd chdir fsync fdatasync ftruncate fallocate rename renameat renameat2 unlink unlinkat mkdir mkdirat rmdir
 umask statfs fstatfs"""
-_MEMORY = "mmap munmap mprotect mremap madvise brk mincore msync get_mempolicy"
+_MEMORY = "munmap mprotect mremap madvise brk mincore msync get_mempolicy"
 _SIGNALS = """rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack
 restart_syscall pause alarm setitimer getitimer"""
 _THREADS = """futex futex_waitv set_robust_list get_robust_list rseq membarrier set_tid_address sched_yield
@@ -47,8 +50,8 @@ ALLOWED: Final = f"{_READ_AND_WRITE} {_FILES} {_MEMORY} {_SIGNALS} {_THREADS} {_
 _IOCTLS: Final = (0x5401, 0x541B, 0x5451, 0x5413, 0x5421)
 """TCGETS, FIONREAD, FIOCLEX, TIOCGWINSZ, FIONBIO: what Python and C ask any descriptor."""
 
-_FCNTLS: Final = (0, 1, 2, 3, 4, 9, 1030, 1032, 1034)
-"""Copies, flags, and reads of owner, size and seals. Never F_SETOWN, F_SETOWN_EX and F_SETSIG, by which the
+_FCNTLS: Final = (0, 1, 2, 3, 9, 1030, 1032, 1034)
+"""Copies, flags (but for F_SETFL, below), and reads of owner, size and seals. Never F_SETOWN, F_SETOWN_EX and F_SETSIG, by which the
 kernel sends any signal to any process of the uid, past the rule for `kill`; never F_SETPIPE_SZ, which takes from what
 all runs of the uid have together; nor leases and notices about files."""
 
@@ -56,15 +59,21 @@ _LOCKS: Final = (5, 6, 7, 36, 37, 38)
 """F_GETLK, F_SETLK, F_SETLKW, and the same of open files: sqlite's, in a private folder. Where a run has a cgroup their
 memory is counted in it."""
 
-_PRCTLS: Final = (15, 16, 3, 4, 22, 23, 39, 0x53564D41)
+_PRCTLS: Final = (15, 16, 3, 4, 21, 23, 39, 0x53564D41)
 """Names, dumpable, reads of seccomp, capabilities and no_new_privs, names of memory; PR_SET_PDEATHSIG only
 where a cgroup ends what was forked."""
 
-_CLONE_THREAD: Final = 0x10000
+_F_SETFL, _O_DIRECT = 4, 0x4000
+_MAP_HUGETLB: Final = 0x40000
+_CLOSE_RANGE_UNSHARE: Final = 2
+_CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
 _NAMESPACES: Final = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
 
 _FAMILIES: Final = (1, 2, 10)
 """AF_UNIX, AF_INET, AF_INET6; of AF_NETLINK only NETLINK_ROUTE, by which gloo lists interfaces."""
+
+_PROTOCOLS: Final = (0, 6, 17)
+"""The family's own, TCP, UDP: for another the kernel would load a module that nothing else here needs."""
 
 _OWN_PID: Final = 0x5A17C0DE
 """Stands in the program where the child's pid belongs: `pinned` puts it there."""
@@ -139,10 +148,19 @@ def _allow(listed, sc) -> None:  # noqa: ANN001 pyseccomp has no types
     for option in _PRCTLS:
         listed.add_rule(sc.ALLOW, "prctl", sc.Arg(0, sc.EQ, option))
     listed.add_rule(sc.ERRNO(errno.ENOSYS), "clone3")
+    for call, place, flag in (
+        ("open", 1, _O_DIRECT),
+        ("openat", 2, _O_DIRECT),
+        ("mmap", 3, _MAP_HUGETLB),
+        ("close_range", 2, _CLOSE_RANGE_UNSHARE),
+    ):
+        listed.add_rule(sc.ALLOW, call, sc.Arg(place, sc.MASKED_EQ, flag, 0))
+    listed.add_rule(sc.ALLOW, "fcntl", sc.Arg(1, sc.EQ, _F_SETFL), sc.Arg(2, sc.MASKED_EQ, _O_DIRECT, 0))
 
 
 def _allow_folder(listed, sc) -> None:  # noqa: ANN001 as above
-    listed.add_rule(sc.ALLOW, "utimensat")
+    for call in ("utimensat", "flock"):
+        listed.add_rule(sc.ALLOW, call)
     for command in _LOCKS:
         listed.add_rule(sc.ALLOW, "fcntl", sc.Arg(1, sc.EQ, command))
 
@@ -152,7 +170,8 @@ def _allow_one(listed, sc) -> None:  # noqa: ANN001 as above
     listed.add_rule(sc.ALLOW, "socketpair", sc.Arg(0, sc.EQ, 1))  # AF_UNIX: asyncio's way to wake itself
     for call in ("kill", "tgkill"):
         listed.add_rule(sc.ALLOW, call, sc.Arg(0, sc.EQ, _OWN_PID))
-    listed.add_rule(sc.ALLOW, "clone", sc.Arg(0, sc.MASKED_EQ, _NAMESPACES | _CLONE_THREAD, _CLONE_THREAD))
+    thread = _CLONE_THREAD | _CLONE_FILES
+    listed.add_rule(sc.ALLOW, "clone", sc.Arg(0, sc.MASKED_EQ, _NAMESPACES | thread, thread))
 
 
 def _allow_several(listed, sc) -> None:  # noqa: ANN001 as above
@@ -160,6 +179,7 @@ def _allow_several(listed, sc) -> None:  # noqa: ANN001 as above
         listed.add_rule(sc.ALLOW, call)
     listed.add_rule(sc.ALLOW, "prctl", sc.Arg(0, sc.EQ, 1))  # PDEATHSIG: what torch spawns ends with what spawned it
     for family in _FAMILIES:
-        listed.add_rule(sc.ALLOW, "socket", sc.Arg(0, sc.EQ, family))
+        for protocol in _PROTOCOLS:
+            listed.add_rule(sc.ALLOW, "socket", sc.Arg(0, sc.EQ, family), sc.Arg(2, sc.EQ, protocol))
     listed.add_rule(sc.ALLOW, "socket", sc.Arg(0, sc.EQ, 16), sc.Arg(2, sc.EQ, 0))
     listed.add_rule(sc.ALLOW, "clone", sc.Arg(0, sc.MASKED_EQ, _NAMESPACES, 0))
