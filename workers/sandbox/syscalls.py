@@ -51,9 +51,9 @@ _IOCTLS: Final = (0x5401, 0x541B, 0x5451, 0x5413, 0x5421)
 """TCGETS, FIONREAD, FIOCLEX, TIOCGWINSZ, FIONBIO: what Python and C ask any descriptor."""
 
 _FCNTLS: Final = (0, 1, 2, 3, 9, 1030, 1032, 1034)
-"""Copies, flags (but for F_SETFL, below), and reads of owner, size and seals. Never F_SETOWN, F_SETOWN_EX and F_SETSIG, by which the
-kernel sends any signal to any process of the uid, past the rule for `kill`; never F_SETPIPE_SZ, which takes from what
-all runs of the uid have together; nor leases and notices about files."""
+"""Copies, flags (but for F_SETFL, below), and reads of owner, size and seals. Never F_SETOWN, F_SETOWN_EX and F_SETSIG,
+by which the kernel sends any signal to any process of the uid, past the rule for `kill`; never F_SETPIPE_SZ, which
+takes from what all runs of the uid have together; nor leases and notices about files."""
 
 _LOCKS: Final = (5, 6, 7, 36, 37, 38)
 """F_GETLK, F_SETLK, F_SETLKW, and the same of open files: sqlite's, in a private folder. Where a run has a cgroup their
