@@ -72,7 +72,7 @@ FAMILIES: Final[tuple[tuple[str, str], ...]] = (
         "legacy-function",
         r"Legacy autograd function with non-static forward|should not be instantiated\. Methods on autograd",
     ),
-    ("anomaly-nan", r"returned nan values in its \d+\w* output"),
+    ("anomaly-nan", r"returned nan values in its \d\w* output"),
     ("anomaly-mode", r"Anomaly Detection has been enabled"),
     ("anomaly-forward-frames", r"Error detected in \w+\.|No forward pass information available"),
     ("checkpoint-mode-not-given", r"the use_reentrant parameter should be passed explicitly"),
@@ -111,7 +111,8 @@ FAMILIES: Final[tuple[tuple[str, str], ...]] = (
 """Family and the expression that its messages match, the more special before the more general."""
 
 _COMPILED: Final = tuple((family, re.compile(text, re.DOTALL)) for family, text in FAMILIES)
-_INTERNAL: Final = re.compile(r"\s*\(Triggered internally at [^)]*\)")
+# a message may be a stranger's: nothing here begins inside a run of blanks or digits that it has seen (0.2 s of 8192)
+_INTERNAL: Final = re.compile(r"(?<!\s)\s*+\(Triggered internally at [^)]*\)")
 
 _FACTS: Final = tuple(
     re.compile(text, re.DOTALL)
