@@ -121,11 +121,13 @@ def test_a_hostile_program_is_contained_and_ends_as_it_should(arena, path, reque
     supervisor, field, answer = arena
     several = request.node.callspec.params["arena"] == "several"
     text = path.read_text(encoding="utf-8")
-    for _ in range(TRIES_OF_LATE):
+    tries = 0
+    while True:
         field.before()
         outcome = run(supervisor, field.filled(text), SEVERAL if several else 1)
-        found = field.breaches(outcome)
-        if not all(one.startswith("came back after") for one in found) or not found:
+        found, tries = field.breaches(outcome), tries + 1
+        only_late = bool(found) and all(one.startswith("came back after") for one in found)
+        if not only_late or tries == TRIES_OF_LATE:
             break  # only lateness may be the machine's; what is late by itself is late each time
     came = f"breached: {'; '.join(found)}" if found else f"contained: {outcome.status} {outcome.reason}"
     if several and path.stem in ALLOWED_TO_SEVERAL and found == ["printed a canary"]:

@@ -8,5 +8,5 @@ def own():
 one = threading.Thread(target=own); one.start(); one.join()
 stack = ctypes.create_string_buffer(1 << 16)
 top = (ctypes.addressof(stack) + (1 << 16) - 64) & ~15
-ctypes.c_uint64.from_address(top).value = ctypes.cast(l.pause, ctypes.c_void_p).value
+ctypes.memmove(top, (ctypes.cast(l.pause, ctypes.c_void_p).value or 0).to_bytes(8, 'little'), 8)
 print('CANARY made apart' if l.syscall(56, 0x10000 | 0x800 | 0x100, top, None, None, None) > 0 else ctypes.get_errno(), flush=True)

@@ -2,5 +2,5 @@
 # OUTCOME: failed
 # CONTROL: silent: it is the run's own text
 made = SyntaxError('\x1b]0;x\x07' * 1000, ('/etc/passwd', 10 ** 30, -5, 'x' * 10 ** 6, 10 ** 30, -1))
-made.print_file_and_line = True; made.filename = '/etc/passwd'; made.lineno = 1; made.text = None
+vars(made)['print_file_and_line'] = True; made.filename = '/etc/passwd'; made.lineno = 1; made.text = None
 raise made

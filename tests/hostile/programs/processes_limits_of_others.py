@@ -2,7 +2,8 @@
 # OUTCOME: succeeded
 # CONTROL: breaches
 import os, resource
-for pid in (__VICTIM__, os.getppid()):
+victim = int('__VICTIM__')
+for pid in (victim, os.getppid()):
     for words in ((), ((8, 8),)):
         try: print('CANARY', resource.prlimit(pid, resource.RLIMIT_NOFILE, *words)) if pid > 0 else None
         except OSError as e: print(type(e).__name__)

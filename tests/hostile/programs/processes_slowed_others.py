@@ -2,9 +2,10 @@
 # OUTCOME: succeeded
 # CONTROL: breaches
 import ctypes, os
+victim = int('__VICTIM__')
 l = ctypes.CDLL(None, use_errno=True)
-for name, call in (('nice', lambda: os.setpriority(os.PRIO_PROCESS, __VICTIM__, 19)), ('core', lambda: os.sched_setaffinity(__VICTIM__, {0})),
-                   ('idle', lambda: os.sched_setscheduler(__VICTIM__, os.SCHED_IDLE, os.sched_param(0)))):
+for name, call in (('nice', lambda: os.setpriority(os.PRIO_PROCESS, victim, 19)), ('core', lambda: os.sched_setaffinity(victim, {0})),
+                   ('idle', lambda: os.sched_setscheduler(victim, os.SCHED_IDLE, os.sched_param(0)))):
     try: call(); print('CANARY', name)
     except OSError as e: print(type(e).__name__)
-if l.syscall(251, 1, __VICTIM__, 3 << 13) == 0 or l.syscall(314, __VICTIM__, bytes(48), 0) == 0: print('CANARY order')
+if l.syscall(251, 1, victim, 3 << 13) == 0 or l.syscall(314, victim, bytes(48), 0) == 0: print('CANARY order')

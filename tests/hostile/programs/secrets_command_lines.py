@@ -2,7 +2,8 @@
 # OUTCOME: succeeded
 # CONTROL: breaches
 import os
-for pid in (*range(1, 400), *range(__VICTIM__ - 200, __VICTIM__ + 200), os.getppid()):
+victim = int('__VICTIM__')
+for pid in (*range(1, 400), *range(victim - 200, victim + 200), os.getppid()):
     if pid in (0, os.getpid()): continue
     for name in ('cmdline', 'comm', 'stat', 'status', 'cgroup'):
         try:
