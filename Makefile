@@ -42,7 +42,7 @@ fuzz: $(DEV_STAMP) ## a hundred thousand damaged records: none may break the rea
 	$(BIN)/python -m tests.backprobe.record.fuzz $(ARGS)
 
 contract: $(DEV_STAMP) ## 200 examples of each kind for each operation of the OpenAPI document, as far as it has so many, on both databases
-	BACKPROBE_CONTRACT_EXAMPLES=200 $(BIN)/python -m pytest -s --timeout 3600 tests/service/test_contract.py $(ARGS)
+	BACKPROBE_CONTRACT_EXAMPLES=200 $(BIN)/python -m pytest -s --timeout 3600 tests/service/test_contract.py tests/service/test_hostile_requests.py $(ARGS)
 
 core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the install does it too where it can
 	$(BIN)/python hatch_build.py

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiflask import APIFlask
 from werkzeug.routing import IntegerConverter
@@ -59,9 +59,15 @@ MOST_BODY_BYTES: Final = 2 << 20
 
 
 class _Digits(IntegerConverter):
-    """`<int:no>` of an address: digits of ASCII, where a regular expression would take those of every script."""
+    """`<int:no>` of an address: digits of ASCII, where a regular expression would take those of every script.
+
+    A number that no column holds is of nothing: its address is not found, whatever would have been asked there.
+    """
 
     regex = "[0-9]+"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{**kwargs, "max": 2**31 - 1})
 
 
 def create_app(settings: Settings) -> APIFlask:

@@ -77,7 +77,7 @@ def get_node(run: str, node: int) -> Response:
         row = recorded(run_of(transaction, run))
         if same := not_modified(row):
             return same
-        found = queries.node(transaction, row, node) if node < 2**31 else None
+        found = queries.node(transaction, row, node)
         if found is None:
             raise Problem("not-found", f"Run {row.id} has no node {node}; it has {row.record.nodes} of them.")
     return json_reply(queries.as_json(found), headers=cache_headers(row))
@@ -98,7 +98,7 @@ def get_backward_call(run: str, call: int, query: Page) -> Response:
         after = after_of(listing, query)
         if same := not_modified(row):
             return same
-        found = queries.backward_calls(transaction, row, call=call, limit=1) if call < 2**31 else ()
+        found = queries.backward_calls(transaction, row, call=call, limit=1)
         if not found:
             raise Problem("not-found", f"Run {row.id} has no backward call {call}.")
         key = (after[0], after[1], after[2]) if after else None

@@ -127,7 +127,7 @@ def list_tensors(run: str, query: TensorsQuery) -> Response:
 
 
 def _full(transaction: Transaction, run: RunRow, no: int) -> queries.TensorFull:
-    full = queries.tensor(transaction, run, no) if no < 2**31 else None
+    full = queries.tensor(transaction, run, no)
     if full is None:
         raise Problem("not-found", f"Run {run.id} has no tensor {no}; it has {run.record.tensors} of them.")
     return full

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from apiflask import APIBlueprint
@@ -79,7 +80,7 @@ def seat() -> Generator[None]:
         206: Answer(text="The bytes that Range asked for.", media=_BYTES, headers=("ETag", "Content-Range")),
         304: Answer(text="Not changed since."),
     },
-    problems=("run-not-ended", "record-expired", "no-such-range", "too-many-streams"),
+    problems=("run-not-ended", "record-expired", "no-such-range", "stale", "too-many-streams"),
     headers=("If-None-Match", "Range"),
 )
 def get_record(run: str) -> Response:
@@ -102,10 +103,14 @@ def _sent(row: RunRow, file: bytes) -> Response:
 
     Raises:
         RequestedRangeNotSatisfiable: it does not have those bytes.
+        Problem: `stale`: If-Match names another state.
     """
     told = cache_headers(row) | {"Content-Disposition": f"attachment; filename={row.id}.bprec"}
     answer = Response(file, 200, told, mimetype=MEDIA)
     answer.make_conditional(request, accept_ranges=True, complete_length=len(file))
+    if answer.status_code == HTTPStatus.PRECONDITION_FAILED:
+        detail = f"The record of run {row.id} is not as If-Match says."
+        raise Problem("stale", detail, places=(Place(header="If-Match", code="stale", detail=detail),))
     return answer
 
 
