@@ -10,6 +10,7 @@ from werkzeug.routing import IntegerConverter
 from backprobe import __version__
 from service import errors, guard, login, openapi
 from service.api import (
+    audit_findings,
     audit_views,
     audits,
     compare,
@@ -115,7 +116,7 @@ def create_app(settings: Settings) -> APIFlask:
     login.register(app, settings)
     openapi.register(app)
     saw = (record, record_file, history, nodes, parts, rows, graph, source)
-    judged = (findings, groups, rules, audits, audit_views, policies)
+    judged = (findings, groups, rules, audits, audit_views, audit_findings, policies)
     outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
     for part in (submit, snippets, runs, events, compare, *saw, *judged, *outward):
         app.register_blueprint(part.blueprint)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+from service.api.body import LABEL, LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,6 +85,10 @@ def query_parameters(view: Any) -> list[dict[str, Any]]:
             parameter["description"] = text
         if kept.get("type") == "array":
             parameter |= {"style": "form", "explode": False}
+        if name == LABELS:  # each member is a parameter of its own
+            names = {"pattern": f"^{re.escape(LABEL)}{kept['propertyNames']['pattern'].removeprefix('^')}"}
+            shape = {"type": "object", "propertyNames": names, "additionalProperties": kept["additionalProperties"]}
+            parameter |= {"style": "form", "explode": True, "schema": shape}
         found.append(parameter)
     return found
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from store.audit_policy import Cell, Found, Rules, Verdict
 from store.audits import Audit
 from store.session import Transaction
-from store.tables import audit_item, finding, record, run
+from store.tables import audit_cell, audit_item, finding, record, run
 
 AT_ONCE: Final = 500
 
@@ -50,6 +50,7 @@ def page(
     custom_id: str | None = None,
     after: int = -1,
     limit: int = AT_ONCE,
+    ruleset: str | None = None,
 ) -> list[ItemRow]:
     """Items behind place `after`, in order.
 
@@ -61,6 +62,7 @@ def page(
         custom_id: Only this one.
         after: Place of the last one of the page before.
         limit: Items at most.
+        ruleset: As the audit was judged under it, which it was; None: by the findings of today.
     """
     i = audit_item
     query = (
@@ -72,6 +74,9 @@ def page(
     if custom_id is not None:
         query = query.where(i.c.custom_id == custom_id)
     rows = transaction.execute(query.order_by(i.c.n).limit(limit)).all()
+    if ruleset is not None:
+        then = _cells(transaction, found, ruleset, [row.n for row in rows])
+        return [_told(row, rules, tuple(then[row.n]), judged=True) for row in rows]
     attempts = {row.run_id: row.result_attempt for row in rows if row.result_attempt is not None}
     findings = _findings(transaction, attempts)
     lacking = _not_run(transaction, attempts)
@@ -81,18 +86,33 @@ def page(
 def _item(row: Any, rules: Rules, known: frozenset[str], findings: Sequence[Found], lacking: Sequence[str]) -> ItemRow:
     over = row.status not in ("queued", "running")
     cells = tuple(rules.cells(findings, known, lacking)) if over else ()
+    return _told(row, rules, cells, judged=row.ruleset is not None)
+
+
+def _told(row: Any, rules: Rules, cells: tuple[Cell, ...], *, judged: bool) -> ItemRow:
+    over = row.status not in ("queued", "running")
     return ItemRow(
         n=row.n,
         custom_id=row.custom_id,
         run=row.run,
         status=row.status,
         ended=over,
-        verdict=rules.verdict(row.status, cells, judged=row.ruleset is not None) if over else None,
+        verdict=rules.verdict(row.status, cells, judged=judged) if over else None,
         problem=row.problem,
         cells=cells,
         run_id=row.run_id,
         ruleset=row.ruleset,
     )
+
+
+def _cells(transaction: Transaction, found: Audit, ruleset: str, places: Sequence[int]) -> Mapping[int, list[Cell]]:
+    """What was said of items under a ruleset."""
+    c = audit_cell.c
+    query = sa.select(audit_cell).where(c.audit_id == found.number, c.ruleset == ruleset, c.n.in_(places))
+    then: defaultdict[int, list[Cell]] = defaultdict(list)
+    for row in transaction.execute(query.order_by(c.n, c.rule)):
+        then[row.n].append(Cell(rule=row.rule, state=row.state, findings=row.findings, known=row.known))
+    return then
 
 
 def _findings(transaction: Transaction, attempts: Mapping[int, int]) -> Mapping[int | None, list[Found]]:

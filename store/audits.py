@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from store.ids import new_id
 from store.moves import tell
+from store.run_filter import labelled
 from store.session import Transaction
 from store.tables import Now, audit, audit_item, audit_verdict, policy, project, run
 
@@ -88,10 +89,15 @@ class AuditPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewItem:
-    """An item to be: exactly one of `run_id` and `problem`; `custom_id` None: it has none, or one that is taken."""
+    """An item to be: exactly one of `run_id` and `problem`; `custom_id` None: it has none, or one that is taken.
+
+    Attributes:
+        known: The run was there before, and shows from now on whose item it is.
+    """
 
     custom_id: str | None
     run_id: int | None = None
+    known: bool = False
     problem: Mapping[str, Any] | None = None
 
 
@@ -134,6 +140,7 @@ def add(transaction: Transaction, number: int, first: int, items: Sequence[NewIt
     Raises:
         IntegrityError: a `custom_id` is there already.
     """
+    known = sorted({one.run_id for one in items if one.run_id is not None and one.known})
     rows = [
         {
             "audit_id": number,
@@ -147,6 +154,9 @@ def add(transaction: Transaction, number: int, first: int, items: Sequence[NewIt
     ]
     if rows:
         transaction.execute(sa.insert(audit_item), rows)
+    if known:
+        seen = sa.update(run).where(run.c.id.in_(known))
+        transaction.execute(seen.values(version=run.c.version + 1))
 
 
 def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1, to_change: bool = False) -> Audit | None:
@@ -168,7 +178,7 @@ def numbered(transaction: Transaction, number: int) -> Audit:
     return _told(transaction, transaction.execute(_SELECT.where(audit.c.id == number)).all())[0]
 
 
-def page(
+def page(  # noqa: PLR0913 - a filter each
     transaction: Transaction,
     *,
     tenant_id: int = 1,
@@ -176,6 +186,7 @@ def page(
     of_policy: str | None = None,
     status: Sequence[str] = (),
     verdict: Sequence[str] = (),
+    labels: Mapping[str, str] | None = None,
     after: tuple[str, int] | None = None,
     limit: int = 100,
 ) -> AuditPage:
@@ -188,10 +199,11 @@ def page(
         of_policy: See of_project.
         status: Any of these; empty: all.
         verdict: passed, failed: of those under any ruleset.
+        labels: All of these.
         after: `AuditPage.next` of the page before; None: the first page.
         limit: Audits at most.
     """
-    query = _SELECT.where(audit.c.tenant_id == tenant_id)
+    query = _SELECT.where(audit.c.tenant_id == tenant_id, *labelled(audit.c.labels, labels or {}))
     for column, value in ((project.c.public_id, of_project), (policy.c.public_id, of_policy)):
         if value is not None:
             query = query.where(column == value)
@@ -235,18 +247,6 @@ def again(transaction: Transaction, found: Audit) -> None:
     transaction.execute(sa.update(run).where(*kept).values(judge_due_at=Now(), version=run.c.version + 1))
     this = sa.update(audit).where(audit.c.id == found.number, audit.c.status == "judged")
     transaction.execute(this.values(status="running", finished_at=None, version=audit.c.version + 1))
-
-
-def of_run(transaction: Transaction, run_id: int) -> str | None:
-    """Public id of the last audit that a run is an item of; None: of none."""
-    query: Any = (
-        sa.select(audit.c.public_id)
-        .join_from(audit_item, audit, audit.c.id == audit_item.c.audit_id)
-        .where(audit_item.c.run_id == run_id)
-        .order_by(audit.c.id.desc())
-        .limit(1)
-    )
-    return transaction.execute(query).scalar()
 
 
 def _told(transaction: Transaction, rows: Iterable[Any]) -> tuple[Audit, ...]:

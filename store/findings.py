@@ -16,7 +16,7 @@ from store.session import Transaction
 from store.tables import Now, finding, finding_group, project, run
 
 _INSERT: Final = sa.insert(finding).values(created_at=Now())
-_SELECT: Final = (
+SELECT_FINDING: Final = (
     sa.select(
         finding,
         run.c.public_id.label("run"),
@@ -158,7 +158,7 @@ def page(
     """
     if run.key is None:
         return FindingPage(items=(), next=None)
-    query = _SELECT.where(finding.c.run_id == run.run_id, finding.c.attempt == run.key.attempt)
+    query = SELECT_FINDING.where(finding.c.run_id == run.run_id, finding.c.attempt == run.key.attempt)
     if level:
         query = query.where(finding.c.level.in_(level))
     if rule:
@@ -174,7 +174,7 @@ def page(
         query = query.where(finding.c.n > after)
     rows = transaction.execute(query.order_by(finding.c.n).limit(limit + 1)).all()
     more = len(rows) > limit
-    return FindingPage(items=tuple(_row(row) for row in rows[:limit]), next=rows[limit - 1].n if more else None)
+    return FindingPage(items=tuple(finding_row(row) for row in rows[:limit]), next=rows[limit - 1].n if more else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ def over_runs(
         limit: Findings at most.
     """
     f = finding.c
-    query = _SELECT.where(f.tenant_id == tenant_id, f.gone_at.is_(None), f.suppressed.is_(None))
+    query = SELECT_FINDING.where(f.tenant_id == tenant_id, f.gone_at.is_(None), f.suppressed.is_(None))
     if of_project is not None:
         query = query.join(project, project.c.id == f.project_id).where(project.c.public_id == of_project)
     if rule:
@@ -230,18 +230,19 @@ def over_runs(
         at, number = after
         query = query.where(sa.or_(f.created_at < at, sa.and_(f.created_at == at, f.id < number)))
     rows = transaction.execute(query.order_by(f.created_at.desc(), f.id.desc()).limit(limit + 1)).all()
-    items = tuple(_row(row) for row in rows[:limit])
+    items = tuple(finding_row(row) for row in rows[:limit])
     return FoundPage(items=items, next=(items[-1].created_at, items[-1].row) if len(rows) > limit else None)
 
 
 def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> FindingRow | None:
     """One finding; None: no such finding of this tenant, or its attempt is not the visible one."""
-    query = _SELECT.where(finding.c.public_id == public_id, finding.c.tenant_id == tenant_id)
+    query = SELECT_FINDING.where(finding.c.public_id == public_id, finding.c.tenant_id == tenant_id)
     row = transaction.execute(query).first()
-    return None if row is None else _row(row)
+    return None if row is None else finding_row(row)
 
 
-def _row(row: Any) -> FindingRow:
+def finding_row(row: Any) -> FindingRow:
+    """A row of `SELECT_FINDING` as everybody outside sees it."""
     fields: dict[str, Any] = {name: getattr(row, name) for name in _BODIES}
     fields |= {name: getattr(row, name) for name in ("level", "confidence", "message", "fingerprint")}
     fields["rule"] = {"code": row.code, "name": row.rule, "url": f"/rules/{row.code}"}

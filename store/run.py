@@ -155,6 +155,7 @@ class RunRow:
         ended: It is in a status that never changes again.
         queue_position: How many runs of its queue are ahead of it, 0 for the next one; None unless it is queued. Only
             `runs.get` fills it.
+        audit: Public id of the last audit that it is an item of; None: of none.
         isolation: `{"level": ..., "demanded": ...}` and what the worker attested; None until it has run.
         key: Where its visible record lies, also one that still comes; None while there is none. Every function of
             `store.queries` takes the run.
@@ -192,6 +193,7 @@ class RunRow:
     rules: Mapping[str, Any] | None
     record: RecordShort
     findings: FindingCounts
+    audit: str | None
     custom_id: str | None
     rerun_of: str | None
     created_by: str

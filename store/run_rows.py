@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -12,16 +12,15 @@ from store.run import (
     ENDED,
     FindingCounts,
     Outcome,
-    Queue,
     RecordShort,
     RunError,
     RunKey,
     RunPage,
     RunRow,
-    Status,
 )
+from store.run_filter import ALL, RunFilter
 from store.session import Transaction
-from store.tables import project, record, run, snippet
+from store.tables import audit, audit_item, project, record, run, snippet
 
 _again: Final = run.alias("again")
 _LIVE: Final = sa.and_(
@@ -29,6 +28,17 @@ _LIVE: Final = sa.and_(
     sa.exists().where(record.c.part == run.c.part, record.c.run_id == run.c.id, record.c.attempt == run.c.attempt),
 )
 """It runs, and the head of its attempt's record has come: a dead attempt's rows are gone before the next one begins."""
+
+_AUDIT: Final = (
+    sa.select(audit.c.public_id)
+    .join_from(audit_item, audit, audit.c.id == audit_item.c.audit_id)
+    .where(audit_item.c.run_id == run.c.id)
+    .order_by(audit_item.c.audit_id.desc())
+    .limit(1)
+    .correlate(run)
+    .scalar_subquery()
+)
+"""The last audit that it is an item of."""
 
 SELECT_RUN: Final = (
     sa.select(
@@ -38,6 +48,7 @@ SELECT_RUN: Final = (
         snippet.c.entry.label("entry"),
         _again.c.public_id.label("rerun_of"),
         _LIVE.label("live"),
+        _AUDIT.label("audit"),
     )
     .join_from(run, project, project.c.id == run.c.project_id)
     .outerjoin(snippet, snippet.c.id == run.c.snippet_id)
@@ -78,50 +89,38 @@ def by_number(transaction: Transaction, run_id: int) -> RunRow:
     return run_row(transaction.execute(_BY_ID, {"run_id": run_id}).one())
 
 
-def page(  # noqa: PLR0913 - a filter each
+def page(
     transaction: Transaction,
+    which: RunFilter = ALL,
     *,
     tenant_id: int = 1,
     project_id: int | None = None,
     after: int | None = None,
     limit: int = 100,
-    status: Sequence[Status] = (),
-    queue: Queue | None = None,
-    labels: Mapping[str, str] | None = None,
-    created_after: str | None = None,
-    created_before: str | None = None,
 ) -> RunPage:
     """Runs, newest first, by keyset: no run comes twice or is left out, whatever is submitted meanwhile.
 
     Args:
         transaction: To read by.
+        which: Of those.
         tenant_id: Whose runs.
         project_id: Only this one's; None: all of the tenant's.
         after: `RunPage.next` of the page before; None: the first page.
         limit: Runs at most.
-        status: Any of these; empty: all.
-        queue: Only this one's; None: all.
-        labels: All of these.
-        created_after: ISO time, exclusive; created_before: likewise.
     """
-    query = SELECT_RUN.where(run.c.tenant_id == tenant_id)
+    owner: Any = run.c.tenant_id
+    newest: Any = run.c.created_at
+    if which.narrow and transaction.dialect.name == "sqlite":  # it knows no numbers, and would walk along `run_newest`
+        owner = sa.literal_column("+run.tenant_id", sa.BigInteger())
+        newest = sa.literal_column("+run.created_at", sa.String())
+    query = SELECT_RUN.where(owner == tenant_id, *which.conditions(transaction, tenant_id))
     if project_id is not None:
         query = query.where(run.c.project_id == project_id)
     if after is not None:
         edge = run.alias("edge")
         place = sa.select(edge.c.created_at).where(edge.c.id == after).scalar_subquery()
         query = query.where(sa.or_(run.c.created_at < place, sa.and_(run.c.created_at == place, run.c.id < after)))
-    if status:
-        query = query.where(run.c.status.in_(status))
-    if queue is not None:
-        query = query.where(run.c.queue == queue)
-    if created_after is not None:
-        query = query.where(run.c.created_at > created_after)
-    if created_before is not None:
-        query = query.where(run.c.created_at < created_before)
-    for name, value in (labels or {}).items():
-        query = query.where(run.c.labels[name].as_string() == value)
-    rows = transaction.execute(query.order_by(run.c.created_at.desc(), run.c.id.desc()).limit(limit + 1)).all()
+    rows = transaction.execute(query.order_by(newest.desc(), run.c.id.desc()).limit(limit + 1)).all()
     more = len(rows) > limit
     return RunPage(items=tuple(run_row(row) for row in rows[:limit]), next=rows[limit - 1].id if more else None)
 
@@ -160,6 +159,7 @@ def run_row(row: Any, position: int | None = None) -> RunRow:
         rules=row.rules,
         record=_record_short(row),
         findings=_counts(row),
+        audit=row.audit,
         custom_id=row.custom_id,
         rerun_of=row.rerun_of,
         created_by=row.created_by,

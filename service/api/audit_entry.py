@@ -84,7 +84,7 @@ def item_of(transaction: Transaction, one: Entry, place: Project, known: dict[st
     if one.program is None:
         number = known.get(str(one.asked.run))
         if number is not None:
-            return NewItem(custom_id=one.name, run_id=number)
+            return NewItem(custom_id=one.name, run_id=number, known=True)
         missing = Problem("not-found", f"There is no run {str(one.asked.run)[:40]}.")
         return NewItem(custom_id=one.name, problem=problem_json(missing))
     submission = submission_of(one.asked, one.program, one.queue, one.least, place, custom_id=one.name)

@@ -1,4 +1,4 @@
-"""Audits: begun with their runs, looked at, canceled, judged again. `audit_views.py` tells what came of them."""
+"""Audits: begun with their runs, looked at, canceled, judged again. What came of them is told next door."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from service.api.audit_asked import AuditAsked, AuditHead, ItemAsked
 from service.api.audit_entry import item_of, known_runs, looked_at
 from service.api.body import body, query
 from service.api.effect import effect
+from service.api.filters import WithLabels
 from service.api.policies import policy_of
 from service.api.projects import place_of_caller
 from service.api.record import NoQuery
@@ -55,6 +56,7 @@ class AuditsQuery(Page):
     verdict: Annotated[list[Literal["passed", "failed"]], Split, Field(min_length=1, max_length=2)] | None = Field(
         default=None, description="Any of these, joined by commas."
     )
+    labels: WithLabels = Field(default_factory=dict)
 
 
 @blueprint.post("/v1/audits")
@@ -169,6 +171,7 @@ def list_audits(query: AuditsQuery) -> Response:
             of_policy=query.policy,
             status=query.status or (),
             verdict=query.verdict or (),
+            labels=query.labels,
             after=None if after is None else (after[0], after[1]),
             limit=query.limit,
         )

@@ -190,6 +190,9 @@ def _handing(view: Callable[..., Any], name: str, model: type[Strict]) -> Callab
 
 
 Model = TypeVar("Model", bound=Strict)
+LABEL: Final = "label."
+LABELS: Final = "label.*"
+"""Parameters `label.NAME=VALUE`; a query's field `labels` has this alias."""
 
 
 def parsed(raw: bytes, model: type[Model], what: str = "The body") -> Model:
@@ -272,14 +275,18 @@ def read_query(model: type[Model]) -> Model:
                 detail,
                 places=(Place(parameter=name[:100], code="repeated-parameter", detail=detail),),
             )
-    single = {name: values[0] for name, values in given.items()}
+    single: dict[str, Any] = {name: values[0] for name, values in given.items()}
     _check_parameters(single)
+    if "labels" in model.model_fields and (found := [name for name in single if name.startswith(LABEL)]):
+        single[LABELS] = {name.removeprefix(LABEL): single.pop(name) for name in found}
     try:
         return model.model_validate(single)
     except ValidationError as error:
 
         def place(fault: ErrorDetails) -> Place:
             name = str(fault["loc"][0])[:100] if fault["loc"] else ""
+            if name == LABELS:
+                name = f"{LABEL}{fault['loc'][1] if len(fault['loc']) > 1 else '*'}"[:100]
             unknown = fault["type"] == "extra_forbidden"
             detail = "There is no such parameter." if unknown else _detail(fault)
             return Place(parameter=name, code="unknown-parameter" if unknown else _code(fault), detail=detail)

@@ -10,6 +10,7 @@ from pydantic import Field
 from service.api.asked import Confidence, FindingLevel, Flag, Page, Split, Whole
 from service.api.body import query
 from service.api.exports import BATCH, EXPORTS, MEDIA, SCHEMAS, export, varied, wanted_format
+from service.api.filters import Rules
 from service.api.finding_formats import RENDERED, rendered
 from service.api.record import NoQuery
 from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
@@ -42,12 +43,7 @@ class FindingsQuery(Page):
     level: Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)] | None = Field(
         default=None, description=_ANY_OF
     )
-    rule: (
-        Annotated[
-            list[Annotated[str, Field(pattern="^[A-Za-z0-9-]{1,64}$")]], Split, Field(min_length=1, max_length=50)
-        ]
-        | None
-    ) = Field(default=None, description=f"Names or codes. {_ANY_OF}")
+    rule: Rules | None = Field(default=None, description=f"Names or codes. {_ANY_OF}")
     confidence: Annotated[list[Confidence], Split, Field(min_length=1, max_length=3)] | None = Field(
         default=None, description=_ANY_OF
     )

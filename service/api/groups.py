@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from service.api.asked import Confidence, FindingLevel, Page, Short, Split, Strict, Time
 from service.api.body import body, query
 from service.api.effect import effect
+from service.api.filters import Rules
 from service.api.record import NoQuery
 from service.api.reply import after_of, check_match, iso, json_reply, page_reply
 from service.api.told_findings import FindingList
@@ -33,9 +34,6 @@ blueprint = APIBlueprint("groups", __name__, tag="Findings")
 
 State = Literal["open", "acknowledged", "suppressed", "fixed"]
 _ANY_OF: Final = "Any of these, joined by commas."
-_Rules = Annotated[
-    list[Annotated[str, Field(pattern="^[A-Za-z0-9-]{1,64}$")]], Split, Field(min_length=1, max_length=50)
-]
 _Levels = Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)]
 _Project = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]
 
@@ -43,7 +41,7 @@ _Project = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]
 class FoundQuery(Page):
     """Which findings."""
 
-    rule: _Rules | None = Field(default=None, description=f"Names or codes. {_ANY_OF}")
+    rule: Rules | None = Field(default=None, description=f"Names or codes. {_ANY_OF}")
     level: _Levels | None = Field(default=None, description=_ANY_OF)
     confidence: Annotated[list[Confidence], Split, Field(min_length=1, max_length=3)] | None = Field(
         default=None, description=_ANY_OF
@@ -62,7 +60,7 @@ class GroupsQuery(Page):
     state: Annotated[list[State], Split, Field(min_length=1, max_length=4)] | None = Field(
         default=None, description=_ANY_OF
     )
-    rule: _Rules | None = Field(default=None, description=f"Names. {_ANY_OF}")
+    rule: Rules | None = Field(default=None, description=f"Names. {_ANY_OF}")
     level: _Levels | None = Field(default=None, description=_ANY_OF)
     project: _Project | None = Field(default=None, description="Only those of this project.")
     owner: Annotated[Short, Field(min_length=1)] | None = Field(default=None, description="Whose task it is.")

@@ -21,6 +21,7 @@ from backprobe.record import MAGIC, BadRecord, FrameReader, dumps
 from service.api.asked import ProjectId, Strict
 from service.api.body import query
 from service.api.effect import effect
+from service.api.filters import WithLabels
 from service.api.projects import place_of_caller
 from service.api.record import NoQuery
 from service.api.reply import cache_headers, json_reply, not_modified
@@ -34,7 +35,7 @@ from service.openapi import ONCE, Answer, answers
 from store import idempotency, records, rejudging, uploads
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
     from backprobe.record import Record
     from service.api.effect import Effect
@@ -118,6 +119,7 @@ class RecordAsked(Strict):
     """Where the record is to go."""
 
     project: ProjectId | None = Field(default=None, description="Default: the only one of the key, or the first.")
+    labels: WithLabels = Field(default_factory=dict)
 
 
 @blueprint.post("/v1/records")
@@ -148,7 +150,9 @@ def upload_record(query: RecordAsked) -> Response:
             if write.known is None:
                 context().room.demand(write.transaction, tenant_id=caller().tenant_id)
                 place = place_of_caller(write.transaction, query.project)
-        run = str(write.known and write.known.run) if place is None else _stored(write, sent, place.number)
+        run = (
+            str(write.known and write.known.run) if place is None else _stored(write, sent, place.number, query.labels)
+        )
     with context().database.read() as transaction:
         row = run_of(transaction, run)
     return json_reply(run_json(row), 202, {"Location": f"/v1/runs/{row.id}", **write.headers})
@@ -182,12 +186,18 @@ def _bad(error: BadRecord) -> Problem:
     return Problem("bad-record", place.detail, places=(place,))
 
 
-def _stored(write: Effect, sent: Record, project: int) -> str:
+def _stored(write: Effect, sent: Record, project: int, labels: Mapping[str, str]) -> str:
     """Store it under a key that was begun, in transactions of its own; the run's id."""
     asked, database = caller(), context().database
     try:
         row = uploads.upload(
-            database, sent, None, tenant_id=asked.tenant_id, project_id=project, created_by=asked.actor
+            database,
+            sent,
+            None,
+            tenant_id=asked.tenant_id,
+            project_id=project,
+            created_by=asked.actor,
+            labels=labels,
         )
         with database.begin() as write.transaction:
             rejudging.ask(write.transaction, row.id, tenant_id=asked.tenant_id)

@@ -54,7 +54,6 @@ def run_json(run: RunRow, included: dict[str, Any] | None = None) -> dict[str, A
     links = {name: f"{base}/{name.replace('_', '-')}" for name in below}
     return {
         **told,
-        "audit": None,
         "links": {"self": base, **links, "page": f"/runs/{run.id}"},
         "included": included,
     }

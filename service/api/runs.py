@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 from urllib.parse import urlencode
 
 from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
-from service.api.asked import Included, Nothing, Page, ProjectId, Queue, RunChanged, Split, Status, Time
+from service.api.asked import (
+    FindingLevel,
+    Included,
+    Nothing,
+    Page,
+    ProjectId,
+    Queue,
+    RunChanged,
+    Short,
+    Split,
+    Status,
+    Time,
+)
 from service.api.body import body, query
 from service.api.effect import effect
+from service.api.filters import Rules, WithLabels
 from service.api.reply import (
     after_of,
     cache_headers,
@@ -33,6 +46,7 @@ from service.openapi import ONCE, Answer, answers
 from service.waiting import asked_seconds
 from store import projects, rejudging, runs
 from store.run import RunPage
+from store.run_filter import RunFilter
 
 if TYPE_CHECKING:
     from store.run import RunRow
@@ -51,8 +65,40 @@ class RunsQuery(Page):
     )
     queue: Queue | None = None
     project: ProjectId | None = Field(default=None, description="Only those of this project.")
+    labels: WithLabels = Field(default_factory=dict)
+    rule: Rules | None = Field(default=None, description="Names or codes: a finding by any of these, not suppressed.")
+    level: Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)] | None = Field(
+        default=None, description="A finding of any of these levels, not suppressed; with `rule`, one that is both."
+    )
+    actor: Annotated[Short, Field(min_length=1)] | None = Field(default=None, description="Whose: `created_by`.")
+    snippet: Annotated[str, Field(pattern=r"^snp_[0-7][0-9A-HJKMNP-TV-Z]{25}$")] | None = Field(
+        default=None, description="Only those of this program."
+    )
+    audit: Annotated[str, Field(pattern=r"^aud_[0-7][0-9A-HJKMNP-TV-Z]{25}$")] | None = Field(
+        default=None, description="Only those of this audit's items."
+    )
+    q: Annotated[Short, Field(min_length=1)] | None = Field(
+        default=None, description="Part of the entry, or of a label's name or value."
+    )
     created_gt: Time | None = Field(default=None, alias="created.gt", description="Created later than this.")
     created_lt: Time | None = Field(default=None, alias="created.lt", description="Created earlier than this.")
+    sort: Literal["-created_at"] = Field(default="-created_at", description="The newest first.")
+
+    def asked(self) -> RunFilter:
+        """The filters, as the store takes them."""
+        return RunFilter(
+            status=self.status or (),
+            queue=self.queue,
+            labels=self.labels,
+            rule=self.rule or (),
+            level=self.level or (),
+            actor=self.actor,
+            snippet=self.snippet,
+            audit=self.audit,
+            words=self.q,
+            created_after=None if self.created_gt is None else iso(self.created_gt),
+            created_before=None if self.created_lt is None else iso(self.created_lt),
+        )
 
 
 @blueprint.get("/v1/runs")
@@ -76,11 +122,6 @@ def runs_page(listing: str, query: RunsQuery) -> tuple[tuple[RunRow, ...], str |
 
 def _page(listing: str, query: RunsQuery) -> RunPage:
     after = after_of(listing, query)
-    created: dict[str, Any] = {}
-    if query.created_gt is not None:
-        created["created_after"] = iso(query.created_gt)
-    if query.created_lt is not None:
-        created["created_before"] = iso(query.created_lt)
     asked = caller()
     with context().database.read() as transaction:
         project_id = asked.project_id
@@ -91,13 +132,11 @@ def _page(listing: str, query: RunsQuery) -> RunPage:
             project_id = found.number
         return runs.page(
             transaction,
+            query.asked(),
             tenant_id=asked.tenant_id,
             project_id=project_id,
             after=after[0] if after else None,
             limit=query.limit,
-            status=query.status or (),
-            queue=query.queue,
-            **created,
         )
 
 

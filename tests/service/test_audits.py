@@ -137,7 +137,11 @@ def test_a_policy_decides_and_a_failed_program_or_one_never_run_passes_nowhere(s
     assert [json.loads(line)["custom_id"] for line in lines] == list(items)
     (run,) = json.loads(ask("GET", f"{path}/findings?format=sarif", 200).text)["runs"]
     assert len(run["results"]) == 3
-    assert len(ask("GET", f"{path}/findings", 200).text.splitlines()) == 3
+    assert len(ask("GET", f"{path}/findings?format=ndjson", 200).text.splitlines()) == 3
+    assert len(ask("GET", f"{path}/findings", 200).json["items"]) == 3
+    chosen = ask("GET", f"{path}/items?verdict=not-run,error&limit=1", 200).json
+    rest = ask("GET", f"{path}/items?verdict=not-run,error&cursor={chosen['next_cursor']}", 200).json
+    assert [row["custom_id"] for row in chosen["items"] + rest["items"]] == ["typo", "unknown"]
     assert ask("GET", f"{path}/findings?format=junit", 200).mimetype == "application/xml"
 
 
@@ -252,3 +256,91 @@ def test_audits_are_listed_newest_first_by_verdict_and_policy(site, ask, begun, 
     )
     page = ask("GET", "/v1/audits?limit=1", 200).json
     assert listed(f"?cursor={page['next_cursor']}&limit=1") == [failed]
+
+
+def test_the_findings_of_an_audit_come_worst_first_by_level_and_by_what_is_new(site, ask, begun, settle, samples):
+    from dataclasses import replace
+
+    from msgspec.structs import replace as altered
+
+    from backprobe.rules import judge
+
+    def judged(*levels):
+        """A run with findings of these levels; the one at place n has the fingerprint of n."""
+        judgement = judge(samples.tutorial())
+        (one,) = judgement.findings
+        found = [altered(one, level=level, fingerprint=f"backprobe/v1:{n:016x}") for n, level in enumerate(levels)]
+        return site.finished(judgement=replace(judgement, findings=tuple(found)))
+
+    base = begun({"custom_id": "a", "run": judged("note", "error")})["id"]
+    first, second = judged("note", "warning", "error"), judged("warning", "error")
+    audit = begun(
+        {"custom_id": "a", "run": first}, {"custom_id": "b", "run": second}, {"custom_id": "c", "run": first}, baseline=base
+    )  # fmt: skip
+    settle()
+    path = f"{audit['links']['self']}/findings"
+
+    def told(query=""):
+        return [
+            (row["level"], row["run"], row["fingerprint"][-1]) for row in ask("GET", path + query, 200).json["items"]
+        ]
+
+    whole = [
+        ("error", first, "2"), ("error", second, "1"), ("warning", first, "1"), ("warning", second, "0"), ("note", first, "0"),
+    ]  # fmt: skip
+    assert told() == whole
+    paged, cursor = [], ""
+    while cursor is not None:
+        page = ask("GET", f"{path}?limit=2{cursor}", 200).json
+        paged += [(row["level"], row["run"], row["fingerprint"][-1]) for row in page["items"]]
+        cursor = None if page["next_cursor"] is None else f"&cursor={page['next_cursor']}"
+    assert paged == whole
+    assert told("?new=true") == [whole[0]]
+    assert told("?new=false") == whole[1:]
+    assert told("?level=note,warning") == whole[2:]
+    lines = ask("GET", f"{path}?format=ndjson&level=error", 200).text.splitlines()
+    assert [json.loads(line)["run"] for line in lines] == [first, second]
+    lines = ask("GET", path, 200, headers={"Accept": "application/x-ndjson"}).text.splitlines()
+    assert len(lines) == len(whole)
+    (sarif,) = json.loads(ask("GET", f"{path}?format=sarif&new=true", 200).text)["runs"]
+    assert len(sarif["results"]) == 2  # run by run: that of the first item, and of the third
+    ask("GET", path, 406, headers={"Accept": "text/csv"})
+    assert ask("GET", f"{path}?new=true&cursor=x", 422).json["code"] == "bad-cursor"
+
+
+def test_the_matrix_of_an_older_verdict_is_still_told(site, ask, begun, settle):
+    audit = begun({"custom_id": "a", "run": site.finished()}, policy=policy(ask, "gate", fail=["*"]))
+    settle()
+    path = audit["links"]["self"]
+    then = ask("GET", path, 200).json["ruleset"]
+    with site.context.database.begin() as transaction:
+        transaction.execute(tables.finding.update().values(gone_at="2026-11-22T00:00:00.000Z", gone_ruleset="rs_newer"))
+    (row,) = ask("GET", f"{path}/matrix", 200).json["items"]
+    assert (row["verdict"], row["states"]) == ("pass", {})
+    (row,) = ask("GET", f"{path}/matrix?ruleset={then}", 200).json["items"]
+    assert (row["verdict"], row["states"]) == ("fail", {"non-leaf-grad-read": "fail"})
+    wrong = ask("GET", f"{path}/matrix?ruleset=rs_none", 422).json
+    assert wrong["errors"][0]["parameter"] == "ruleset"
+
+
+def test_a_run_says_which_audit_it_is_of_and_its_etag_with_it(site, ask, begun):
+    run = site.finished()
+    before = ask("GET", f"/v1/runs/{run}", 200)
+    assert before.json["audit"] is None
+    audit = begun({"custom_id": "a", "run": run}, {"custom_id": "b", "source": "x = 1\n"})
+    after = ask("GET", f"/v1/runs/{run}", 200, headers={"If-None-Match": before.headers["ETag"]})
+    assert after.json["audit"] == audit["id"]
+    listed = ask("GET", f"/v1/runs?audit={audit['id']}", 200).json["items"]
+    assert {(row["audit"], row["custom_id"]) for row in listed} == {(audit["id"], None), (audit["id"], "b")}
+    assert ask("GET", "/v1/runs?audit=aud_01JD8PZ4T8W2K5C7Q9R3M6X1BA", 200).json["items"] == []
+    again = begun({"custom_id": "c", "run": run})
+    assert ask("GET", f"/v1/runs/{run}", 200).json["audit"] == again["id"]
+
+
+def test_audits_are_listed_by_label(ask, begun):
+    one = begun({"custom_id": "a", "source": "x = 1\n"}, labels={"commit": "9f", "team.x": "a"})["id"]
+    begun({"custom_id": "a", "source": "x = 1\n"}, labels={"commit": "10"})
+    for query, found in (("label.commit=9f&label.team.x=a", [one]), ("label.commit=9f&label.team.x=b", [])):
+        assert [row["id"] for row in ask("GET", f"/v1/audits?{query}", 200).json["items"]] == found
+    for query, named in (("label.no+blank=1", "label.no blank"), ("label.=1", "label."), ("labels=1", "labels")):
+        assert ask("GET", f"/v1/audits?{query}", 422).json["errors"][0]["parameter"] == named

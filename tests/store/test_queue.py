@@ -8,11 +8,13 @@ import threading
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy import event
 
 from store import claims, expiry, queries, runs, tables
 from store.ids import is_id, part
 from store.limits import Limits
 from store.run import RunRow
+from store.run_filter import RunFilter
 from store.session import Database, WriterStuck
 
 TWO_FILES = {"train.py": "import net\n", "net.py": "y = 2\n"}
@@ -176,7 +178,7 @@ def test_pages_of_runs_hold_under_inserts(submit, database):
 
     def page(after, **filters):
         with database.read() as reading:
-            return runs.page(reading, after=after, limit=2, **filters)
+            return runs.page(reading, RunFilter(**filters), after=after, limit=2)
 
     first = page(None)
     submit(labels={"a": "1"})
@@ -243,7 +245,7 @@ def test_the_claim_and_the_reaper_are_served_by_their_indices(database, submit, 
             transaction.execute(sa.text("set local enable_seqscan = off"))
             transaction.execute(sa.text("set local enable_bitmapscan = off"))
             transaction.execute(sa.text("analyze run"))
-        sa.event.listen(transaction, "before_cursor_execute", explain)
+        event.listen(transaction, "before_cursor_execute", explain)
         asked = {"levels": ["none"], "devices": ["cpu"], "of_queue": "cpu", "of_tenant": 1}
         transaction.execute(claims._CLAIM, asked | {"worker": "w", "lease_seconds": 1})
         transaction.execute(expiry._EXPIRED, {"most": 1})

@@ -1,0 +1,98 @@
+"""Filters of the list of runs, on both databases, and the indices that serve them."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from store import runs, tables
+from store.run_filter import RunFilter
+
+
+@pytest.fixture
+def listed(site):
+    def one(**query):
+        answer = site.client.get(f"/v1/runs?{urlencode(query)}")
+        assert answer.status_code == 200, answer.text
+        return [row["id"] for row in answer.json["items"]]
+
+    return one
+
+
+def test_runs_are_found_by_label_words_program_and_actor(site, listed):
+    files = [{"path": "jobs/Train_50%.py", "text": "x = 1\n"}]
+    one = site.post({"files": files, "labels": {"pr": "12", "team": "Vision"}}).json
+    two = site.submit(labels={"pr": "13", "a.b": "50"})
+    assert listed(**{"label.pr": "12"}) == [one["id"]]
+    assert listed(**{"label.pr": "12", "label.team": "Vision"}) == [one["id"]]
+    assert listed(**{"label.pr": "12", "label.team": "vision"}) == []
+    assert listed(**{"label.a.b": "50"}) == [two]
+    assert listed(**{"label.none": "x"}) == []
+    assert listed(q="train_5") == listed(q="VISION") == listed(q="50%") == [one["id"]]
+    assert listed(q="team") == [one["id"]]
+    assert listed(q="pr") == [two, one["id"]]
+    assert listed(q="t%e") == listed(q='"') == listed(q="{") == []
+    assert listed(snippet=one["snippet"]) == [one["id"]]
+    assert listed(snippet="snp_01JD8PZ4T8W2K5C7Q9R3M6X1BA") == []
+    assert listed(actor="local", sort="-created_at") == [two, one["id"]]
+    assert listed(actor="key:bp_1") == []
+    page = site.client.get("/v1/runs?label.pr=12&limit=1").json
+    assert page["next_cursor"] is None
+    cursor = site.client.get("/v1/runs?actor=local&limit=1").json["next_cursor"]
+    assert site.client.get(f"/v1/runs?actor=local&limit=1&label.pr=12&cursor={cursor}").json["code"] == "bad-cursor"
+
+
+def test_runs_are_found_by_what_rules_say_of_them(site, listed):
+    found, clean = site.finished(), site.submit()
+    rule = "non-leaf-grad-read"
+    assert listed(rule=rule) == listed(rule="BP101,BP102") == listed(level="warning") == [found]
+    assert listed(rule=rule, level="note,warning") == [found]
+    assert listed(rule=rule, level="error") == listed(rule="BP102") == []
+    assert listed() == [clean, found]
+    with site.context.database.begin() as transaction:
+        transaction.execute(tables.finding.update().values(gone_at="2026-11-22T00:00:00.000Z", gone_ruleset="rs_x"))
+    assert listed(rule=rule) == []
+
+
+@pytest.mark.parametrize("name", ["label.", "label.a b", "label." + "x" * 65, "labels", "label"])
+def test_a_label_with_no_name_of_one_is_refused_with_its_place(plain_site, name):
+    answer = plain_site.client.get(f"/v1/runs?{urlencode({name: '1'})}")
+    assert answer.status_code == 422
+    assert answer.json["errors"][0]["parameter"] == name[:100]
+
+
+def test_every_filter_is_served_by_an_index(site):
+    """Of the run table nothing is read that no index led to, and nothing is sorted: pages cost what they show."""
+    run, database = site.finished(), site.context.database
+    snippet = site.client.get(f"/v1/runs/{run}").json["snippet"]
+    audit = site.client.post("/v1/audits", json={"items": [{"custom_id": "a", "run": run}]}).json["id"]
+    in_order = [
+        RunFilter(), RunFilter(labels={"a": "b"}), RunFilter(words="x"), RunFilter(actor="local"), RunFilter(rule=["BP101"]),
+        RunFilter(level=["error"]), RunFilter(created_after="2026-01-01T00:00:00.000Z"),
+    ]  # fmt: skip
+    cases = [("run_newest", which) for which in in_order]
+    cases += [
+        ("run_of_snippet" if database.sqlite else "Index", RunFilter(snippet=snippet)),
+        ("SEARCH run USING INTEGER PRIMARY KEY" if database.sqlite else "Index", RunFilter(audit=audit)),
+    ]
+    plans: list[str] = []
+
+    def explain(connection, _cursor, statement, parameters, _context, _many):
+        own = connection.connection.cursor()
+        own.execute(("EXPLAIN QUERY PLAN " if database.sqlite else "EXPLAIN ") + statement, parameters)
+        plans.append("\n".join(str(row) for row in own.fetchall()))
+
+    with database.begin() as transaction:
+        if not database.sqlite:  # a table of one row is else scanned, or read whole and sorted
+            for method in ("seqscan", "bitmapscan", "sort"):
+                transaction.execute(sa.text(f"set local enable_{method} = off"))
+        event.listen(transaction, "before_cursor_execute", explain)
+        for index, which in cases:
+            runs.page(transaction, which, tenant_id=1, limit=10)
+            assert index in plans[-1], (which, plans[-1])
+            assert "Seq Scan on run" not in plans[-1], (which, plans[-1])
+            assert "SCAN run" not in plans[-1], (which, plans[-1])
+            assert database.sqlite or "Sort" not in plans[-1] or which.narrow, (which, plans[-1])
