@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import sqlalchemy as sa
 
 from store.limits import Limits
-from store.moves import in_status, leave_event, moved, tell
+from store.moves import in_status, leave_event, moved
 from store.run import Claim, FencedOut, Level, Queue, Status
 from store.session import Database, Transaction
 from store.tables import SECONDS, Now, run, run_attempt, snippet, snippet_file
@@ -66,7 +66,12 @@ _CLAIM: Final = (
     )
     .returning(run)
 )
-_ATTEMPT: Final = sa.insert(run_attempt).values(started_at=Now())
+_ATTEMPT: Final = sa.insert(run_attempt).values(
+    run_id=sa.bindparam("opened_run", type_=sa.BigInteger()),
+    attempt=sa.bindparam("opened_attempt", type_=sa.SmallInteger()),
+    worker=sa.bindparam("worker"),
+    started_at=Now(),
+)
 _FILES: Final = (
     sa.select(snippet.c.entry, snippet_file.c.path, snippet_file.c.body)
     .join_from(snippet, snippet_file, snippet_file.c.snippet_id == snippet.c.id)
@@ -87,6 +92,10 @@ _CLOSE_ATTEMPT: Final = (
     .where(run_attempt.c.run_id == sa.bindparam("my_run"), run_attempt.c.attempt == sa.bindparam("my_attempt"))
     .values(ended_at=Now())
 )
+CLOSE_FINISHED: Final = _CLOSE_ATTEMPT.values(
+    outcome="finished", isolation=sa.bindparam("its_isolation", type_=run_attempt.c.isolation.type)
+)
+"""The attempt of `mine` has ended as it should; the outcome stands in the statement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +144,9 @@ def claim(
             row = transaction.execute(_CLAIM, asked | {"of_queue": queue, "of_tenant": tenant_id}).first()
             if row is None:
                 continue
-            transaction.execute(_ATTEMPT, {"run_id": row.id, "attempt": row.attempt, "worker": worker})
-            leave_event(transaction, row, "claimed", attempt=row.attempt)
-            tell(transaction, row.public_id)
+            opened = {"opened_run": row.id, "opened_attempt": row.attempt, "worker": worker}
+            beside = (_ATTEMPT, opened)
+            leave_event(transaction, row, "claimed", row.public_id, attempt=row.attempt, beside=beside)
         return _claimed(database, row, lease_seconds)
     return None
 

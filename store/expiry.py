@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from store.claims import close_attempt
 from store.endings import tell_ended
-from store.moves import in_status, leave_event, moved, tell
+from store.moves import in_status, leave_event, moved
 from store.run import Queue, RunError, RunRow, Status
 from store.run_rows import get
 from store.session import Database, Transaction
@@ -136,10 +136,10 @@ def give_back(transaction: Transaction, row: Any, outcome: str, reason: str) -> 
         error = RunError(whose="ours", code=outcome, message=text)
         status, after = "lost", transaction.execute(_LOSE, which | _facts(error)).one()
     kind = "requeued" if status == "queued" else "status"
-    leave_event(transaction, after, kind, attempt=row.attempt, payload={"status": status, "why": outcome})
+    payload = {"status": status, "why": outcome}
+    leave_event(transaction, after, kind, row.public_id, attempt=row.attempt, payload=payload)
     if status != "queued":
         tell_ended(transaction, row, status)
-    tell(transaction, row.public_id)
     return status
 
 
@@ -166,9 +166,8 @@ def expire_queued(database: Database, *, limit: int = 100) -> tuple[str, ...]:
     with database.begin() as transaction:
         for number in transaction.execute(_LATE.with_for_update(skip_locked=True), {"most": limit}).scalars().all():
             after = transaction.execute(_NEVER_STARTED, {"which": number} | _facts(error)).one()
-            leave_event(transaction, after, "status", payload={"status": "lost", "why": error.code})
+            leave_event(transaction, after, "status", after.public_id, payload={"status": "lost", "why": error.code})
             tell_ended(transaction, after, "lost")
-            tell(transaction, after.public_id)
             lost.append(after.public_id)
     return tuple(lost)
 
@@ -182,14 +181,12 @@ def request_cancel(transaction: Transaction, public_id: str, *, tenant_id: int =
     error = RunError(whose="asked", code="canceled", message="canceled before a worker had claimed it")
     after = transaction.execute(_CANCEL_QUEUED, which | _facts(error)).first()
     if after is not None:
-        leave_event(transaction, after, "status", payload={"status": "canceled"})
+        leave_event(transaction, after, "status", public_id, payload={"status": "canceled"})
         tell_ended(transaction, after, "canceled")
     else:
         after = transaction.execute(_ASK_RUNNING, which).first()
         if after is not None:
-            leave_event(transaction, after, "cancel-requested", attempt=after.attempt)
-    if after is not None:
-        tell(transaction, public_id)
+            leave_event(transaction, after, "cancel-requested", public_id, attempt=after.attempt)
     return get(transaction, public_id, tenant_id=tenant_id)
 
 

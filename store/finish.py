@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import sqlalchemy as sa
@@ -15,11 +16,11 @@ from sqlalchemy.exc import DBAPIError
 
 from backprobe.record import encode
 from store.bulk import Batch, write
-from store.claims import MINE, close_attempt, mine, renew
+from store.claims import CLOSE_FINISHED, MINE, mine, renew
 from store.endings import tell_ended, tell_groups
 from store.findings import insert_findings
 from store.groups import Shower, show
-from store.moves import leave_event, moved, tell
+from store.moves import leave_event, moved
 from store.record_rows import record_batches
 from store.run import ENDED, Claim, FencedOut, RunError
 from store.session import Database, Transaction
@@ -36,7 +37,6 @@ FLUSH_ROWS: Final = 5000
 _SHOWN: Final = tuple(
     run.c[name] for name in ("id", "part", "public_id", "attempt", "events", "tenant_id", "project_id")
 )
-_ENDINGS: Final = {status: moved("running", status).where(*MINE).returning(*_SHOWN) for status in sorted(ENDED)}
 _STATE: Final = sa.select(run.c.status, run.c.attempt, run.c.result_attempt).where(run.c.id == sa.bindparam("my_run"))
 _KEEP_SECONDS: Final = (
     sa.select(sa.func.coalesce(project.c.keep_days, tenant.c.keep_days) * 86400.0)
@@ -139,7 +139,8 @@ def _finish(
     below: int,
 ) -> bool:
     with database.begin() as transaction:
-        row = transaction.execute(_ENDINGS[status].values(facts), mine(claim)).first()
+        given = {f"its_{name}": value for name, value in facts.items()}
+        row = transaction.execute(_ending(status, tuple(facts)), mine(claim) | given).first()
         if row is None:
             return _ended_before(transaction, claim)
         if below > 1:
@@ -150,10 +151,18 @@ def _finish(
             who = Shower(run_id=row.id, public_id=row.public_id, tenant_id=row.tenant_id, project_id=row.project_id)
             tell_groups(transaction, row, show(transaction, who, judgement.findings))
         tell_ended(transaction, row, status, None if judgement is None else _by_level(facts))
-        close_attempt(transaction, claim.run_id, claim.attempt, "finished", isolation=facts["isolation"])
-        leave_event(transaction, row, "status", attempt=claim.attempt, payload={"status": status})
-        tell(transaction, claim.public_id)
+        beside = (CLOSE_FINISHED, mine(claim) | {"its_isolation": facts["isolation"]})
+        payload = {"status": status}
+        leave_event(transaction, row, "status", row.public_id, attempt=claim.attempt, payload=payload, beside=beside)
     return True
+
+
+@cache
+def _ending(status: str, names: tuple[str, ...]) -> sa.Update:
+    """The fenced UPDATE that ends a run, with these columns from parameters: to build it takes a tenth of an end."""
+    values = {name: sa.bindparam(f"its_{name}", type_=run.c[name].type) for name in names}
+    ended = moved("running", status).where(*MINE).values(values | {"kept_until": Now(_KEEP_SECONDS)})
+    return ended.returning(*_SHOWN)
 
 
 def _by_level(facts: Mapping[str, Any]) -> dict[str, int]:
@@ -207,7 +216,6 @@ def _facts(claim: Claim, ending: Ending, record: Record | None, judgement: Judge
         "max_rss_bytes": ending.max_rss_bytes,
         "isolation": isolation,
         "torch_version": ending.torch,
-        "kept_until": Now(_KEEP_SECONDS),
         **_of_record(record, ending.torch),
         **facts_of_judgement(judgement),
     }

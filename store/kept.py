@@ -109,6 +109,5 @@ def forget(transaction: Transaction, found: RunRow) -> bool:
     which = {"its_snippet": row.snippet_id}
     transaction.execute(_LOCK_SOURCE, which)  # nobody submits the same program between the look and the deletion
     transaction.execute(_SOURCE_GONE, which)
-    leave_event(transaction, row, "status", payload={"status": found.status, "record": "expired"})
-    tell(transaction, row.public_id)
+    leave_event(transaction, row, "status", row.public_id, payload={"status": found.status, "record": "expired"})
     return True

@@ -8,7 +8,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from store.claims import Beat, renew
-from store.moves import leave_event, tell
+from store.moves import leave_event
 from store.run import Claim
 from store.session import Transaction
 from store.tables import run
@@ -32,6 +32,5 @@ def progress(transaction: Transaction, claim: Claim, counts: Mapping[str, int]) 
     counted = sa.update(run).where(run.c.id == claim.run_id)
     counted = counted.values(version=run.c.version + 1, events=run.c.events + 1)
     row = transaction.execute(counted.returning(run.c.id, run.c.part, run.c.events)).one()
-    leave_event(transaction, row, "progress", attempt=claim.attempt, payload=counts)
-    tell(transaction, claim.public_id)
+    leave_event(transaction, row, "progress", claim.public_id, attempt=claim.attempt, payload=counts)
     return beat

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from store import partitions
 from store.ids import new_id, part
-from store.moves import in_status, leave_event, tell
+from store.moves import in_status, leave_event
 from store.quotas import QuotaExceeded
 from store.run import RunRow, Submission
 from store.run_rows import by_number
@@ -104,8 +104,7 @@ def submit(transaction: Transaction, submission: Submission) -> RunRow:
             "keep_seconds": rules.keep_days * 86400.0,
         },
     ).one()
-    leave_event(transaction, row, "queued", payload={"queue": submission.queue})
-    tell(transaction, public_id)
+    leave_event(transaction, row, "queued", public_id, payload={"queue": submission.queue})
     return by_number(transaction, row.id)
 
 

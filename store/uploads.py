@@ -78,7 +78,7 @@ def upload(
         row = transaction.execute(_INSERT, values).one()
         attempt = {"run_id": row.id, "attempt": 1, "worker": WORKER}
         transaction.execute(sa.insert(run_attempt).values(started_at=Now()), attempt)
-        leave_event(transaction, row, "claimed", attempt=1)
+        leave_event(transaction, row, "claimed", public_id, attempt=1)
     claim = Claim(
         run_id=row.id,
         public_id=public_id,

@@ -22,7 +22,8 @@ from store.settings import EMBEDDED_TRANSPORT
 
 STRESS = Path(__file__).parents[1] / "workers" / "broker" / "stress.py"
 SIDES = 4
-KILL_SECONDS = 8.0
+KILLS = 40
+"""Spread over the messages, not over time: a loaded machine starts a process more slowly than it would be killed."""
 
 
 @dataclass
@@ -50,14 +51,14 @@ class Traffic:
             return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
 
     def carry(self) -> None:
-        """Send and take everything, with a kill now and then."""
+        """Send and take everything, with kills on the way."""
         each, began = self.messages // SIDES, time.monotonic()
         producers = {n: self.spawn("produce", f"{n}.0", each) for n in range(SIDES)}
         consumers = [self.spawn("consume", "0", 0) for _ in range(SIDES)]
-        kill_at = time.monotonic() + KILL_SECONDS
+        kill_at = self.messages // KILLS
         while any(one.poll() is None for one in producers.values()):
-            if time.monotonic() > kill_at:
-                kill_at = time.monotonic() + KILL_SECONDS
+            if sum(_lines(log) for role, log in self._logs if role == "produce") >= kill_at:
+                kill_at += self.messages // KILLS
                 self._kill_one(producers, consumers, each)
             time.sleep(0.02)
         (self.folder / "stop").touch()
@@ -114,7 +115,7 @@ def _number(log: Path) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos.messages", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos.messages", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--messages", type=int, default=100_000)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="backprobe-messages-") as folder:

@@ -109,10 +109,13 @@ def test_an_end_that_is_refused_or_repeated_leaves_nothing(database, listening, 
 
 
 def test_an_end_that_fails_at_its_last_statement_leaves_nothing(database, listening, submit, claim, sent, monkeypatch):
-    def broken(*_):
+    last = finish.leave_event
+
+    def broken(*given, **more):
+        last(*given, **more)
         raise OSError("the connection is gone")
 
-    monkeypatch.setattr(finish, "tell", broken)
+    monkeypatch.setattr(finish, "leave_event", broken)
     submit()
     with pytest.raises(OSError, match="gone"):
         finish.finish(database, claim(), finish.Ending(status="succeeded"), None, None)
@@ -144,6 +147,7 @@ def test_judging_again_counts_a_run_once_per_group_and_tells_nobody(
     with database.read() as reading:
         (one,) = rejudging.older(reading, "rs_new")
     record = rejudging.record_of(database, one)
+    assert record is not None
     rejudging.judged_again(database, one, record, a_judgement, {})
     assert sorted((row.rule, row.runs) for row in rows(tables.finding_group)) == [
         ("freed-graph", 1),
