@@ -47,10 +47,10 @@ def warm(supervisor: Supervisor, source: str) -> None:
 
 
 @contextlib.contextmanager
-def opened(level: Level) -> Iterator[Supervisor]:
-    """A supervisor with a warm process at a level."""
+def opened(level: Level, *, ahead: bool = True) -> Iterator[Supervisor]:
+    """A supervisor with a warm process at a level; without children ahead, a run takes all that it takes."""
     chosen = confinement(level)
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as supervisor:
+    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=ahead) as supervisor:
         if not supervisor.wait_warm(120):
             raise RuntimeError(f"{level}: {supervisor.failure}")
         yield supervisor
@@ -131,20 +131,24 @@ def measure(level: Level, source: str, pairs: int, runs: int) -> list[object]:
         while time.monotonic() < deadline:
             time.sleep(2.0)  # a pause, in which it goes on warming up
         warm(supervisor, source)
-        colds, warms = [], []
-        for number in range(pairs):
-            if number % 2:
+        with opened(level, ahead=False) as plain:
+            warm(plain, source)
+            time.sleep(WARM_SECONDS)
+            warm(plain, source)
+            colds, warms, alone = [], [], []
+            for _ in range(pairs):
+                colds.append(milliseconds(cold))
                 warms.append(milliseconds(lambda: warm(supervisor, source)))
-            colds.append(milliseconds(cold))
-            if not number % 2:
-                warms.append(milliseconds(lambda: warm(supervisor, source)))
+                alone.append(milliseconds(lambda: warm(plain, source)))
+            locked, own = statistics.median(lockdown(plain, source)), unique_memory(plain, source)
         by_cpu, by_clock = sustained(supervisor, source, runs)
         return [
             level,
             spread(warms),
             f"**{spread(pair_ratios(colds, warms))}**",
-            f"{statistics.median(lockdown(supervisor, source)):.1f}",
-            f"{unique_memory(supervisor, source):.1f}",
+            spread(alone),
+            f"{locked:.1f}",
+            f"{own:.1f}",
             f"{by_cpu:.0f}",
             f"{by_clock:.0f}",
             f"{first * 1e3 / statistics.median(colds):.1f}",
@@ -160,7 +164,8 @@ def main() -> None:
     source = SNIPPET.read_text("utf-8")
     rows = [measure(level, source, asked.pairs, asked.sustained) for level in LEVELS if not lacking(level)]
     head = [
-        "level", "submit to findings, ms", "times faster than `python snippet.py`, by pairs", "fork to `go`, ms",
+        "level", "submit to findings, ms", "times faster than `python snippet.py`, by pairs",
+        "with no child made ahead, ms", "its fork to `go`, ms",
         "memory of its own, MiB", "runs per CPU second", "runs per second by the clock",
         "first run of a fresh worker, in cold starts",
     ]  # fmt: skip

@@ -34,6 +34,7 @@ class WorkerSettings:
         isolation: The level at which every run is executed; `auto`: the highest that this machine can give.
         trust_code: Where `auto` finds none, level `none` will do: only code that is trusted is sent here.
         sandbox_uid: Whom programs become where the worker is root.
+        ahead: In a pause a child is forked and locked down for whoever comes next; it takes some 15 MiB.
     """
 
     executor: str | None = None
@@ -45,12 +46,13 @@ class WorkerSettings:
     isolation: Asked = "auto"
     trust_code: bool = False
     sandbox_uid: int = SANDBOX_UID
+    ahead: bool = True
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> WorkerSettings:
         """Read BACKPROBE_EXECUTOR, _PARENT_PID, _LEASE_SECONDS, _DRAIN_SECONDS, and CUDA_VISIBLE_DEVICES.
 
-        Besides, of the sandbox: BACKPROBE_ISOLATION, _TRUST_CODE (1), _SANDBOX_UID, _GPU_MEMORY_FRACTION.
+        Besides, of the sandbox: BACKPROBE_ISOLATION, _TRUST_CODE (1), _SANDBOX_UID, _GPU_MEMORY_FRACTION, _AHEAD (0).
 
         Raises:
             ValueError: one of them is no number where a number is wanted, or no level where one is.
@@ -81,6 +83,7 @@ class WorkerSettings:
             isolation=cast("Asked", isolation),
             trust_code=environ.get("BACKPROBE_TRUST_CODE") == "1",
             sandbox_uid=int(environ.get("BACKPROBE_SANDBOX_UID") or SANDBOX_UID),
+            ahead=environ.get("BACKPROBE_AHEAD") != "0",
         )
 
 

@@ -135,7 +135,7 @@ def main() -> int:
     asked = parser.parse_args()
     chosen = confinement(asked.level, UID)
     began, total, wrong = time.monotonic(), Counts(), list[str]()
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as supervisor:
+    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False) as supervisor:
         assert supervisor.wait_warm(120), supervisor.failure
         field = Field(supervisor, b"")
         in_threads(supervisor, field, range(max(10, asked.runs // 100)), asked.at_once)

@@ -100,7 +100,7 @@ def arena(request, shared) -> Iterator[tuple[Supervisor, Field, bytes]]:
     chosen = confinement(level, UID)
     if request.param == "several" and not chosen.cgroups:
         pytest.skip(f"several processes are not to be had: {chosen.no_cgroups}")
-    yield from opened(Supervisor(lambda: exec_zygote("", chosen), confinement=chosen))
+    yield from opened(Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False))
 
 
 def opened(supervisor: Supervisor) -> Iterator[tuple[Supervisor, Field, bytes]]:

@@ -54,7 +54,7 @@ def test_two_live_runs_of_one_uid_reach_nothing_of_each_other(level) -> None:
     if lacks := lacking(level, UID):
         pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
     chosen = confinement(level, UID)
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as supervisor:
+    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False) as supervisor:
         assert supervisor.wait_warm(120), supervisor.failure
         outcomes: dict[str, Outcome] = {}
 

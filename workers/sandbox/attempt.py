@@ -17,7 +17,7 @@ from msgspec import structs
 
 from workers.sandbox.attest import Seen
 from workers.sandbox.cgroups import Used
-from workers.sandbox.job import Job
+from workers.sandbox.job import Job, fill, memory
 from workers.sandbox.messages import Ended, Fork
 from workers.sandbox.outcome import Facts, Stop
 from workers.sandbox.slots import Slot, Slots
@@ -69,10 +69,12 @@ class Attempt:
 
     Args:
         job: What runs; gpu: with no limit on address space, for CUDA reserves huge ranges.
+        ahead: Nothing runs yet: a child is made for whoever comes next with limits like these, and `adopted` then.
     """
 
-    def __init__(self, job: Job, *, gpu: bool) -> None:
-        self.job, self.gpu = job, gpu
+    def __init__(self, job: Job, *, gpu: bool, ahead: bool = False) -> None:
+        self.job, self.gpu, self.ahead = job, gpu, ahead
+        self._program = job.program()
         self.inbox: queue.SimpleQueue[bytes | Again | Facts] = queue.SimpleQueue()
         self.record_taken = 0
         """Bytes that the waiting thread has decoded; only that thread writes it."""
@@ -101,6 +103,12 @@ class Attempt:
         self.record_taken_before = self.record_taken
         self.kill_sent_at = 0.0
         self.locked = False
+        """It was let go."""
+        self.parked = False
+        """It is locked down and attested, and waits for its program."""
+        self.lockdown_cpu_seconds = 0.0
+        self.memory: int | None = None
+        """Where the program goes, of one made ahead."""
         self.looked_at = 0.0
         self.order: Fork | None = None
         self.slot: Slot | None = None
@@ -114,23 +122,63 @@ class Attempt:
         """Make what a child needs: the order, the descriptors that go with it (close them after), our end of sync.
 
         Raises:
-            OSError: there is no uid or no cgroup for it; nothing was made.
+            OSError: there is no uid, no cgroup or no memory for it; nothing was made.
         """
         order = self._order(serial)
         self.slot = slots.take(order, vm_bytes=vm_bytes, limits=self.job.limits)
         self.order = structs.replace(order, uid=self.slot.uid, placed=slots.places)
         self.serial, self.started_at, self.tries = serial, now, self.tries + 1
-        theirs = [self.job.program_descriptor(), self.job.stdin_descriptor()]
+        theirs: list[int] = []
+        try:
+            self.sync = self._descriptors(theirs)
+        except OSError:
+            for one in theirs:
+                os.close(one)
+            self.close()
+            self.leave(slots)
+            raise
+        return self.order, theirs, self.sync
+
+    def _descriptors(self, theirs: list[int]) -> socket.socket:
+        """Make them; what was made before one failed is in the list all the same."""
+        theirs.append(memory())
+        if self.ahead:
+            self.memory = os.dup(theirs[0])
+        else:
+            fill(theirs[0], self._program)
+        theirs.append(self.job.stdin_descriptor())
         names: tuple[StreamName, ...] = ("stdout", "stderr", "record")
         for name in names:
             reading, writing = os.pipe2(os.O_CLOEXEC)
             os.set_blocking(reading, False)
             self.pipes[name] = Pipe(name, reading)
             theirs.append(writing)
-        self.sync, sync = socket.socketpair()
-        self.sync.setblocking(False)
+        ours, sync = socket.socketpair()
+        ours.setblocking(False)
         theirs.append(sync.detach())
-        return self.order, theirs, self.sync
+        return ours
+
+    def would_do(self, other: Attempt) -> bool:
+        """It was made ahead, still waits, and is limited as the other is to be."""
+        if not self.parked or self.sync is None or self.ended is not None or other.job.stdin is not None:
+            return False
+        is_whole = all(pipe.open for pipe in self.pipes.values())
+        return is_whole and self._order(0) == structs.replace(other._order(0), ahead=True)
+
+    def adopt(self, made: Attempt, now: float) -> None:
+        """Take over the child of one that was made ahead, with all that belongs to it, and give it the program.
+
+        Raises:
+            OSError: there is no room for the program; the child is still the other's.
+        """
+        if made.memory is not None:
+            fill(made.memory, self._program)
+            os.close(made.memory)
+        self.serial, self.order, self.started_at, self.tries = made.serial, made.order, now, self.tries + 1
+        self.pipes, self.sync, self.pidfd, self.proc = made.pipes, made.sync, made.pidfd, made.proc
+        self.slot, self.seen = made.slot, made.seen
+        self.lockdown_cpu_seconds = made.lockdown_cpu_seconds
+        made.clear()
 
     def _order(self, serial: int) -> Fork:
         limits = self.job.limits
@@ -141,6 +189,7 @@ class Attempt:
             file_bytes=limits.disk_bytes,
             threads=limits.threads,
             processes=limits.processes,
+            ahead=self.ahead,
         )
 
     def over_its_share(self, now: float) -> Stop | None:
@@ -170,10 +219,10 @@ class Attempt:
         if self.sync is not None:
             self.sync.close()
             self.sync = None
-        for descriptor in (self.pidfd, self.proc):
+        for descriptor in (self.pidfd, self.proc, self.memory):
             if descriptor is not None:
                 os.close(descriptor)
-        self.pidfd = self.proc = None
+        self.pidfd = self.proc = self.memory = None
 
     def kill_group(self) -> None:
         """End what a lost zygote can no longer end; its children die with it, but not what they forked."""
@@ -221,6 +270,7 @@ class Attempt:
             stop=self.stop,
             broken=self.broken,
             cpu_seconds=self._cpu_seconds(),
+            lockdown_cpu_seconds=self.lockdown_cpu_seconds,
             oom_kills=0 if self.used is None else self.used.oom_kills,
             refused_tasks=0 if self.used is None else self.used.refused_tasks,
             wall_seconds=max(0.0, self.ended_at - self.gone_at) if self.gone_at and self.ended_at else 0.0,
@@ -236,7 +286,11 @@ class Attempt:
         )
 
     def _cpu_seconds(self) -> float | None:
-        """Of the run: `wait4` counts one process and what it waited for, its cgroup counts every one."""
+        """Of the program: `wait4` counts one process and what it waited for, its cgroup counts every one."""
         if self.used is not None and self.used.cpu_seconds is not None and self.job.limits.processes > 1:
-            return self.used.cpu_seconds
-        return None if self.ended is None else self.ended.cpu_seconds
+            counted = self.used.cpu_seconds
+        elif self.ended is None:
+            return None
+        else:
+            counted = self.ended.cpu_seconds
+        return max(0.0, counted - self.lockdown_cpu_seconds)

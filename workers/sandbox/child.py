@@ -1,6 +1,6 @@
 """The life of one child, from the fork to its end: lock itself down, say so, wait for `go`, run the program, exit.
 
-1. Only here, after the fork, is the snippet read.
+1. Only here, after the fork and after `go`, is the snippet read: a child can be locked before there is one.
 2. Nothing of the user runs before `go`. After it, no exit code means "ours".
 3. It ends through an `_exit` that was saved before: the program may replace `os._exit`.
 """
@@ -15,6 +15,7 @@ import io
 import os
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from operator import attrgetter
@@ -23,7 +24,8 @@ from typing import Final, NoReturn
 import msgspec
 
 from backprobe import capture
-from workers.sandbox.lockdown import SYNC, Surroundings, five_descriptors, lock
+from backprobe.capture.warm import rehearse
+from workers.sandbox.lockdown import PROGRAM, SYNC, Surroundings, lock, own_descriptors
 from workers.sandbox.program import Program
 
 LOCKED: Final = b"locked"
@@ -39,14 +41,13 @@ _write: Final = os.write
 _PROGRAM: Final = msgspec.msgpack.Decoder(Program)
 
 
-def live(around: Surroundings, program_memfd: int) -> NoReturn:
+def live(around: Surroundings) -> NoReturn:
     """Be the child; called in the forked process, never returns into the zygote's loop."""
     code = BROKEN
     try:
-        program = _PROGRAM.decode(os.pread(program_memfd, os.fstat(program_memfd).st_size, 0))
-        five_descriptors(around)
+        own_descriptors(around)
         if _locked(around) and _allowed_to_go():
-            code = run(program)
+            code = run(_program())
     except BaseException:  # noqa: BLE001 - the last fence of a process: nothing may return into the zygote
         traceback.print_exc()
     finally:
@@ -71,12 +72,16 @@ def run(program: Program) -> int:
 
 
 def _locked(around: Surroundings) -> bool:
+    """Lock down, and say so, with the CPU seconds that it took: they are ours, not the program's."""
+    began = time.process_time()
     try:
         lock(around)
+        if around.order.ahead:
+            rehearse()
     except Exception as error:  # noqa: BLE001 - a failed step of any kind: the supervisor is told
         _write(SYNC, f"{type(error).__name__}: {error}"[:1000].encode("utf-8", "backslashreplace"))
         return False
-    _write(SYNC, LOCKED)
+    _write(SYNC, b"%s %.6f" % (LOCKED, max(0.0, time.process_time() - began)))  # its clock begins anew in a namespace
     return True
 
 
@@ -84,6 +89,12 @@ def _allowed_to_go() -> bool:
     answer = os.read(SYNC, 16)
     os.close(SYNC)
     return answer == GO
+
+
+def _program() -> Program:
+    text = os.pread(PROGRAM, os.fstat(PROGRAM).st_size, 0)
+    os.close(PROGRAM)
+    return _PROGRAM.decode(text)
 
 
 def _record_sink() -> Callable[[bytes], None]:

@@ -32,8 +32,8 @@ class Job:
     seed: int | None = None
     limits: Limits = field(default_factory=Limits)
 
-    def program_descriptor(self) -> int:
-        """A sealed memfd with the program."""
+    def program(self) -> bytes:
+        """What the child decodes."""
         program = Program(
             files=dict(self.files),
             entry=self.entry,
@@ -44,21 +44,30 @@ class Job:
             record_bytes=self.limits.record_bytes * 7 // 8,
             record_rows=self.limits.record_rows * 7 // 8,
         )
-        return sealed(msgspec.msgpack.encode(program))
+        return msgspec.msgpack.encode(program)
 
     def stdin_descriptor(self) -> int:
         """A sealed memfd with the standard input, at its beginning; or /dev/null."""
         if self.stdin is None:
             return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        return sealed(self.stdin)
+        descriptor = memory()
+        fill(descriptor, self.stdin)
+        return descriptor
 
 
-def sealed(content: bytes) -> int:
-    """A memfd with this content, which nobody can change any more; its offset is 0."""
-    descriptor = os.memfd_create("backprobe", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+def memory() -> int:
+    """An empty memfd."""
+    return os.memfd_create("backprobe", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+
+
+def fill(descriptor: int, content: bytes) -> None:
+    """Write this into a memfd, which nobody can change any more then; its offset is 0.
+
+    Raises:
+        OSError: there is no room for it.
+    """
     left = memoryview(content)
     while left:
         left = left[os.write(descriptor, left) :]
     os.lseek(descriptor, 0, os.SEEK_SET)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, SEALS)
-    return descriptor

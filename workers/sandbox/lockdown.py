@@ -46,6 +46,9 @@ PLACED: Final = b"placed"
 SYNC: Final = 4
 """The descriptor on which a child says that it is locked, and waits for `go`."""
 
+PROGRAM: Final = 5
+"""The descriptor of the program: read after `go`, and closed before any of it runs."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
@@ -54,19 +57,19 @@ class Surroundings:
     Attributes:
         zygote: Its pid; vm_bytes: its address space.
         folder: The private folder; it exists and is empty.
-        descriptors: stdin, stdout, stderr, record, sync: they become 0 to 4.
+        descriptors: stdin, stdout, stderr, record, sync, program: they become 0 to 5.
         environment: The variables beside those that every child gets.
         level: How much it is locked down.
         folders: What it may read, from `process` on.
         calls: The compiled filter of system calls, from `process` on.
-        ours: Descriptors to close; None: all but the five. What a device's driver has opened must stay open.
+        ours: Descriptors to close; None: all but the six. What a device's driver has opened must stay open.
     """
 
     order: Fork
     zygote: int
     vm_bytes: int
     folder: str
-    descriptors: tuple[int, int, int, int, int]
+    descriptors: tuple[int, int, int, int, int, int]
     environment: dict[str, str]
     level: Level = "none"
     folders: tuple[str, ...] = ()
@@ -74,15 +77,15 @@ class Surroundings:
     ours: tuple[int, ...] | None = None
 
 
-def five_descriptors(around: Surroundings) -> None:
-    """stdin, stdout, stderr, record and sync as 0 to 4; every other descriptor is closed. Before all other steps."""
+def own_descriptors(around: Surroundings) -> None:
+    """Those of `Surroundings`, in their places; every other descriptor is closed. Before all other steps."""
     high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 512) for fd in around.descriptors]
     for place, fd in enumerate(high):
         os.dup2(fd, place, inheritable=place <= 2)
     if around.ours is None:
-        os.closerange(SYNC + 1, 1 << 20)
+        os.closerange(PROGRAM + 1, 1 << 20)
         return
-    for fd in {*high, *around.ours} - set(range(SYNC + 1)):
+    for fd in {*high, *around.ours} - set(range(PROGRAM + 1)):
         os.close(fd)
 
 

@@ -20,7 +20,7 @@ MAX_DESCRIPTORS: Final = 8
 
 
 class Fork(msgspec.Struct, frozen=True, kw_only=True, tag="fork"):
-    """Start one child. Descriptors: program (memfd), stdin, stdout, stderr, record, sync.
+    """Start one child. Descriptors: program (memfd; filled before `go`), stdin, stdout, stderr, record, sync.
 
     Attributes:
         memory_bytes: What the child may add to the zygote's address space; 0 means no such limit (CUDA reserves huge
@@ -30,6 +30,7 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True, tag="fork"):
         processes: How many it may have at one time.
         uid: Whom it becomes, of those that runs in flight share out; 0: it stays who the zygote is.
         placed: It says when it has a user namespace, and waits there until it was put into its cgroup and got its uid.
+        ahead: Nobody waits for it yet: it has time to run something of ours before it says that it is locked.
     """
 
     serial: int
@@ -40,6 +41,7 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True, tag="fork"):
     processes: int = 1
     uid: int = 0
     placed: bool = False
+    ahead: bool = False
 
 
 class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill"):
@@ -53,12 +55,14 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True, tag="ready"):
 
     Attributes:
         devices: Names of the devices that a process for one run has started.
+        warms_on: It will say so again: in its next pause it gets warmer.
     """
 
     pid: int
     vm_bytes: int
     rss_bytes: int
     devices: tuple[str, ...] = ()
+    warms_on: bool = False
 
 
 class Unready(msgspec.Struct, frozen=True, kw_only=True, tag="unready"):

@@ -2,7 +2,7 @@
 
 1. It is exec'ed, never forked: CUDA cannot be used in a fork of a process that has started it.
 2. It runs one program and ends. What it warmed with is its own; no later run sees what this one left.
-3. What its devices hold open stays open, above the five descriptors of a run; everything of ours is closed.
+3. What its devices hold open stays open, above the six descriptors of a run; everything of ours is closed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from backprobe.capture.devices import ready_devices
 from backprobe.capture.warm import warm
 from workers.sandbox import child, messages, orphans
 from workers.sandbox.boot import THREAD_BYTES
-from workers.sandbox.lockdown import SYNC, Surroundings
+from workers.sandbox.lockdown import PROGRAM, Surroundings
 from workers.sandbox.messages import Fork, Ready, Unready
 
 _HIGH: Final = 64
-"""Descriptors of ours are above this while the run's five places are kept free."""
+"""Descriptors of ours are above this while the run's six places are kept free."""
 
 WHY_CHARACTERS: Final = 500
 """Of what a device's library says, the most that is passed on."""
@@ -43,7 +43,7 @@ def main(ask: Ask = ready_devices) -> NoReturn:
     words = _words()
     orphans.die_with(words.keeper)
     stack.settle(THREAD_BYTES)
-    hand = socket.socket(fileno=_five_places_kept(words.hand))
+    hand = socket.socket(fileno=_six_places_kept(words.hand))
     warm()
     try:
         names = ask(words.memory_fraction)
@@ -56,20 +56,18 @@ def main(ask: Ask = ready_devices) -> NoReturn:
     order, descriptors = messages.receive_order(hand)
     if not isinstance(order, Fork):
         os._exit(0)  # nobody wants it any more
-    program, *five = descriptors
-    stdin, stdout, stderr, record, sync = five
-    ours = (program, *five, hand.detach())
+    program, stdin, stdout, stderr, record, sync = descriptors
+    ours = (*descriptors, hand.detach())
     child.live(
         Surroundings(
             order=structs.replace(order, cpu_seconds=order.cpu_seconds + math.ceil(time.process_time())),
             zygote=words.keeper,
             vm_bytes=0,
             folder=words.folder,
-            descriptors=(stdin, stdout, stderr, record, sync),
+            descriptors=(stdin, stdout, stderr, record, sync, program),
             environment={} if words.visible_devices is None else {"CUDA_VISIBLE_DEVICES": words.visible_devices},
             ours=ours,
-        ),
-        program,
+        )
     )
 
 
@@ -83,14 +81,14 @@ def _words() -> argparse.Namespace:
     return parser.parse_args(sys.argv[1:])
 
 
-def _five_places_kept(hand: int) -> int:
-    """Descriptors 0 to 4 are taken by nothing that must live on: a device's driver then opens its own above them."""
+def _six_places_kept(hand: int) -> int:
+    """Descriptors 0 to 5 are taken by nothing that must live on: a device's driver then opens its own above them."""
     high = fcntl.fcntl(hand, fcntl.F_DUPFD_CLOEXEC, _HIGH)
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    for place in range(3, SYNC + 1):
+    for place in range(3, PROGRAM + 1):
         if place != nothing:
             os.dup2(nothing, place, inheritable=False)
-    for one in {hand, nothing} - set(range(SYNC + 1)):
+    for one in {hand, nothing} - set(range(PROGRAM + 1)):
         os.close(one)
     return high
 

@@ -59,6 +59,7 @@ class Facts:
     Attributes:
         exit_code, signal: How the process ended; both None if that was not seen.
         cpu_seconds, max_rss_bytes: As the kernel told the zygote; None if it was lost before it could say.
+        lockdown_cpu_seconds: What went before `go`, and is not in `cpu_seconds`.
         stop: Why it was killed by us; None: it was not.
         broken: What of ours broke, in words.
         stdout, stderr: Their last 64 KiB.
@@ -72,6 +73,7 @@ class Facts:
     stop: Stop | None = None
     broken: str | None = None
     cpu_seconds: float | None = None
+    lockdown_cpu_seconds: float = 0.0
     wall_seconds: float = 0.0
     max_rss_bytes: int | None = None
     stdout: bytes = b""
@@ -189,7 +191,12 @@ def _limit_hit(facts: Facts, limits: Limits) -> str | None:
     if facts.oom_kills:
         return "memory_bytes"
     share = None if facts.signal is None or facts.stop is not None else CPU_SHARE.get(facts.signal)
-    return "cpu_seconds" if share is not None and (facts.cpu_seconds or 0.0) >= limits.cpu_seconds * share else None
+    return "cpu_seconds" if share is not None and _counted(facts) >= limits.cpu_seconds * share else None
+
+
+def _counted(facts: Facts) -> float:
+    """CPU seconds as the kernel's limit counts them."""
+    return (facts.cpu_seconds or 0.0) + facts.lockdown_cpu_seconds
 
 
 def _exceeded(

@@ -32,6 +32,7 @@ def supervisor_for(settings: WorkerSettings, queue: str) -> Supervisor:
             confinement=_offered(path, settings.isolation),
             isolation={"executor": True},
             gpu=gpu,
+            ahead=settings.ahead,
         )
     if gpu:
         _only_trusted(settings)
@@ -42,7 +43,9 @@ def supervisor_for(settings: WorkerSettings, queue: str) -> Supervisor:
             gpu=True,
         )
     found = confinement(settings.isolation, settings.sandbox_uid, trust_code=settings.trust_code)
-    return Supervisor(lambda: exec_zygote("", found), confinement=found, isolation={"executor": False})
+    return Supervisor(
+        lambda: exec_zygote("", found), confinement=found, isolation={"executor": False}, ahead=settings.ahead
+    )
 
 
 def _only_trusted(settings: WorkerSettings) -> None:

@@ -52,6 +52,14 @@ class Streams:
             self._read_on(attempt, pipe)
         self._selector.register(sync, selectors.EVENT_READ, lambda: self._locked(attempt))
 
+    def hand_over(self, attempt: Attempt) -> None:
+        """It has taken over the child of another, which waits: listen for this one from now on, and let it go."""
+        for pipe in attempt.pipes.values():
+            self._selector.unregister(pipe.descriptor)
+            self._read_on(attempt, pipe)
+        if attempt.sync is not None:
+            self._go(attempt, attempt.sync)
+
     def resume(self, attempt: Attempt) -> None:
         """Enough of the record was decoded: read on."""
         pipe = attempt.pipes.get("record")
@@ -113,19 +121,27 @@ class Streams:
             if refused is None:
                 return
             said = refused.encode("utf-8", "replace")
+        wrong = self._wrong(attempt, said) if said else None
+        if said and wrong is None and not attempt.parked:
+            attempt.parked = True
+            if not attempt.ahead:
+                self._go(attempt, sync)
+            return
         self._selector.unregister(sync)
         attempt.sync = None
-        with sync:
-            wrong = self._wrong(attempt, said) if said else None
-            if said and wrong is None:
-                attempt.locked, attempt.gone_at = True, time.monotonic()
-                with contextlib.suppress(OSError):
-                    sync.send(GO)
+        sync.close()
         # one that ended without a word is its warm process's to report, or is lost with it; any other has failed when
         # its end is reported, and is started again if its warm process is lost instead
         if wrong is not None:
             attempt.broken = attempt.broken or wrong
             self._stop(attempt, "sandbox")
+
+    def _go(self, attempt: Attempt, sync: socket.socket) -> None:
+        self._selector.unregister(sync)
+        attempt.sync = None
+        attempt.parked, attempt.locked, attempt.gone_at = False, True, time.monotonic()
+        with sync, contextlib.suppress(OSError):
+            sync.send(GO)
 
     def _put(self, attempt: Attempt) -> str | None:
         """Give a child its uid and its cgroup; why that failed comes back."""
@@ -138,8 +154,10 @@ class Streams:
 
     def _wrong(self, attempt: Attempt, said: bytes) -> str | None:
         """Why a child must not go; None: it is locked down as its level prescribes."""
-        if said != LOCKED:
+        word, _, seconds = said.partition(b" ")
+        if word != LOCKED:
             return f"the child could not lock itself down: {said.decode('utf-8', 'replace')}"
+        attempt.lockdown_cpu_seconds = float(seconds)
         if self._confinement.level != "none" and attempt.proc is not None and attempt.order is not None:
             cgroup = None if attempt.slot is None else attempt.slot.cgroup
             try:

@@ -49,6 +49,7 @@ class Supervisor:
         confinement: What `boot` gives them; a child that is not found in it does not run.
         isolation: Facts about where children run, stored with each run beside its limits.
         gpu: Runs have devices: one run at a time, in a process of its own, without a limit on address space.
+        ahead: In a pause a child is forked and locked down for whoever comes next.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Supervisor:
         confinement: Confinement = TRUSTED,
         isolation: dict[str, Any] | None = None,
         gpu: bool = False,
+        ahead: bool = True,
     ) -> None:
         orphans.make_undumpable()
         self._gpu = gpu
@@ -65,7 +67,7 @@ class Supervisor:
         self.confinement: Final = confinement
         self.probe_id: str | None = None
         """Of the last proof that the level holds; stored with each run. None: none was made."""
-        self._watch = Watch(boot, confinement, one_shot=gpu)
+        self._watch = Watch(boot, confinement, one_shot=gpu, ahead=ahead)
         self._thread = threading.Thread(target=self._watch.serve, name="supervisor", daemon=True)
         self._thread.start()
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 import collections
 import contextlib
 import itertools
+import logging
 import os
 import selectors
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from workers.sandbox import messages
 from workers.sandbox.attempt import Again, Attempt
 from workers.sandbox.boot import Link
+from workers.sandbox.job import Job
 from workers.sandbox.levels import Confinement
 from workers.sandbox.messages import Ended, Kill, Ready, Refused, Started, Unready
 from workers.sandbox.outcome import Stop
@@ -37,14 +40,26 @@ QUIET_SECONDS: Final = 0.25
 TURN_SECONDS: Final = 0.05
 """The longest that a clock of ours is not looked at while something runs."""
 
+AHEAD_SECONDS: Final = 0.04
+"""Nothing has run for so long: the next child is made before anybody asks for it."""
+
 STALL_SECONDS: Final = 60.0
 """The longest that this thread may be at one thing; then whoever waits for a run ends it without this thread."""
 
 
-class Watch:
-    """Serves all runs of one supervisor; `serve` is the body of its thread."""
+_log: Final = logging.getLogger(__name__)
 
-    def __init__(self, boot: Callable[[], Link], confinement: Confinement, *, one_shot: bool = False) -> None:
+
+class Watch:
+    """Serves all runs of one supervisor; `serve` is the body of its thread.
+
+    Args:
+        ahead: In a pause a child is forked and locked down for whoever comes next.
+    """
+
+    def __init__(
+        self, boot: Callable[[], Link], confinement: Confinement, *, one_shot: bool = False, ahead: bool = True
+    ) -> None:
         self._slots = Slots(confinement)
         self.pool = Pool(boot, self._listen, self._unlisten, one_shot=one_shot)
         self._selector = selectors.DefaultSelector()
@@ -57,6 +72,14 @@ class Watch:
         self._serials = itertools.count(1)
         self._waiting: collections.deque[Attempt] = collections.deque()
         self._flying: dict[int, tuple[Attempt, Warm]] = {}
+        self._makes_ahead = ahead and not one_shot
+        self._next: Attempt | None = None
+        """A child that was made ahead; it is in flight like any other."""
+        self._last = Job(files={}, entry="")
+        """The last that was started: the next one will want limits like these."""
+        self._landed_at = 0.0
+        self._next_failed = False
+        """The last child that was made ahead did not get as far as to wait; no other until something else has run."""
         self._closing = threading.Event()
         self._over = threading.Event()
         self.warm = threading.Event()
@@ -116,9 +139,11 @@ class Watch:
         self.turned_at = time.monotonic()
         self.pool.tend(time.monotonic())
         self._start_waiting()
+        self._look_ahead(time.monotonic())
         (self.warm.clear if self.pool.free is None else self.warm.set)()
         settled = self._slots.settle() and self.pool.settled
-        busy = self._flying or self._waiting or not settled
+        at_rest = 1 if self._next is not None and self._next.parked else 0
+        busy = len(self._flying) > at_rest or self._waiting or not settled or self._wants_next
         for key, _ in self._selector.select(TURN_SECONDS if busy else None):
             key.data()
         self._look_at_clocks(time.monotonic())
@@ -139,12 +164,55 @@ class Watch:
         while self._waiting and (zygote := self.pool.free) is not None:
             self._start(self._waiting.popleft(), zygote)
 
+    @property
+    def _wants_next(self) -> bool:
+        """It is time for a child ahead, or soon will be."""
+        zygote = self.pool.free
+        is_ready = zygote is not None and zygote.ready is not None and not zygote.ready.warms_on and not zygote.worn
+        return self._makes_ahead and is_ready and not self._next_failed and not self._flying and not self._waiting
+
+    def _look_ahead(self, now: float) -> None:
+        """Make the next child in a pause; give up one whose warm process is to go."""
+        made = self._next
+        if made is not None and made.serial in self._flying and self._flying[made.serial][1] is not self.pool.free:
+            self._stop(made, "canceled")
+        zygote = self.pool.free
+        if zygote is not None and self._wants_next and now - self._landed_at > AHEAD_SECONDS:
+            self._next = Attempt(replace(self._last, files={}, arguments=(), stdin=None), gpu=False, ahead=True)
+            self._start(self._next, zygote)
+
+    def _take_over(self, attempt: Attempt, zygote: Warm) -> bool:
+        """Start it in the child that was made ahead; False: there is none, or not one like it."""
+        made = self._next
+        if made is None:
+            return False
+        self._next = None
+        serial = made.serial
+        if self._flying[serial][1] is not zygote or made.stop is not None or not made.would_do(attempt):
+            self._stop(made, "canceled")
+            return False
+        try:
+            attempt.adopt(made, time.monotonic())
+        except OSError:  # no room for the program
+            self._stop(made, "canceled")
+            return False
+        zygote.attempts[serial] = attempt
+        self._flying[serial] = attempt, zygote
+        self._streams.hand_over(attempt)
+        return True
+
     def _start(self, attempt: Attempt, zygote: Warm) -> None:
         vm_bytes, attempt.devices = zygote.offers
+        if not attempt.ahead:
+            self._last, self._next_failed = attempt.job, False
+            if self._take_over(attempt, zygote):
+                return
         try:
             order, descriptors, sync = attempt.open(next(self._serials), time.monotonic(), self._slots, vm_bytes)
         except OSError as error:
             self._give_up(attempt, f"there is no place for the run: {error}")
+            if attempt.ahead:
+                self._failed_ahead(attempt)
             return
         zygote.attempts[attempt.serial] = attempt
         self.pool.forked(zygote)
@@ -190,7 +258,7 @@ class Watch:
                 self._stop(attempt, "wall")
             elif attempt.locked and (over := attempt.over_its_share(now)) is not None:
                 self._stop(attempt, over)
-            elif not attempt.locked and now - attempt.started_at > LOCKDOWN_SECONDS:
+            elif not attempt.locked and not attempt.parked and now - attempt.started_at > LOCKDOWN_SECONDS:
                 attempt.broken = f"the child was not locked down within {LOCKDOWN_SECONDS:.0f} s"
                 self._stop(attempt, "sandbox")
 
@@ -207,10 +275,21 @@ class Watch:
 
     def _land(self, attempt: Attempt) -> None:
         """It is no longer in flight: every descriptor of it is closed."""
+        self._landed_at = time.monotonic()
+        if attempt.ahead:
+            self._failed_ahead(attempt)
         _, zygote = self._flying.pop(attempt.serial)
         zygote.attempts.pop(attempt.serial, None)
         self._streams.close(attempt)
         attempt.leave(self._slots)
+
+    def _failed_ahead(self, attempt: Attempt) -> None:
+        """A child that was made ahead is not to be had; unless it was ended by us, its successor would fail too."""
+        if attempt is self._next:
+            self._next = None
+        if attempt.stop != "canceled" and not self._closing.is_set():
+            self._next_failed = True
+            _log.warning("no child is made ahead until the next run: %s", attempt.broken or "it ended")
 
     def _give_up(self, attempt: Attempt, why: str) -> None:
         attempt.broken = attempt.broken or why
@@ -269,6 +348,8 @@ class Watch:
         """Its zygote failed it: start it again from the beginning, once; or let it end if it was to end."""
         attempt.ended_at = time.monotonic()
         self._land(attempt)
+        if attempt.ahead:
+            return
         if attempt.stop == "sandbox" and not attempt.locked:  # what failed before `go` may have failed with it
             attempt.stop = attempt.broken = None
         if attempt.stop is not None:

@@ -98,7 +98,8 @@ class Zygote:
         gc.collect()
         gc.freeze()
         vm_bytes, rss_bytes = _memory()
-        messages.send(self._control, Ready(pid=self._pid, vm_bytes=vm_bytes, rss_bytes=rss_bytes))
+        ready = Ready(pid=self._pid, vm_bytes=vm_bytes, rss_bytes=rss_bytes, warms_on=bool(self._to_warm))
+        messages.send(self._control, ready)
 
     def _patience(self) -> float | None:
         """Seconds to wait for something to happen; None: for ever."""
@@ -116,7 +117,7 @@ class Zygote:
         if not self._to_warm or not (idle or now - self._ready_at > _LONGEST_COLD_SECONDS):
             return
         self._to_warm.pop(0)()
-        _keep_finalizers()
+        _forget_finalizers()
         self._say_ready()
 
     def close(self) -> None:
@@ -155,7 +156,7 @@ class Zygote:
             zygote=self._pid,
             vm_bytes=_memory()[0],
             folder=self._folder_of(order),
-            descriptors=(stdin, stdout, stderr, record, sync),
+            descriptors=(stdin, stdout, stderr, record, sync, program),
             environment=self._environment,
             level=self._level,
             folders=self._folders,
@@ -168,7 +169,7 @@ class Zygote:
             return
         if pid == 0:
             self._control.detach()  # closed by number with all others: its object must not close that number later
-            child.live(around, program)
+            child.live(around)
         self._watch(_Child(order.serial, pid, os.pidfd_open(pid)))
         seen = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -246,13 +247,13 @@ def _memory() -> tuple[int, int]:
     return int(pages[0]) * os.sysconf("SC_PAGE_SIZE"), int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _keep_finalizers() -> None:
+def _forget_finalizers() -> None:
     """What was registered until now needs no undoing at a child's end: the process is over.
 
-    torch registers one for each of its 180 operator libraries; they took 20 ms of a child that lives for 20.
+    torch registers one for each of its 180 operator libraries; they took 20 ms of a child that lives for 20, and merely
+    to look at each of them at its end copied a page in twenty of all that it copied.
     """
-    for finalizer in list(weakref.finalize._registry):  # noqa: SLF001 # pyright: ignore[reportAttributeAccessIssue] - there is no public way to list them
-        finalizer.atexit = False
+    weakref.finalize._registry.clear()  # noqa: SLF001 # pyright: ignore[reportAttributeAccessIssue] - no public way
 
 
 def _become(uid: int) -> None:
@@ -277,7 +278,7 @@ def main() -> NoReturn:
     orphans.adopt_orphans()
     sweep_dead_roots()
     first()
-    _keep_finalizers()
+    _forget_finalizers()
     gc.disable()
     zygote = Zygote(control, environment, words.level, calls, more_calls)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an executor that stops; children take their default again

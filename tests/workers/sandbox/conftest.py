@@ -31,7 +31,7 @@ def confined(level: str) -> Confinement:
 def apart() -> Iterator[Supervisor]:
     """At level `namespace`."""
     chosen = confined("namespace")
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
+    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False) as one:
         assert one.wait_warm(60), one.failure
         yield one
 
@@ -48,7 +48,7 @@ def grouped(apart: Supervisor) -> Supervisor:
 def locked() -> Iterator[Supervisor]:
     """At level `process`."""
     chosen = confined("process")
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
+    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False) as one:
         assert one.wait_warm(60), one.failure
         yield one
 

@@ -56,7 +56,7 @@ class Flight:
 @pytest.fixture
 def ours() -> Iterator[Supervisor]:
     """One that a test may break."""
-    with Supervisor(exec_zygote) as one:
+    with Supervisor(exec_zygote, ahead=False) as one:
         assert one.wait_warm(60)
         yield one
 

@@ -115,7 +115,10 @@ def test_a_zygote_killed_at_any_moment_costs_no_run(level, zygotes, until):
     job = Job(files={"main.py": "import torch\nprint(torch.ones(2).sum().item())"}, entry="main.py")
     moments = random.Random(7)
     known = zygotes()
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as ours, ThreadPoolExecutor(3) as threads:
+    with (
+        Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False) as ours,
+        ThreadPoolExecutor(3) as threads,
+    ):
         for _kill in range(KILLS):
             assert ours.wait_warm(60), ours.failure
             assert ours.run(job).status == "succeeded"  # on a warm process that is not the one just killed

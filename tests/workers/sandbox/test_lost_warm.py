@@ -53,7 +53,7 @@ def warm_one(supervisor: Supervisor) -> psutil.Process:
 @pytest.fixture
 def ours() -> Iterator[Supervisor]:
     """One that a test may break, at level `none`."""
-    with Supervisor(exec_zygote) as one:
+    with Supervisor(exec_zygote, ahead=False) as one:
         assert one.wait_warm(120)
         yield one
 
@@ -81,7 +81,7 @@ def test_a_warm_process_that_cannot_fork_is_replaced_and_its_other_runs_go_on(un
     def boot() -> Link:
         return boots.pop()() if boots else exec_zygote("", chosen)
 
-    with Supervisor(boot, confinement=chosen) as supervisor:
+    with Supervisor(boot, confinement=chosen, ahead=False) as supervisor:
         assert supervisor.wait_warm(120), supervisor.failure
         flight = Flight(supervisor, "print('here', flush=True)\nwhile True:\n    pass")
         until(flight.at_work, "the first run is at work")
@@ -106,7 +106,7 @@ def test_a_run_outlives_a_boot_that_fails_after_its_warm_process_was_lost(until,
     boots: list[Callable[[], Link]] = [exec_zygote, refuses, refuses, exec_zygote]
     path = tmp_path / "again"
     source = WAITS.format(path=str(path))
-    with Supervisor(lambda: boots.pop(0)() if boots else exec_zygote()) as supervisor:
+    with Supervisor(lambda: boots.pop(0)() if boots else exec_zygote(), ahead=False) as supervisor:
         assert supervisor.wait_warm(120)
         flight = Flight(supervisor, source)
         until(flight.at_work, "the run is at work")

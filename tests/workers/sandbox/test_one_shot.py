@@ -70,8 +70,8 @@ def test_each_run_has_a_process_that_was_ready_before_and_is_used_once(device):
 def test_what_the_device_holds_open_is_there_and_nothing_of_ours(device):
     source = "import os\nprint(os.environ['CUDA_VISIBLE_DEVICES'], *sorted(map(int, os.listdir('/proc/self/fd'))))"
     outcome = device.run(of(source))
-    # 4, on which it was told to go, was closed, and is the listing's own; 5 and 40 are the stand-in's
-    assert outcome.facts.stdout == b"1 0 1 2 3 4 5 40\n"
+    # 4 and 5, where its `go` and its program came, were closed, 4 is the listing's own; 6 and 40 are the stand-in's
+    assert outcome.facts.stdout == b"1 0 1 2 3 4 6 40\n"
 
 
 def test_no_two_runs_have_the_device_at_one_time(device, until, tmp_path):

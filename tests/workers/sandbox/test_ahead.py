@@ -1,0 +1,223 @@
+"""The child that is forked and locked down in a pause, before anybody needs it."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from store.limits import Limits
+from tests.workers.sandbox.conftest import confined
+from workers.sandbox import attest, streams
+from workers.sandbox.attempt import Attempt
+from workers.sandbox.boot import exec_zygote
+from workers.sandbox.job import Job
+from workers.sandbox.outcome import Outcome
+from workers.sandbox.supervisor import Supervisor
+
+WHO = "import os\nprint(os.getpid(), os.getsid(0), sorted(os.listdir('/proc/self/fd')) if os.getpid() == 1 else '')"
+RANDOM = """\
+import random, torch
+print(torch.initial_seed() == torch.default_generator.initial_seed(), torch.get_default_dtype(), torch.is_grad_enabled())
+print(torch.rand(2).tolist(), random.random() != random.random())
+torch.manual_seed(0)
+x = torch.randn(3, requires_grad=True)
+(x * x).sum().backward()
+print(x.grad.tolist(), torch.random.initial_seed())
+"""
+
+
+@pytest.fixture(scope="module", params=["none", "process", "namespace"])
+def ours(request) -> Iterator[Supervisor]:
+    """One that makes its next child ahead, at each level; it is warm to the last."""
+    chosen = confined(request.param)
+    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
+        assert one.wait_warm(120), one.failure
+        deadline = time.monotonic() + 120
+        while waiting(one) is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert waiting(one) is not None, "no child was made ahead"
+        yield one
+
+
+def waiting(supervisor: Supervisor) -> Attempt | None:
+    """The one that waits for its program; None: there is none now."""
+    made = supervisor._watch._next
+    return made if made is not None and made.parked else None
+
+
+def program(supervisor: Supervisor, source: str = "print(1)", stdin: bytes | None = None, **limits: int) -> Outcome:
+    return supervisor.run(Job(files={"main.py": source}, entry="main.py", stdin=stdin, limits=Limits(**limits)))
+
+
+def serial_of_next(supervisor: Supervisor, until) -> int:
+    return until(lambda: waiting(supervisor), "a child that waits").serial
+
+
+def serials(supervisor: Supervisor, monkeypatch) -> list[int]:
+    """Of each run whose outcome is made from here on."""
+    seen: list[int] = []
+    usual = Attempt.facts
+
+    def facts(attempt: Attempt):
+        if not attempt.ahead:
+            seen.append(attempt.serial)
+        return usual(attempt)
+
+    monkeypatch.setattr(Attempt, "facts", facts)
+    return seen
+
+
+def test_a_run_gets_the_child_that_waits_and_the_next_one_is_made(ours, until, monkeypatch):
+    used = serials(ours, monkeypatch)
+    for _ in range(3):
+        serial = serial_of_next(ours, until)
+        outcome = program(ours, WHO)
+        assert outcome.status == "succeeded", outcome.facts.stderr
+        assert used.pop() == serial
+        assert (outcome.isolation["attested"], outcome.facts.tries) == (ours.confinement.level != "none", 1)
+
+
+def test_what_it_rehearsed_shows_in_nothing(ours, until):
+    serial_of_next(ours, until)
+    ahead = program(ours, RANDOM)
+    with_input = program(ours, RANDOM, stdin=b"")  # nothing is made ahead for one that reads
+    assert ahead.facts.stdout == with_input.facts.stdout
+    assert ahead.record is not None
+    assert with_input.record is not None
+    told = [
+        (len(one.tensors), len(one.moments), [site.line for site in one.sites], [source.path for source in one.sources])
+        for one in (ahead.record, with_input.record)
+    ]
+    assert told[0] == told[1]
+
+
+def test_its_time_counts_from_go_and_is_the_programs_own(ours, until):
+    made = until(lambda: waiting(ours), "a child that waits")
+    time.sleep(max(0.0, made.started_at + 2.0 - time.monotonic()))  # it is that old
+    outcome = program(ours, "print(1)", wall_seconds=ours._watch._last.limits.wall_seconds)
+    assert outcome.facts.wall_seconds < 2.0
+    assert outcome.facts.lockdown_cpu_seconds > 0
+    assert outcome.facts.cpu_seconds < outcome.facts.lockdown_cpu_seconds + 1
+
+
+@pytest.mark.parametrize(
+    ("stdin", "limits"), [(b"text", {}), (None, {"cpu_seconds": 7}), (None, {"memory_bytes": 600 << 20})]
+)
+def test_a_run_that_is_limited_otherwise_or_reads_gets_a_child_of_its_own(ours, until, monkeypatch, stdin, limits):
+    program(ours)  # so that the next is made for the usual limits
+    used, serial = serials(ours, monkeypatch), serial_of_next(ours, until)
+    asked = "import resource\nprint(resource.getrlimit(resource.RLIMIT_CPU)[0], open(0).read())"
+    outcome = program(ours, asked, stdin, **limits)
+    assert outcome.status == "succeeded", outcome.facts.stderr
+    assert used == [used[0]]
+    assert used[0] != serial
+    cpu = limits.get("cpu_seconds", Limits().cpu_seconds)
+    assert outcome.facts.stdout.decode().split() == [str(cpu), *([stdin.decode()] if stdin else [])]
+    until(lambda: waiting(ours) and waiting(ours).job.limits == Limits(**limits), "the next is for limits like these")
+
+
+def test_one_that_dies_while_it_waits_costs_nothing(ours, until):
+    made = until(lambda: waiting(ours), "a child that waits")
+    zygote = next(one for one in zygotes_of_this(ours))
+    for child in zygote.children(recursive=True):
+        child.kill()
+    until(lambda: ours._watch._next is not made, "it is forgotten")
+    outcome = program(ours)
+    assert (outcome.status, outcome.facts.stdout, outcome.facts.tries) == ("succeeded", b"1\n", 1)
+    until(lambda: waiting(ours), "another")
+
+
+def test_one_goes_with_its_warm_process_and_the_next_warm_process_makes_another(ours, until):
+    made = until(lambda: waiting(ours), "a child that waits")
+    next(one for one in zygotes_of_this(ours)).kill()
+    until(lambda: ours._watch._next is not made, "it is forgotten")
+    assert program(ours).facts.stdout == b"1\n"
+    until(lambda: waiting(ours), "another", 120)
+
+
+def test_while_it_waits_nobody_looks_at_a_clock(ours, until):
+    serial_of_next(ours, until)
+    until(lambda: ours._watch.pool.settled, "nothing comes or goes")
+    time.sleep(0.2)
+    turned = ours._watch.turned_at
+    time.sleep(0.5)
+    assert ours._watch.turned_at == turned
+
+
+@pytest.mark.parametrize("ours", ["process", "namespace"], indirect=True)
+def test_one_that_is_not_as_prescribed_never_runs_and_is_not_made_again_and_again(ours, until, monkeypatch, caplog):
+    looked = []
+
+    def refuse(child, order, confinement, cgroup=None):
+        if order.ahead:
+            looked.append(order.serial)
+            raise attest.Differs("told so by a test")
+        return attest.attest(child, order, confinement, cgroup)
+
+    monkeypatch.setattr(streams, "attest", refuse)
+    serial_of_next(ours, until)
+    assert program(ours, stdin=b"").status == "succeeded"  # takes no child of those made before
+    until(lambda: looked, "one was made and looked at")
+    until(lambda: ours._watch._next is None, "it is given up")
+    time.sleep(0.5)
+    assert len(looked) == 1
+    assert "told so by a test" in caplog.text
+    assert program(ours).status == "succeeded"
+    monkeypatch.undo()
+    assert program(ours).status == "succeeded"
+    until(lambda: waiting(ours), "after another run it is tried again")
+
+
+def test_nothing_is_left_of_many_runs_with_pauses(ours, until):
+    program(ours)
+    serial_of_next(ours, until)
+    before = len(os.listdir("/proc/self/fd"))
+    [zygote] = zygotes_of_this(ours)
+    family, opened = len(zygote.children(recursive=True)), zygote.num_fds()
+    for number in range(20):
+        program(ours, "x = 1" if number % 3 else "import os\nos._exit(1)")
+        if number % 2:
+            serial_of_next(ours, until)
+    serial_of_next(ours, until)
+    until(lambda: len(zygote.children(recursive=True)) == family, "as many processes as before")
+    until(lambda: len(os.listdir("/proc/self/fd")) == before, "as many descriptors as before")
+    assert zygote.num_fds() == opened
+
+
+def test_it_ends_with_its_supervisor(until):
+    with Supervisor(exec_zygote) as one:
+        assert one.wait_warm(120)
+        until(lambda: waiting(one), "a child that waits", 120)
+        below = psutil.Process().children(recursive=True)
+        [zygote] = zygotes_of_this(one)
+        below = [zygote, *zygote.children(recursive=True)]
+        assert len(below) == 2
+    until(lambda: not any(process.is_running() for process in below), "all have ended")
+
+
+def test_where_it_is_not_wanted_none_is_made(until):
+    with Supervisor(exec_zygote, ahead=False) as one:
+        assert one.wait_warm(120)
+        zygote = one._watch.pool.current
+        until(lambda: zygote.ready is not None and not zygote.ready.warms_on, "warm to the last", 120)
+        assert program(one).status == "succeeded"
+        time.sleep(0.5)
+        assert one._watch._next is None
+
+
+def zygotes_of_this(supervisor: Supervisor) -> list[psutil.Process]:
+    """The warm process of one supervisor: below the private root's two processes, where it has one."""
+    current = supervisor._watch.pool.current
+    assert current is not None
+    assert current.link.process is not None
+    first = psutil.Process(current.link.process.pid)
+    return zygotes_of_family([first, *first.children(recursive=True)])
+
+
+def zygotes_of_family(family: list[psutil.Process]) -> list[psutil.Process]:
+    """Those that are warm processes and no children of one."""
+    found = [one for one in family if "workers.sandbox.zygote" in one.cmdline() and one.name() != "bwrap"]
+    known = {one.pid for one in found}
+    return [one for one in found if one.ppid() not in known]
