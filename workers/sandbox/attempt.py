@@ -10,8 +10,7 @@ import os
 import queue
 import signal
 import socket
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import structs
 
@@ -20,6 +19,7 @@ from workers.sandbox.cgroups import Used
 from workers.sandbox.job import Job, fill, memory
 from workers.sandbox.messages import Ended, Fork
 from workers.sandbox.outcome import Facts, Stop
+from workers.sandbox.pipe import Pipe, StreamName
 from workers.sandbox.slots import Slot, Slots
 
 TAIL_BYTES: Final = 64 << 10
@@ -29,39 +29,18 @@ PIECE_BYTES: Final = 64 << 10
 UNDECODED_BYTES: Final = 4 << 20
 """A record that comes faster than it is decoded waits in its pipe."""
 
+LOCKDOWN_SECONDS: Final = 20.0
+"""From the order to `locked`; a quiet machine needs a hundredth of one."""
+
 LOOK_SECONDS: Final = 0.05
 """Between two looks at what the processes of a run use together."""
 
 _PROCESS_GROUP: Final = 4
 """PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9."""
 
-StreamName = Literal["stdout", "stderr", "record"]
-
 
 class Again:
     """In the inbox: the zygote was lost, the run starts once more; forget the frames so far."""
-
-
-@dataclass(slots=True)
-class Pipe:
-    """The reading end of one of the child's streams.
-
-    Attributes:
-        paused: Not looked at for now.
-    """
-
-    name: StreamName
-    descriptor: int
-    count: int = 0
-    tail: bytearray = field(default_factory=bytearray)
-    open: bool = True
-    paused: bool = False
-
-    def close(self) -> None:
-        """Close it; what was read stays."""
-        if self.open:
-            self.open = False
-            os.close(self.descriptor)
 
 
 class Attempt:
@@ -192,7 +171,18 @@ class Attempt:
             ahead=self.ahead,
         )
 
-    def over_its_share(self, now: float) -> Stop | None:
+    def overdue(self, now: float) -> Stop | None:
+        """Why it must be ended by now; None: it may go on."""
+        if self.parked:
+            return None
+        if self.locked:
+            return "wall" if now - self.gone_at > self.job.limits.wall_seconds else self._over_its_share(now)
+        if now - self.started_at > LOCKDOWN_SECONDS:
+            self.broken = f"the child was not locked down within {LOCKDOWN_SECONDS:.0f} s"
+            return "sandbox"
+        return None
+
+    def _over_its_share(self, now: float) -> Stop | None:
         """What all processes of a run use together, looked at every 50 ms; one alone is the kernel's to limit."""
         limits, cgroup = self.job.limits, None if self.slot is None else self.slot.cgroup
         if cgroup is None or limits.processes == 1 or now - self.looked_at < LOOK_SECONDS:

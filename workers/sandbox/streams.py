@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from workers.sandbox.attempt import PIECE_BYTES, UNDECODED_BYTES, Attempt, Pipe
+from workers.sandbox.attempt import PIECE_BYTES, UNDECODED_BYTES, Attempt
 from workers.sandbox.attest import Differs, attest
 from workers.sandbox.levels import Confinement
 from workers.sandbox.lockdown import APART, PLACED
 from workers.sandbox.outcome import Stop
+from workers.sandbox.pipe import Pipe
 from workers.sandbox.slots import put
 
 LOCKED: Final = b"locked"

@@ -8,28 +8,23 @@ from __future__ import annotations
 import collections
 import contextlib
 import itertools
-import logging
-import os
 import selectors
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from workers.sandbox import messages
+from workers.sandbox.ahead import Ahead
 from workers.sandbox.attempt import Again, Attempt
 from workers.sandbox.boot import Link
-from workers.sandbox.job import Job
 from workers.sandbox.levels import Confinement
 from workers.sandbox.messages import Ended, Kill, Ready, Refused, Started, Unready
+from workers.sandbox.notes import Notes
 from workers.sandbox.outcome import Stop
 from workers.sandbox.pool import AGAIN_SECONDS, Pool, Warm
 from workers.sandbox.slots import Slots
 from workers.sandbox.streams import DRIP_SECONDS, Streams
-
-LOCKDOWN_SECONDS: Final = 20.0
-"""From the order to `locked`; a quiet machine needs a hundredth of one."""
 
 KILL_SECONDS: Final = 10.0
 """From the order to kill to the report of the end; then the zygote itself is given up."""
@@ -40,14 +35,8 @@ QUIET_SECONDS: Final = 0.25
 TURN_SECONDS: Final = 0.05
 """The longest that a clock of ours is not looked at while something runs."""
 
-AHEAD_SECONDS: Final = 0.04
-"""Nothing has run for so long: the next child is made before anybody asks for it."""
-
 STALL_SECONDS: Final = 60.0
 """The longest that this thread may be at one thing; then whoever waits for a run ends it without this thread."""
-
-
-_log: Final = logging.getLogger(__name__)
 
 
 class Watch:
@@ -66,20 +55,11 @@ class Watch:
         self._streams = Streams(
             self._selector, self._stop, lambda attempt: self._end_if_over(attempt, time.monotonic()), confinement
         )
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._selector.register(self._wake, selectors.EVENT_READ, self._woken)
-        self._notes: collections.deque[Callable[[], None]] = collections.deque()
+        self._notes = Notes(self._selector)
         self._serials = itertools.count(1)
         self._waiting: collections.deque[Attempt] = collections.deque()
         self._flying: dict[int, tuple[Attempt, Warm]] = {}
-        self._makes_ahead = ahead and not one_shot
-        self._next: Attempt | None = None
-        """A child that was made ahead; it is in flight like any other."""
-        self._last = Job(files={}, entry="")
-        """The last that was started: the next one will want limits like these."""
-        self._landed_at = 0.0
-        self._next_failed = False
-        """The last child that was made ahead did not get as far as to wait; no other until something else has run."""
+        self._ahead = Ahead(self._flying, self._streams, self._stop, wanted=ahead and not one_shot)
         self._closing = threading.Event()
         self._over = threading.Event()
         self.warm = threading.Event()
@@ -91,18 +71,18 @@ class Watch:
 
     def submit(self, attempt: Attempt) -> None:
         """Start it as soon as a zygote is warm."""
-        self._note(lambda: self._waiting.append(attempt))
+        self._notes.leave(lambda: self._waiting.append(attempt))
         if self._over.is_set():  # after that nobody looks at notes
             self._give_up(attempt, "the supervisor has ended")
 
     def stop(self, attempt: Attempt, why: Stop) -> None:
         """End it; the first reason stays."""
-        self._note(lambda: self._stop(attempt, why))
+        self._notes.leave(lambda: self._stop(attempt, why))
 
     def taken(self, attempt: Attempt) -> None:
         """Some of its record was decoded: read on, if it waited for that."""
         if attempt.may_read_on:
-            self._note(lambda: self._streams.resume(attempt))
+            self._notes.leave(lambda: self._streams.resume(attempt))
 
     def abandon(self, attempt: Attempt) -> None:
         """End it; nobody waits for it any more, so nothing of its record is decoded."""
@@ -117,12 +97,7 @@ class Watch:
     def close(self) -> None:
         """End everything; `serve` returns."""
         self._closing.set()
-        self._note(lambda: None)
-
-    def _note(self, note: Callable[[], None]) -> None:
-        self._notes.append(note)
-        with contextlib.suppress(OSError):  # closed
-            os.eventfd_write(self._wake, 1)
+        self._notes.leave(lambda: None)
 
     # the thread
 
@@ -139,19 +114,14 @@ class Watch:
         self.turned_at = time.monotonic()
         self.pool.tend(time.monotonic())
         self._start_waiting()
-        self._look_ahead(time.monotonic())
+        if (made := self._ahead.wanted_on(self.pool.free, time.monotonic())) is not None and self.pool.free is not None:
+            self._start(made, self.pool.free)
         (self.warm.clear if self.pool.free is None else self.warm.set)()
         settled = self._slots.settle() and self.pool.settled
-        at_rest = 1 if self._next is not None and self._next.parked else 0
-        busy = len(self._flying) > at_rest or self._waiting or not settled or self._wants_next
+        busy = not self._ahead.all_wait or self._waiting or not settled or self._ahead.is_due(self.pool.free)
         for key, _ in self._selector.select(TURN_SECONDS if busy else None):
             key.data()
         self._look_at_clocks(time.monotonic())
-
-    def _woken(self) -> None:
-        os.eventfd_read(self._wake)
-        while self._notes:
-            self._notes.popleft()()
 
     def _start_waiting(self) -> None:
         if self.pool.current is None and self.pool.failure is not None:
@@ -164,55 +134,15 @@ class Watch:
         while self._waiting and (zygote := self.pool.free) is not None:
             self._start(self._waiting.popleft(), zygote)
 
-    @property
-    def _wants_next(self) -> bool:
-        """It is time for a child ahead, or soon will be."""
-        zygote = self.pool.free
-        is_ready = zygote is not None and zygote.ready is not None and not zygote.ready.warms_on and not zygote.worn
-        return self._makes_ahead and is_ready and not self._next_failed and not self._flying and not self._waiting
-
-    def _look_ahead(self, now: float) -> None:
-        """Make the next child in a pause; give up one whose warm process is to go."""
-        made = self._next
-        if made is not None and made.serial in self._flying and self._flying[made.serial][1] is not self.pool.free:
-            self._stop(made, "canceled")
-        zygote = self.pool.free
-        if zygote is not None and self._wants_next and now - self._landed_at > AHEAD_SECONDS:
-            self._next = Attempt(replace(self._last, files={}, arguments=(), stdin=None), gpu=False, ahead=True)
-            self._start(self._next, zygote)
-
-    def _take_over(self, attempt: Attempt, zygote: Warm) -> bool:
-        """Start it in the child that was made ahead; False: there is none, or not one like it."""
-        made = self._next
-        if made is None:
-            return False
-        self._next = None
-        serial = made.serial
-        if self._flying[serial][1] is not zygote or made.stop is not None or not made.would_do(attempt):
-            self._stop(made, "canceled")
-            return False
-        try:
-            attempt.adopt(made, time.monotonic())
-        except OSError:  # no room for the program
-            self._stop(made, "canceled")
-            return False
-        zygote.attempts[serial] = attempt
-        self._flying[serial] = attempt, zygote
-        self._streams.hand_over(attempt)
-        return True
-
     def _start(self, attempt: Attempt, zygote: Warm) -> None:
         vm_bytes, attempt.devices = zygote.offers
-        if not attempt.ahead:
-            self._last, self._next_failed = attempt.job, False
-            if self._take_over(attempt, zygote):
-                return
+        if not attempt.ahead and self._ahead.adopted_by(attempt, zygote):
+            return
         try:
             order, descriptors, sync = attempt.open(next(self._serials), time.monotonic(), self._slots, vm_bytes)
         except OSError as error:
             self._give_up(attempt, f"there is no place for the run: {error}")
-            if attempt.ahead:
-                self._failed_ahead(attempt)
+            self._ahead.landed(attempt)
             return
         zygote.attempts[attempt.serial] = attempt
         self.pool.forked(zygote)
@@ -254,13 +184,8 @@ class Watch:
             elif attempt.stop is not None:
                 if now - attempt.kill_sent_at > KILL_SECONDS:
                     self._lost(zygote)
-            elif attempt.locked and now - attempt.gone_at > attempt.job.limits.wall_seconds:
-                self._stop(attempt, "wall")
-            elif attempt.locked and (over := attempt.over_its_share(now)) is not None:
-                self._stop(attempt, over)
-            elif not attempt.locked and not attempt.parked and now - attempt.started_at > LOCKDOWN_SECONDS:
-                attempt.broken = f"the child was not locked down within {LOCKDOWN_SECONDS:.0f} s"
-                self._stop(attempt, "sandbox")
+            elif (why := attempt.overdue(now)) is not None:
+                self._stop(attempt, why)
 
     def _end_if_over(self, attempt: Attempt, now: float) -> None:
         if attempt.ended is None or attempt.serial not in self._flying:
@@ -275,21 +200,11 @@ class Watch:
 
     def _land(self, attempt: Attempt) -> None:
         """It is no longer in flight: every descriptor of it is closed."""
-        self._landed_at = time.monotonic()
-        if attempt.ahead:
-            self._failed_ahead(attempt)
+        self._ahead.landed(attempt)
         _, zygote = self._flying.pop(attempt.serial)
         zygote.attempts.pop(attempt.serial, None)
         self._streams.close(attempt)
         attempt.leave(self._slots)
-
-    def _failed_ahead(self, attempt: Attempt) -> None:
-        """A child that was made ahead is not to be had; unless it was ended by us, its successor would fail too."""
-        if attempt is self._next:
-            self._next = None
-        if attempt.stop != "canceled" and not self._closing.is_set():
-            self._next_failed = True
-            _log.warning("no child is made ahead until the next run: %s", attempt.broken or "it ended")
 
     def _give_up(self, attempt: Attempt, why: str) -> None:
         attempt.broken = attempt.broken or why
@@ -364,14 +279,13 @@ class Watch:
 
     def _end_all(self) -> None:
         self._over.set()
-        with contextlib.suppress(BlockingIOError):
-            self._woken()
+        self._notes.take()
         flying = [attempt for attempt, _ in self._flying.values()]
         for attempt in (*flying, *self._waiting):  # before all that can fail: somebody waits for each
             self._give_up(attempt, "the worker shut down")
         self._waiting.clear()
         with contextlib.ExitStack() as last:  # from the last to the first; each is done, whatever happens in another
-            last.callback(os.close, self._wake)
+            last.callback(self._notes.close)
             last.callback(self._selector.close)
             last.callback(self._slots.close)
             last.callback(self.pool.close)

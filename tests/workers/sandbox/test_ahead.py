@@ -43,7 +43,7 @@ def ours(request) -> Iterator[Supervisor]:
 
 def waiting(supervisor: Supervisor) -> Attempt | None:
     """The one that waits for its program; None: there is none now."""
-    made = supervisor._watch._next
+    made = supervisor._watch._ahead.made
     return made if made is not None and made.parked else None
 
 
@@ -96,7 +96,7 @@ def test_what_it_rehearsed_shows_in_nothing(ours, until):
 def test_its_time_counts_from_go_and_is_the_programs_own(ours, until):
     made = until(lambda: waiting(ours), "a child that waits")
     time.sleep(max(0.0, made.started_at + 2.0 - time.monotonic()))  # it is that old
-    outcome = program(ours, "print(1)", wall_seconds=ours._watch._last.limits.wall_seconds)
+    outcome = program(ours, "print(1)", wall_seconds=ours._watch._ahead._like.limits.wall_seconds)
     assert outcome.facts.wall_seconds < 2.0
     assert outcome.facts.lockdown_cpu_seconds > 0
     assert outcome.facts.cpu_seconds < outcome.facts.lockdown_cpu_seconds + 1
@@ -123,7 +123,7 @@ def test_one_that_dies_while_it_waits_costs_nothing(ours, until):
     zygote = next(one for one in zygotes_of_this(ours))
     for child in zygote.children(recursive=True):
         child.kill()
-    until(lambda: ours._watch._next is not made, "it is forgotten")
+    until(lambda: ours._watch._ahead.made is not made, "it is forgotten")
     outcome = program(ours)
     assert (outcome.status, outcome.facts.stdout, outcome.facts.tries) == ("succeeded", b"1\n", 1)
     until(lambda: waiting(ours), "another")
@@ -132,7 +132,7 @@ def test_one_that_dies_while_it_waits_costs_nothing(ours, until):
 def test_one_goes_with_its_warm_process_and_the_next_warm_process_makes_another(ours, until):
     made = until(lambda: waiting(ours), "a child that waits")
     next(one for one in zygotes_of_this(ours)).kill()
-    until(lambda: ours._watch._next is not made, "it is forgotten")
+    until(lambda: ours._watch._ahead.made is not made, "it is forgotten")
     assert program(ours).facts.stdout == b"1\n"
     until(lambda: waiting(ours), "another", 120)
 
@@ -160,7 +160,7 @@ def test_one_that_is_not_as_prescribed_never_runs_and_is_not_made_again_and_agai
     serial_of_next(ours, until)
     assert program(ours, stdin=b"").status == "succeeded"  # takes no child of those made before
     until(lambda: looked, "one was made and looked at")
-    until(lambda: ours._watch._next is None, "it is given up")
+    until(lambda: ours._watch._ahead.made is None, "it is given up")
     time.sleep(0.5)
     assert len(looked) == 1
     assert "told so by a test" in caplog.text
@@ -204,7 +204,7 @@ def test_where_it_is_not_wanted_none_is_made(until):
         until(lambda: zygote.ready is not None and not zygote.ready.warms_on, "warm to the last", 120)
         assert program(one).status == "succeeded"
         time.sleep(0.5)
-        assert one._watch._next is None
+        assert one._watch._ahead.made is None
 
 
 def zygotes_of_this(supervisor: Supervisor) -> list[psutil.Process]:

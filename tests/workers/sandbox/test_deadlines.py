@@ -63,7 +63,7 @@ def ours() -> Iterator[Supervisor]:
 
 def in_thread(supervisor: Supervisor, what: Callable[[], None]) -> None:
     """Have the selector thread do something."""
-    supervisor._watch._note(what)
+    supervisor._watch._notes.leave(what)
 
 
 def test_descendants_that_write_on_do_not_hold_a_run_past_its_clock(run, good):

@@ -62,7 +62,7 @@ def test_a_child_that_was_not_locked_in_time_by_a_warm_process_that_is_lost_is_s
     stopped = warm_one(ours)
     stopped.send_signal(signal.SIGSTOP)
     until(lambda: stopped.status() == psutil.STATUS_STOPPED, "it stands still")
-    monkeypatch.setattr("workers.sandbox.watch.LOCKDOWN_SECONDS", 0.1)
+    monkeypatch.setattr("workers.sandbox.attempt.LOCKDOWN_SECONDS", 0.1)
     flight = Flight(ours, "print(1)")
     flying = ours._watch._flying
     until(lambda: any(one.stop == "sandbox" for one, _ in list(flying.values())), "the child is given up")
