@@ -17,6 +17,7 @@ _QUOTAS: Final = {
     "weight": "share of the workers where all wait: twice the weight, twice the runs",
     "max_record_bytes": "bytes of records kept; beyond them submits are refused",
     "keep_days": "days that a record is kept after its run",
+    "max_gpu_seconds": "seconds of the queue gpu in a month (UTC); beyond them submits to it are refused",
 }
 
 

@@ -1,7 +1,8 @@
-"""What a tenant may have at once, and has: runs queued, runs running, bytes of records kept."""
+"""What a tenant may have, and has: runs queued, runs running, bytes of records kept, GPU seconds of this month."""
 
 from __future__ import annotations
 
+import datetime
 import threading
 import time
 from collections.abc import Callable
@@ -12,21 +13,27 @@ import sqlalchemy as sa
 
 from store.moves import in_status
 from store.session import Transaction
-from store.tables import run, tenant
+from store.tables import Time, run, tenant
 
-Name = Literal["queued", "running", "record_bytes"]
+Name = Literal["queued", "running", "record_bytes", "gpu_seconds"]
 
 SURE_SECONDS: Final = 30.0
 """How long a sum of bytes far below what is allowed is taken to hold: it is over all runs of the tenant."""
 
 _NEAR: Final = 0.9
 
-_UNITS: Final = {"queued": "runs queued", "running": "runs running", "record_bytes": "bytes of records"}
+_UNITS: Final = {
+    "queued": "runs queued",
+    "running": "runs running",
+    "record_bytes": "bytes of records",
+    "gpu_seconds": "GPU seconds this month",
+}
 _its: Final = run.c.tenant_id == sa.bindparam("its_tenant")
 _ALLOWED: Final = sa.select(
     tenant.c.max_queued.label("queued"),
     tenant.c.max_running.label("running"),
     tenant.c.max_record_bytes.label("record_bytes"),
+    tenant.c.max_gpu_seconds.label("gpu_seconds"),
 ).where(tenant.c.id == sa.bindparam("its_tenant"))
 _COUNT: Final = sa.select(sa.func.count()).select_from(run)
 _USED: Final = {
@@ -34,6 +41,9 @@ _USED: Final = {
     "running": _COUNT.where(_its, in_status("running")),
     "record_bytes": sa.select(sa.func.coalesce(sa.func.sum(run.c.record_bytes), 0)).where(
         _its, run.c.record_state.in_(("partial", "whole"))
+    ),
+    "gpu_seconds": sa.select(sa.func.coalesce(sa.func.sum(run.c.wall_seconds), 0.0)).where(
+        _its, run.c.queue == "gpu", run.c.created_at >= sa.bindparam("month", type_=Time())
     ),
 }
 
@@ -44,6 +54,7 @@ class Quota:
 
     Attributes:
         name: queued and record_bytes: beyond it a submit is refused. running: further runs wait in the queue.
+            gpu_seconds: beyond it a submit to the queue gpu is refused until the month (UTC) is over.
     """
 
     name: Name
@@ -60,14 +71,31 @@ class QuotaExceeded(Exception):
 
 
 def quotas(transaction: Transaction, *, tenant_id: int = 1) -> tuple[Quota, ...]:
-    """All of them, as they stand."""
-    which = {"its_tenant": tenant_id}
-    allowed = transaction.execute(_ALLOWED, which).one()
-    names: tuple[Name, ...] = ("queued", "running", "record_bytes")
+    """All of them, as they stand; one without a limit is not there."""
+    allowed = transaction.execute(_ALLOWED, {"its_tenant": tenant_id}).one()
+    names: tuple[Name, ...] = ("queued", "running", "record_bytes", "gpu_seconds")
     return tuple(
-        Quota(name=name, used=int(transaction.execute(_USED[name], which).scalar_one()), allowed=getattr(allowed, name))
+        Quota(name=name, used=_used(transaction, name, tenant_id), allowed=getattr(allowed, name))
         for name in names
+        if getattr(allowed, name) is not None
     )
+
+
+def _used(transaction: Transaction, name: Name, tenant_id: int) -> int:
+    which = {"its_tenant": tenant_id}
+    month = {"month": f"{datetime.datetime.now(datetime.UTC):%Y-%m}-01T00:00:00.000Z"} if name == "gpu_seconds" else {}
+    return int(transaction.execute(_USED[name], which | month).scalar_one())
+
+
+def demand_gpu(transaction: Transaction, *, tenant_id: int = 1) -> None:
+    """Go on if the tenant's runs of this month that have ended left GPU seconds for another.
+
+    Raises:
+        QuotaExceeded: `gpu_seconds`.
+    """
+    allowed = transaction.execute(_ALLOWED, {"its_tenant": tenant_id}).one().gpu_seconds
+    if allowed is not None and (used := _used(transaction, "gpu_seconds", tenant_id)) >= allowed:
+        raise QuotaExceeded("gpu_seconds", used, allowed)
 
 
 class Room:

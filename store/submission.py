@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from store import partitions
 from store.ids import new_id, part
 from store.moves import in_status, leave_event
-from store.quotas import QuotaExceeded
+from store.quotas import QuotaExceeded, demand_gpu
 from store.run import RunRow, Submission
 from store.run_rows import by_number
 from store.session import Transaction
@@ -80,7 +80,7 @@ def submit(transaction: Transaction, submission: Submission) -> RunRow:
 
     Raises:
         KeyError: `entry` is not one of `files`, or `rerun_of` names no run of the tenant.
-        QueueFull: the tenant may queue no more.
+        QueueFull: the tenant may queue no more. QuotaExceeded: it has used its GPU seconds of this month.
     """
     if submission.entry not in submission.files:
         raise KeyError(submission.entry)
@@ -90,6 +90,8 @@ def submit(transaction: Transaction, submission: Submission) -> RunRow:
     rules = transaction.execute(_RULES, who).one()
     if rules.queued >= rules.max_queued:
         raise QueueFull(rules.queued, rules.max_queued)
+    if submission.queue == "gpu":
+        demand_gpu(transaction, tenant_id=submission.tenant_id)
     row = transaction.execute(
         _QUEUE,
         who

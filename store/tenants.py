@@ -32,6 +32,7 @@ BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "weight": (1, 1000),
     "max_record_bytes": (0, 2**62),
     "keep_days": (1, 36_500),
+    "max_gpu_seconds": (0, 2**62),
 }
 """Least and most of each. One that may queue nothing is closed; one that may run nothing would wait for ever."""
 
@@ -42,13 +43,13 @@ class Tenant:
 
     Attributes:
         number: In the database. id: Public.
-        quotas: By name, as `BOUNDS` has them: runs, runs, shares, bytes, days.
+        quotas: By name, as `BOUNDS` has them: runs, runs, shares, bytes, days, seconds. None: without a limit.
     """
 
     number: int
     id: str
     name: str
-    quotas: Mapping[str, int]
+    quotas: Mapping[str, int | None]
 
 
 def named(transaction: Transaction, name: str) -> int | None:

@@ -61,3 +61,37 @@ def test_what_cannot_be_set_is_said_and_changes_nothing(tenant, words, said):
     assert (code, out) == (2, "")
     assert said in err
     assert tenant("list")[1] == before
+
+
+def test_gpu_seconds_are_counted_by_month_and_refuse_the_gpu_only(site):
+    from store import tables, tenants
+
+    def allow(seconds):
+        with site.context.database.begin() as transaction:
+            tenants.change(transaction, 1, {"max_gpu_seconds": seconds})
+
+    def ran(**facts):
+        with site.context.database.begin() as transaction:
+            transaction.execute(tables.run.update().values(**facts))
+
+    site.worker(queues=("gpu",))
+    gpu = {"source": "x = 1\n", "device": "cuda"}
+    assert "gpu_seconds" not in site.client.get("/v1/me").json["quotas"]
+    assert site.post(gpu).status_code == 202
+    try:
+        allow(10)
+        ran(wall_seconds=9.5)
+        assert site.post(gpu).status_code == 202
+        ran(wall_seconds=6.0)
+        assert site.client.get("/v1/me").json["quotas"]["gpu_seconds"] == {"used": 12, "allowed": 10}
+        refused = site.post(gpu)
+        assert (refused.status_code, refused.json["code"]) == (429, "quota-exceeded")
+        assert "gpu_seconds: 12 GPU seconds this month, 10 allowed" in refused.json["detail"]
+        items = {"items": [{"custom_id": "a", **gpu}]}
+        assert site.client.post("/v1/audits", json=items).json["code"] == "quota-exceeded"
+        assert site.post({"source": "x = 1\n"}).status_code == 202
+        ran(created_at="2026-01-31T23:59:59.999Z")
+        assert site.post(gpu).status_code == 202
+    finally:
+        with site.context.database.begin() as transaction:
+            transaction.execute(tables.tenant.update().values(max_gpu_seconds=None))
