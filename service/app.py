@@ -50,6 +50,7 @@ from service.waiting import Seats, Waiters
 from store.backlog import Backlog
 from store.quotas import Room
 from store.session import Database
+from store.spans import Spans
 from store.wait import Hub
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def create_app(settings: Settings) -> APIFlask:
         rates=Rates(settings.rates),
         room=Room(),
         backlog=Backlog(settings.most_queued),
+        spans=Spans(settings.store.spans_url, "backprobe-api"),
     )
     count_requests(app, measured)
     log_requests(app)

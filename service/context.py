@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from store.backlog import Backlog
     from store.quotas import Room
     from store.session import Database
+    from store.spans import Spans
     from store.wait import Hub
 
 EXTENSION: Final = "backprobe"
@@ -37,12 +38,14 @@ class Context:
     rates: Rates
     room: Room
     backlog: Backlog
+    spans: Spans
 
     def close(self) -> None:
         """Stop listening and close the database's connections; waiters return."""
         self.wakeups.close()
         self.hub.close()
         self.database.close()
+        self.spans.close()
 
 
 def context() -> Context:

@@ -10,11 +10,13 @@ import logging
 import re
 import secrets
 import time
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from flask import g, request
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
+from service.context import context
 from service.metrics import route
 from store.ids import is_id
 from store.trace import continued
@@ -39,7 +41,7 @@ def register(app: APIFlask) -> None:
     def _begin() -> None:
         asked = request.headers.get("X-Request-Id", "")
         g.request_id = asked if _REQUEST_ID.fullmatch(asked) else f"req_{secrets.token_hex(8)}"
-        g.span = continued(request.headers.get("traceparent"))
+        g.span, g.began_ns = context().spans.span(continued(request.headers.get("traceparent"))), time.time_ns()
         clear_contextvars()
         trace = {} if g.span is None else g.span.fields()
         bind_contextvars(request_id=g.request_id, method=_method(), route=route(), **trace)
@@ -51,6 +53,11 @@ def register(app: APIFlask) -> None:
         fields = {"status": status, "ms": round((time.perf_counter() - g.began) * 1000, 1)}
         if (run := g.get("run") or (request.view_args or {}).get("run", "")) and is_id("run", run):
             fields["run"] = run
+        if g.span is not None and not quiet:
+            method, status_of = _method(), {"http__response__status_code": status}
+            told: dict[str, str | int] = {"http__request__method": method, "http__route": route(), **status_of}
+            name, failed = f"{method} {route()}", status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            context().spans.add(g.span, name, g.began_ns, "server", failed=failed, **told)
         log.log(logging.DEBUG if quiet else logging.INFO, "answered", extra=fields)
         return response
 

@@ -48,6 +48,7 @@ class StoreSettings:
         broker_url: A kombu URL, or "embedded".
         max_database_bytes: A SQLite database that outgrows it loses its oldest records; None: no cap.
         secret: The server's, where processes share no home; None: the home's (`store.secret`).
+        spans_url: The collector's, for spans of OpenTelemetry; None: there is none.
         outward: Networks to which webhooks may lead although they are not global.
     """
 
@@ -56,20 +57,21 @@ class StoreSettings:
     broker_url: str
     max_database_bytes: int | None = None
     secret: bytes | None = field(default=None, repr=False)
+    spans_url: str | None = None
     outward: Allowed = field(default_factory=Allowed)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> StoreSettings:
-        """Read BACKPROBE_HOME, _DATABASE_URL, _BROKER_URL, _MAX_DATABASE_BYTES, _SECRET and _WEBHOOK_NETWORKS.
+        """Read BACKPROBE_HOME, _DATABASE_URL, _BROKER_URL, and what else the attributes name.
 
-        An empty variable is an unset one.
+        They are _MAX_DATABASE_BYTES, _SECRET, _SPANS_URL and _WEBHOOK_NETWORKS. An empty variable is an unset one.
 
         Args:
             environ: The environment.
             home: Wins over BACKPROBE_HOME.
 
         Raises:
-            ValueError: one of the last three is not what it must be; the operator must act.
+            ValueError: one of the last four is not what it must be; the operator must act.
         """
         named = environ.get("BACKPROBE_HOME")
         folder = home or (Path(named) if named else Path(platformdirs.user_data_dir("backprobe")))
@@ -80,6 +82,7 @@ class StoreSettings:
             broker_url=environ.get("BACKPROBE_BROKER_URL") or EMBEDDED,
             max_database_bytes=_bytes(environ.get("BACKPROBE_MAX_DATABASE_BYTES") or None),
             secret=_secret(environ.get("BACKPROBE_SECRET") or None),
+            spans_url=_spans_url(environ.get("BACKPROBE_SPANS_URL") or None),
             outward=Allowed.from_environment(environ),
         )
 
@@ -100,6 +103,13 @@ def _bytes(text: str | None) -> int | None:
     if not (text.isascii() and text.isdigit() and int(text)):
         raise ValueError(f"BACKPROBE_MAX_DATABASE_BYTES is {text!r}; it must be a number of bytes, such as 20000000000")
     return int(text)
+
+
+def _spans_url(text: str | None) -> str | None:
+    parts = None if text is None else urlsplit(text)
+    if parts is not None and (parts.scheme not in {"http", "https"} or not parts.hostname):
+        raise ValueError(f"BACKPROBE_SPANS_URL is {text!r}; it must be one like http://collector:4318/v1/traces")
+    return text
 
 
 def _secret(text: str | None) -> bytes | None:

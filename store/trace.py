@@ -18,7 +18,8 @@ class Span:
     """Our part of somebody's trace: a request, or an attempt at a run.
 
     Attributes:
-        trace_id: 32 hex digits, the same from end to end. span_id: 16, ours. parent_id: 16, of who called.
+        trace_id: 32 hex digits, the same from end to end. span_id: 16, ours.
+        parent_id: 16, of who called; empty: nobody did.
         sampled: The caller records this trace.
     """
 
@@ -47,3 +48,13 @@ def continued(traceparent: str | None) -> Span | None:
         return None
     sampled = bool(int(flags, 16) & 1)
     return Span(trace_id=trace_id, span_id=secrets.token_hex(8), parent_id=parent_id, sampled=sampled)
+
+
+def begun() -> Span:
+    """The first span of a trace of our own."""
+    return Span(trace_id=secrets.token_hex(16), span_id=secrets.token_hex(8), parent_id="", sampled=True)
+
+
+def below(span: Span) -> Span:
+    """A span of ours below another of ours."""
+    return Span(trace_id=span.trace_id, span_id=secrets.token_hex(8), parent_id=span.span_id, sampled=span.sampled)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from store import runs, workers
 from store.session import Database
+from store.spans import Spans
 from workers.feed import Feeds
 from workers.lease import Keeper
 from workers.sandbox.job import Job
@@ -45,6 +46,7 @@ class Node:
     Args:
         queue: The queue of runs it serves; slots: runs at once.
         publish: Sends a wake-up for a queue.
+        spans: Takes what is told of attempts; None: nobody does.
     """
 
     def __init__(
@@ -56,11 +58,13 @@ class Node:
         slots: int,
         lease_seconds: float,
         publish: Callable[[str], None],
+        spans: Spans | None = None,
     ) -> None:
         self.database, self.supervisor = database, supervisor
         self.queue: Final = queue
         self.slots, self._lease_seconds = slots, lease_seconds
         self._publish = publish
+        self.spans: Final = spans or Spans(None, "")
         self.id = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         self.keeper = Keeper(database, self._beat)
         self.feeds = Feeds(database)
@@ -82,6 +86,7 @@ class Node:
         """Take this worker's row away."""
         self.feeds.stop()
         self.keeper.close()
+        self.spans.close()
         try:
             with self.database.begin() as transaction:
                 workers.leave(transaction, self.id)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -41,12 +42,18 @@ def run(
     cancel: threading.Event | None = None,
     on_rows: OnRows | None = None,
     options: JudgeOptions | None = None,
+    step: Callable[[str], AbstractContextManager[None]] = nullcontext,
 ) -> Result:
-    """Run a snippet and judge its record; blocks until both are done. `on_rows` hears of the record as it comes."""
-    outcome = supervisor.run(job, on_rows, cancel)
+    """Run a snippet and judge its record; blocks until both are done.
+
+    `on_rows` hears of the record as it comes; `step` is entered by name around the sandbox and around the rules.
+    """
+    with step("sandbox"):
+        outcome = supervisor.run(job, on_rows, cancel)
     if outcome.record is None:
         return Result(outcome=outcome)
-    return judged(outcome, outcome.record, options)
+    with step("judge"):
+        return judged(outcome, outcome.record, options)
 
 
 def judged(outcome: Outcome, record: Record, options: JudgeOptions | None = None) -> Result:

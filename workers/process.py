@@ -18,6 +18,7 @@ from store import logs, migrate, runs
 from store.secret import server_secret
 from store.session import Database
 from store.settings import QUEUES, StoreSettings
+from store.spans import Spans
 from workers.app import make_app, publisher
 from workers.node import Node
 from workers.reaper import Reaper
@@ -54,6 +55,7 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
         slots=slots,
         lease_seconds=settings.lease_seconds,
         publish=publisher(app),
+        spans=Spans(store.spans_url, "backprobe-worker"),
     )
     reach_broker(app)
     node.start()

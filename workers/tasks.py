@@ -11,6 +11,7 @@ import logging
 import time
 import traceback
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from structlog.contextvars import bound_contextvars
@@ -18,7 +19,7 @@ from structlog.contextvars import bound_contextvars
 from backprobe.record import BadRecord
 from backprobe.rules import kept_options
 from store import finish, runs
-from store.trace import continued
+from store.trace import Span, continued
 from workers import pipeline
 from workers.lease import Lease
 from workers.node import Node
@@ -47,16 +48,19 @@ def execute_next(node: Node, queue: runs.Queue) -> int:
 
 
 def _fenced(node: Node, claim: runs.Claim) -> None:
-    span = continued(claim.traceparent)
+    span, at = node.spans.span(continued(claim.traceparent)), time.time_ns()
     about = {"run": claim.public_id, "attempt": claim.attempt, "tenant": claim.tenant_id, "worker": node.id}
     with bound_contextvars(**about, **({} if span is None else span.fields())):
         try:
-            execute(node, claim)
+            execute(node, claim, span)
         except Exception as error:  # noqa: BLE001 - the fence around a task: its lease runs out and the reaper takes over
             _log.error("attempt %d of %s was dropped: %s", claim.attempt, claim.public_id, type(error).__name__)
+            node.spans.add(span, "attempt", at, "consumer", failed=True, backprobe__run=claim.public_id)
+        else:
+            node.spans.add(span, "attempt", at, "consumer", backprobe__run=claim.public_id)
 
 
-def execute(node: Node, claim: runs.Claim) -> None:
+def execute(node: Node, claim: runs.Claim, span: Span | None = None) -> None:
     """One attempt, from claim to end."""
     began = time.monotonic()
     _log.info("an attempt begins")
@@ -64,8 +68,10 @@ def execute(node: Node, claim: runs.Claim) -> None:
     feed = node.feeds.open(lease)
     try:
         options = kept_options(claim.rules)
-        result = pipeline.run(node.supervisor, job_of(claim), lease.stop, feed.take, options)
-        _end(node, lease, result, live=node.feeds.close(lease))
+        step = partial(node.spans.within, span)
+        result = pipeline.run(node.supervisor, job_of(claim), lease.stop, feed.take, options, step)
+        with step("store"):
+            _end(node, lease, result, live=node.feeds.close(lease))
         said = {"status": lease.why or result.outcome.status, "ms": round((time.monotonic() - began) * 1000)}
         _log.info("an attempt has ended", extra=said)
     finally:
