@@ -148,6 +148,8 @@ def _allow(listed, sc) -> None:  # noqa: ANN001 pyseccomp has no types
     for option in _PRCTLS:
         listed.add_rule(sc.ALLOW, "prctl", sc.Arg(0, sc.EQ, option))
     listed.add_rule(sc.ERRNO(errno.ENOSYS), "clone3")
+    thread = _CLONE_THREAD | _CLONE_FILES
+    listed.add_rule(sc.ALLOW, "clone", sc.Arg(0, sc.MASKED_EQ, _NAMESPACES | thread, thread))
     for call, place, flag in (
         ("open", 1, _O_DIRECT),
         ("openat", 2, _O_DIRECT),
@@ -170,8 +172,6 @@ def _allow_one(listed, sc) -> None:  # noqa: ANN001 as above
     listed.add_rule(sc.ALLOW, "socketpair", sc.Arg(0, sc.EQ, 1))  # AF_UNIX: asyncio's way to wake itself
     for call in ("kill", "tgkill"):
         listed.add_rule(sc.ALLOW, call, sc.Arg(0, sc.EQ, _OWN_PID))
-    thread = _CLONE_THREAD | _CLONE_FILES
-    listed.add_rule(sc.ALLOW, "clone", sc.Arg(0, sc.MASKED_EQ, _NAMESPACES | thread, thread))
 
 
 def _allow_several(listed, sc) -> None:  # noqa: ANN001 as above
@@ -182,4 +182,4 @@ def _allow_several(listed, sc) -> None:  # noqa: ANN001 as above
         for protocol in _PROTOCOLS:
             listed.add_rule(sc.ALLOW, "socket", sc.Arg(0, sc.EQ, family), sc.Arg(2, sc.EQ, protocol))
     listed.add_rule(sc.ALLOW, "socket", sc.Arg(0, sc.EQ, 16), sc.Arg(2, sc.EQ, 0))
-    listed.add_rule(sc.ALLOW, "clone", sc.Arg(0, sc.MASKED_EQ, _NAMESPACES, 0))
+    listed.add_rule(sc.ALLOW, "clone", sc.Arg(0, sc.MASKED_EQ, _NAMESPACES | _CLONE_THREAD, 0))
