@@ -3,13 +3,14 @@
 import time
 
 import pytest
+from msgspec import structs
 
 from backprobe.record import SCHEMA_VERSION, Environment, Header, Record, Source
-from backprobe.rules import WHY_NO_TIME, WHY_SLOW, judge
+from backprobe.rules import WHY_NO_TIME, WHY_SLOW, judge, syntax
 from workers.patience import broken_off, judged_in_time
 
-SLOW = "if 1:\n    x = 1\nelse:  # backprobe: ignore[non-leaf-grad-read]\n    x = 2\n" * 12_000
-"""No statement's head covers an `else`: each comment looks through all statements before it. Half a minute, whole."""
+SLOW = "if 1:\n    x = 1\nelse:  # backprobe: ignore[non-leaf-grad-read]\n    x = 2\n" * 4_500
+"""No statement's head covers an `else`: each comment looks through all statements before it. Seconds, whole."""
 
 
 def of_source(text: str) -> Record:
@@ -58,3 +59,15 @@ def test_nothing_is_raised_in_a_thread_that_has_judged(monkeypatch) -> None:
         assert judgement == whole or broken_off(judgement)
         assert sum(range(2000)) == 1_999_000  # where an exception that comes late would arrive
     assert ended
+
+
+def test_sources_without_end_get_no_trees_and_those_before_them_keep_theirs() -> None:
+    words = "x;" * (syntax.MOST_WORDS // 2)  # as many as there may be: the second of two has none
+    record = of_source("y = 1\n")
+    longer = tuple(
+        Source(source=number, path=f"{number}.py", sha256="", text=text)
+        for number, text in enumerate(("y = 1\n", words, "\n" * len(words), "z = 2\n"))
+    )
+    assert set(syntax.trees(record)) == {0}
+    assert set(syntax.trees(structs.replace(record, sources=longer))) == {0, 3}
+    assert not broken_off(judged_in_time(structs.replace(record, sources=longer))[0])
