@@ -168,7 +168,8 @@ def _line(one: dict[str, Any]) -> str:
 def _summary(run: Run) -> str:
     counts = ", ".join(f"{run.findings[level]} {level}" for level in _LEVELS if run.findings.get(level))
     said = counts or ("no finding" if run.ended else "not judged yet")
-    return f"{run.id}  {run.status:9}  {run.created_at}  {cut(plain(run.entry or '-'), 40)}  {said}"
+    told = f"{plain(run.id)}  {plain(run.status):9}  {plain(run.created_at)}"
+    return f"{told}  {cut(plain(run.entry or '-'), 40)}  {said}"
 
 
 def _runs(args: argparse.Namespace) -> int:

@@ -102,7 +102,7 @@ def _result(run: Reported, finding: Finding, places: Mapping[str, int]) -> dict[
     told: dict[str, Any] = {
         "ruleId": finding.rule.code,
         "level": finding.level,
-        "message": {"text": plain(finding.message, keep_newlines=True)},
+        "message": {"text": _message(finding.message)},
         "locations": [{"physicalLocation": _place(finding.location)}],
         "occurrenceCount": max(1, finding.occurrences.count),
         "properties": {
@@ -121,7 +121,7 @@ def _result(run: Reported, finding: Finding, places: Mapping[str, int]) -> dict[
         told["relatedLocations"] = [
             {
                 "id": at,
-                "message": {"text": plain(one.message, keep_newlines=True)},
+                "message": {"text": _message(one.message)},
                 "physicalLocation": _place(one.location),
             }
             for at, one in enumerate(finding.related, start=1)
@@ -132,6 +132,11 @@ def _result(run: Reported, finding: Finding, places: Mapping[str, int]) -> dict[
         reason = finding.suppressed.reason
         told["suppressions"] = [{"kind": kind} | ({"justification": plain(reason)} if reason else {})]
     return told
+
+
+def _message(text: str) -> str:
+    """A stranger's text as a message, in which `[text](place)` is a link (SARIF 2.1.0, 3.11.6): here it is none."""
+    return plain(text, keep_newlines=True).replace("](", "\\](")
 
 
 def _stacks(finding: Finding) -> dict[str, Any]:
@@ -167,7 +172,7 @@ def _fix(fix: Fix) -> dict[str, Any]:
         one = {"deletedRegion": _region(edit.region), "insertedContent": {"text": edit.text}}
         changes.setdefault(edit.path, []).append(one)
     return {
-        "description": {"text": plain(fix.title)},
+        "description": {"text": _message(fix.title)},
         "artifactChanges": [
             {"artifactLocation": _artifact(path), "replacements": replacements}
             for path, replacements in changes.items()

@@ -121,3 +121,9 @@ def test_a_strangers_text_stays_text():
     for text in (*annotations, junit.render([run])):
         assert "\x1b" not in text
         assert "\u202e" not in text
+
+
+def test_a_strangers_text_makes_no_link_of_a_sarif_message():
+    place = Location(path="a.py", region=Region(start_line=1, start_col=1, end_line=1, end_col=2), text="x")
+    (result,) = log_of(told(finding(message="`[here](https://evil.example)`", location=place)))["results"]
+    assert result["message"]["text"] == "`[here\\](https://evil.example)`"
