@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Final, Self, TypeVar
 
 import backprobe
 from backprobe.client import asked
 from backprobe.client.asked import Pause, Question, Reply, Resumed, Run, Send
+from backprobe.client.audits import audited
 
 try:
     import httpx
@@ -151,6 +152,10 @@ class Client:
         """Store the bytes of a record file as a run of its own; its findings come within seconds."""
         return self._ask(asked.uploaded(record, project))
 
+    def audit(self, items: Iterable[Mapping[str, Any]], *, wait: float = 0, **head: Any) -> Mapping[str, Any]:
+        """Begin an audit of up to 50,000 items; `head` and each item as `POST /v1/audits` takes them."""
+        return self._ask(audited(items, head, wait))
+
     def compare(self, a: str, b: str) -> Mapping[str, Any]:
         """What differs between two runs."""
         return self._ask(asked.told("GET", "/v1/compare", {"a": a, "b": b}))
@@ -258,6 +263,10 @@ class AsyncClient:
     async def upload(self, record: bytes, *, project: str | None = None) -> Run:
         """As `Client.upload`."""
         return await self._ask(asked.uploaded(record, project))
+
+    async def audit(self, items: Iterable[Mapping[str, Any]], *, wait: float = 0, **head: Any) -> Mapping[str, Any]:
+        """As `Client.audit`."""
+        return await self._ask(audited(items, head, wait))
 
     async def compare(self, a: str, b: str) -> Mapping[str, Any]:
         """As `Client.compare`."""

@@ -187,7 +187,7 @@ def test_a_refusal_is_an_error_with_its_code_and_places(served):
         client.submit(source="x = (")
     assert (refused.value.status, refused.value.code) == (422, "syntax-error")
     assert refused.value.errors[0]["pointer"] == "#/source"
-    assert refused.value.request_id.startswith("req_")
+    assert str(refused.value.request_id).startswith("req_")
 
 
 class Failing:
@@ -244,17 +244,22 @@ def test_a_repeated_post_carries_one_key_and_two_posts_two(impatient):
 
 
 def test_a_pause_is_at_least_what_the_service_asks_for_and_grows():
+    def pause(question, reply):
+        step = question.send(reply)
+        assert isinstance(step, asked.Pause)
+        return step.seconds
+
     question = asked.call("GET", "/v1/runs")
     next(question)
     pauses = []
     for _ in range(4):
-        pauses.append(question.send(asked.Reply(status=503)).seconds)
+        pauses.append(pause(question, asked.Reply(status=503)))
         next(question)
     assert 0.1 <= pauses[0] <= 0.3
     assert 0.8 <= pauses[3] <= 2.4
     asking = asked.call("GET", "/v1/runs")
     next(asking)
-    assert asking.send(asked.Reply(status=429, headers={"retry-after": "7"})).seconds == 7.0
+    assert pause(asking, asked.Reply(status=429, headers={"retry-after": "7"})) == 7.0
 
 
 def command(capsys, *words):
@@ -361,3 +366,41 @@ def test_what_cannot_be_done_is_said(served, impatient, capsys, tmp_path, monkey
     ended, out, err = command(capsys, *words)
     assert (ended, out) == (code, "")
     assert err.startswith("backprobe: ")
+
+
+def test_an_audit_is_begun_by_lines_waited_for_and_goes_on_when_there_is_room(served, impatient, samples):
+    from store import audit_judging, tables
+
+    def may_queue(count):
+        with site.context.database.begin() as transaction:
+            transaction.execute(tables.tenant.update().values(max_queued=count))
+
+    class Freed(httpx.HTTPTransport):
+        """After the first refusal there is room."""
+
+        def handle_request(self, request):
+            response = super().handle_request(request)
+            refused.append(response.status_code)
+            may_queue(10)
+            return response
+
+    site, url = served
+    refused: list[int] = []
+    items = [{"custom_id": str(n), "source": samples.TUTORIAL} for n in range(3)]
+    may_queue(2)
+    with Client(url, transport=Freed()) as client:
+        audit = client.audit(iter(items), name="nightly", labels={"pr": "12"})
+        assert (refused, audit["status"], audit["items"]["total"]) == ([429, 202], "running", 3)
+        assert [row["custom_id"] for row in client.items(f"/v1/audits/{audit['id']}/items")] == ["0", "1", "2"]
+    known = site.client.get("/v1/runs").json["items"][0]["id"]
+    site.client.post(f"/v1/runs/{known}/cancel")
+    judging = threading.Timer(0.2, lambda: audit_judging.settle(site.context.database))
+    judging.start()
+
+    async def waited():
+        async with AsyncClient(url) as client:
+            return await client.audit([{"custom_id": "a", "run": known}], wait=20)
+
+    told = asyncio.run(waited())
+    judging.join()
+    assert (told["status"], told["verdict"], told["items"]["not_run"]) == ("judged", "failed", 1)
