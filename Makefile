@@ -31,6 +31,7 @@ check: $(DEV_STAMP) ## format, lint, types, imports, laws, generated documents
 bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 	$(BIN)/python -m bench.submit
 	$(BIN)/python -m bench.sandbox
+	$(BIN)/python -m bench.second_kernel
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.capture
 	$(BIN)/python -m bench.overhead

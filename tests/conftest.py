@@ -59,6 +59,7 @@ PRESENT: dict[str, Callable[[], bool]] = {
     "chromium": lambda: chromium_path() is not None,
     "curl": lambda: shutil.which("curl") is not None,
     "bubblewrap": lambda: shutil.which("bwrap") is not None,
+    "runsc": lambda: shutil.which("runsc") is not None,
     "core": lambda: any((ROOT / "backprobe" / "capture").glob(f"_core{EXTENSION_SUFFIXES[0]}")),
     "cuda": cuda_works,
     "shared": lambda: shared_folder().is_dir(),
@@ -114,14 +115,16 @@ def _postgres_url() -> Iterator[str]:
     """An empty PostgreSQL database of this test's own, as `postgresql://...`; dropped afterwards."""
     require_now("postgres")
     import psycopg
+    from psycopg import sql
 
     name = f"backprobe_test_{uuid.uuid4().hex[:12]}"
+    quoted = sql.Identifier(name)
     with psycopg.connect(POSTGRES, autocommit=True) as admin:
-        admin.execute(f'CREATE DATABASE "{name}"')
+        admin.execute(sql.SQL("CREATE DATABASE {}").format(quoted))
         try:
             yield urlunsplit(urlsplit(POSTGRES)._replace(path=f"/{name}"))
         finally:
-            admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+            admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(quoted))
 
 
 def _redis_url() -> Iterator[str]:
@@ -155,10 +158,10 @@ module_redis_url = pytest.fixture(_redis_url, name="module_redis_url", scope="mo
 def rabbitmq_url() -> Iterator[str]:
     """A RabbitMQ without our queues, before and after; one test at a time may have it."""
     require_now("rabbitmq")
-    import kombu
+    from kombu.connection import Connection
 
     def empty() -> None:
-        with kombu.Connection(RABBITMQ) as connection:
+        with Connection(RABBITMQ) as connection:
             for queue in ("backprobe.cpu.v1", "backprobe.gpu.v1"):
                 connection.channel().queue_delete(queue)
 

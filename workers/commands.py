@@ -73,7 +73,7 @@ def _worker(arguments: argparse.Namespace) -> int:
         from workers import process
 
         process.log_to_stderr()
-        count = slots(arguments.concurrency, arguments.queue)
+        count = slots(arguments.concurrency, arguments.queue, settings.isolation)
         try:
             return process.serve_worker(_stores(), settings, arguments.queue, count, supervisor)
         except process.CannotStart as error:

@@ -5,7 +5,6 @@ A level that lacks nothing is then attacked: a sandbox is booted at it, and smal
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from dataclasses import replace
@@ -34,7 +33,6 @@ def examine(settings: WorkerSettings, *, probe: bool) -> int:
                 print(f"             {one}")
         else:
             holds |= _prove(level, settings, probe=probe)
-    _gvisor()
     _choice(settings)
     _gpu(settings, probe=probe)
     return 0 if holds else NOTHING_HOLDS
@@ -57,14 +55,6 @@ def _prove(level: Level, settings: WorkerSettings, *, probe: bool) -> bool:
         for breach in proof.breaches:
             print(f"             {breach}")
     return proof.holds
-
-
-def _gvisor() -> None:
-    """A second kernel is not built yet: nothing is offered at that level, whether `runsc` is there or not."""
-    _line("gvisor", "not here")
-    if shutil.which("runsc") is None:
-        print("             runsc is not installed (gvisor.dev/docs/user_guide/install has packages and a download)")
-    print("             this version runs no program under runsc; it can be the runtime of the executor")
 
 
 def _cgroups(confined: Confinement) -> None:

@@ -31,7 +31,8 @@ class WorkerSettings:
         parent: Pid of the `serve` that started this process; it ends when that is gone. None: nobody did.
         lease_seconds: How long a claim holds without a heartbeat: a killed worker's run waits so long.
         drain_seconds: After SIGTERM, how long runs in hand may go on.
-        isolation: The level at which every run is executed; `auto`: the highest that this machine can give.
+        isolation: The level at which every run is executed; `auto`: the highest up to `namespace` that this machine
+            can give.
         trust_code: Where `auto` finds none, level `none` will do: only code that is trusted is sent here.
         sandbox_uid: Whom programs become where the worker is root.
         ahead: In a pause a child is forked and locked down for whoever comes next; it takes some 15 MiB.
@@ -58,13 +59,6 @@ class WorkerSettings:
             ValueError: one of them is no number where a number is wanted, or no level where one is.
         """
         isolation = environ.get("BACKPROBE_ISOLATION") or "auto"
-        if isolation == "gvisor":
-            message = (
-                "BACKPROBE_ISOLATION is 'gvisor', and no worker gives that yet: ask for namespace, and to have a second"
-                " kernel below it install runsc (gvisor.dev/docs/user_guide/install) and make it the runtime of the"
-                " executor's container"
-            )
-            raise ValueError(message)
         if isolation not in ("auto", *LEVELS):
             message = f"BACKPROBE_ISOLATION is {isolation!r}; it must be auto, {', '.join(LEVELS)}"
             raise ValueError(message)
@@ -87,6 +81,11 @@ class WorkerSettings:
         )
 
 
-def slots(asked: int | None, queue: str) -> int:
-    """Runs that a worker holds at once: what was asked for, else two per core; one where a GPU is shared."""
+def slots(asked: int | None, queue: str, isolation: Asked = "auto") -> int:
+    """Runs that a worker holds at once: what was asked for, else two per core; one where a GPU is shared.
+
+    At `gvisor` it is one, whatever was asked for: no two strangers are under one sentry at one time.
+    """
+    if isolation == "gvisor":
+        return 1
     return asked or (1 if queue == "gpu" else SLOTS_PER_CORE * (os.cpu_count() or 1))

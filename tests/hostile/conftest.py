@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LEVELS = ("process", "namespace", "several", "control")
+LEVELS = ("process", "namespace", "several", "gvisor", "control")
 TITLES = {
     "several": "namespace, 4 processes",
     "control": "control: limits only",

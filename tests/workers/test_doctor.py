@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from workers import doctor
-from workers.sandbox import boot, cgroups, offer, start
+from workers.sandbox import boot, cgroups, offer, runsc, start
 from workers.sandbox.hierarchies import NoCgroup
 from workers.sandbox.levels import SANDBOX_UID
 from workers.sandbox.probe import Proof
@@ -37,13 +37,23 @@ def test_it_says_whether_runs_have_cgroups_and_if_not_why(capsys, monkeypatch):
 
 @pytest.mark.usefixtures("proved")
 def test_a_second_kernel_that_is_absent_is_named_with_where_to_get_it(capsys, monkeypatch):
-    monkeypatch.setattr(doctor.shutil, "which", lambda _: None)
+    monkeypatch.setattr(runsc.shutil, "which", lambda _: None)
+    doctor.examine(WorkerSettings(isolation="gvisor"), probe=True)
+    assert "runsc is not installed (gvisor.dev" in (said := capsys.readouterr().out)
+    assert "A worker would not start: isolation gvisor cannot be given here" in said
+
+
+@pytest.mark.usefixtures("proved")
+def test_a_second_kernel_that_is_there_is_proved_like_any_level_and_never_chosen_unasked(capsys, require):
+    require("runsc")
+    if lacks := offer.lacking("gvisor", SANDBOX_UID):
+        pytest.skip(f"level gvisor is not to be had: {'; '.join(lacks)}")
     doctor.examine(WorkerSettings(), probe=True)
-    assert "runsc is not installed (gvisor.dev" in capsys.readouterr().out
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
-    doctor.examine(WorkerSettings(), probe=True)
-    assert "runsc is not installed" not in (said := capsys.readouterr().out)
-    assert "runs no program under runsc" in said
+    said = capsys.readouterr().out
+    assert "gvisor     holds: every canary was contained" in said
+    assert "runs everything at gvisor" not in said
+    doctor.examine(WorkerSettings(isolation="gvisor"), probe=True)
+    assert "runs everything at gvisor" in capsys.readouterr().out
 
 
 def test_an_interpreter_in_tmp_is_seen_by_the_warm_process_and_keeps_a_machine_from_namespace(monkeypatch):

@@ -20,6 +20,8 @@ from workers.sandbox.job import Job, fill, memory
 from workers.sandbox.messages import Ended, Fork
 from workers.sandbox.outcome import Facts, Stop
 from workers.sandbox.pipe import Pipe, StreamName
+from workers.sandbox.runsc import Guest
+from workers.sandbox.sentry import SENTRY_BYTES, Behind, Under
 from workers.sandbox.slots import Slot, Slots
 
 TAIL_BYTES: Final = 64 << 10
@@ -75,7 +77,7 @@ class Attempt:
         self.sync: socket.socket | None = None
         self.pidfd: int | None = None
         self.proc: int | None = None
-        """Its folder of /proc, from which it is attested."""
+        """Its folder of /proc, from which it is attested; at level `gvisor` that of its sentry."""
         self.ended: Ended | None = None
         self.started_at = self.gone_at = self.ended_at = self.heard_at = self.patience_until = 0.0
         self.record_sent = 0
@@ -89,12 +91,13 @@ class Attempt:
         self.memory: int | None = None
         """Where the program goes, of one made ahead."""
         self.looked_at = 0.0
+        self.under: Under | None = None
         self.order: Fork | None = None
         self.slot: Slot | None = None
         """Its uid and cgroup; None: not in flight."""
         self.used: Used | None = None
         """What its cgroup had counted at its end."""
-        self.seen: Seen | None = None
+        self.seen: Seen | Behind | None = None
         """What it was attested to be; None at level `none`, or before."""
 
     def open(self, serial: int, now: float, slots: Slots, vm_bytes: int) -> tuple[Fork, list[int], socket.socket]:
@@ -183,14 +186,25 @@ class Attempt:
         return None
 
     def _over_its_share(self, now: float) -> Stop | None:
-        """What all processes of a run use together, looked at every 50 ms; one alone is the kernel's to limit."""
+        """What all processes of a run use together, or its sentry for itself; one alone is the kernel's to limit."""
         limits, cgroup = self.job.limits, None if self.slot is None else self.slot.cgroup
+        if self.under is not None and self.under.grown() > SENTRY_BYTES:
+            return "memory"
         if cgroup is None or limits.processes == 1 or now - self.looked_at < LOOK_SECONDS:
             return None
         self.looked_at = now
         if (cgroup.cpu_seconds() or 0.0) > limits.cpu_seconds:
             return "cpu"
         return "processes" if cgroup.processes() > limits.processes + 1 else None  # and the relay
+
+    def known_by(self, descriptors: list[int], guest: Guest | None) -> None:
+        """Take what names the child for good, or look up the sentry that it runs under; OSError: that has gone."""
+        if guest is not None:
+            self.proc = guest.sentry()
+            self.under = Under(self.proc)
+        elif len(descriptors) == 2:
+            self.pidfd, self.proc = descriptors
+            descriptors.clear()
 
     def leave(self, slots: Slots) -> None:
         """Give back the uid and the cgroup, once what it had counted is read."""

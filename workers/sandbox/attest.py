@@ -77,7 +77,7 @@ def _seen(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | No
     apart = confinement.level == "namespace"
     folder = _program_of(child) if apart else os.dup(child)
     try:
-        status = dict(line.split(":\t", 1) for line in _text(folder, "status").splitlines() if ":\t" in line)
+        status = status_of(folder)
         status["SigIgn"] = f"{int(status['SigIgn'], 16) & ~_LIBRARY_SIGNALS:016x}"
         _same({name: status[name] for name in _PRESCRIBED}, _PRESCRIBED)
         uids = set(status["Uid"].split() + status["Gid"].split())
@@ -106,13 +106,13 @@ def _seen(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | No
 def _program_of(relay: int) -> int:
     """The folder of pid 1 of the run's namespace, beside its relay's."""
     (task,) = _listed(relay, "task")
-    (inner,) = _text(relay, f"task/{task}/children").split()
+    (inner,) = text_of(relay, f"task/{task}/children").split()
     return os.open(f"../{int(inner)}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=relay)
 
 
 def _alone(folder: int, status: Mapping[str, str], *, apart: bool) -> None:
     """It leads a session of its own, and stands where nothing of ours lies."""
-    group, session = _text(folder, "stat").rpartition(")")[2].split()[2:4]
+    group, session = text_of(folder, "stat").rpartition(")")[2].split()[2:4]
     if {group, session} != {status["Pid"].strip()}:
         raise Differs(f"its process group is {group}, its session {session}")
     stands = os.readlink("cwd", dir_fd=folder)
@@ -121,10 +121,7 @@ def _alone(folder: int, status: Mapping[str, str], *, apart: bool) -> None:
 
 
 def _own_namespaces(folder: int, status: Mapping[str, str], *, apart: bool) -> tuple[str, ...]:
-    ours = Path("/proc/self/ns")
-    own = tuple(
-        name for name in NAMESPACES if os.readlink(f"ns/{name}", dir_fd=folder) != str((ours / name).readlink())
-    )
+    own = differing_namespaces(folder)
     innermost = status["NSpid"].split()[-1]
     if apart and (set(own) != set(NAMESPACES) or innermost != "1"):
         raise Differs(f"its own namespaces are {', '.join(own) or 'none'}, its pid there is {innermost}")
@@ -132,7 +129,7 @@ def _own_namespaces(folder: int, status: Mapping[str, str], *, apart: bool) -> t
 
 
 def _private_tmp(folder: int, order: Fork) -> bool:
-    mounts = [line.partition(" - ") for line in _text(folder, "mountinfo").splitlines()]
+    mounts = [line.partition(" - ") for line in text_of(folder, "mountinfo").splitlines()]
     places = {place[0].split()[4]: (place[2].split()[0], place[2]) for place in mounts}
     size = f"size={max(order.file_bytes, 4096) + 4095 >> 12 << 2}k"
     for place in ("/tmp", "/dev/shm"):  # noqa: S108 looked at, not written
@@ -145,7 +142,7 @@ def _private_tmp(folder: int, order: Fork) -> bool:
 def _bounded(folder: int, cgroup: Cgroup | None) -> dict[str, float | None]:
     if cgroup is None:
         raise Differs("it has no cgroup")
-    listed = _text(folder, "cgroup")
+    listed = text_of(folder, "cgroup")
     if not cgroup.holds(listed):
         raise Differs(f"it is not in its cgroup but in {' '.join(listed.split())}")
     bounds = cgroup.bounds()
@@ -155,7 +152,7 @@ def _bounded(folder: int, cgroup: Cgroup | None) -> dict[str, float | None]:
 
 
 def _limits(folder: int, order: Fork, *, apart: bool) -> None:
-    soft = {line[:26].strip(): line[26:].split()[0] for line in _text(folder, "limits").splitlines()[1:]}
+    soft = {line[:26].strip(): line[26:].split()[0] for line in text_of(folder, "limits").splitlines()[1:]}
     _same(
         {name: soft[name] for name in ("Max cpu time", "Max open files", "Max core file size", "Max file size")},
         {
@@ -167,6 +164,19 @@ def _limits(folder: int, order: Fork, *, apart: bool) -> None:
     )
     if order.memory_bytes and soft["Max address space"] == "unlimited":
         raise Differs("its address space is unlimited")
+
+
+def status_of(folder: int) -> dict[str, str]:
+    """Of a process, by the descriptor of its folder in /proc: what the kernel says of it, by name."""
+    return dict(line.split(":\t", 1) for line in text_of(folder, "status").splitlines() if ":\t" in line)
+
+
+def differing_namespaces(folder: int) -> tuple[str, ...]:
+    """Those that a process has for itself, or at least not with us."""
+    ours = Path("/proc/self/ns")
+    return tuple(
+        name for name in NAMESPACES if os.readlink(f"ns/{name}", dir_fd=folder) != str((ours / name).readlink())
+    )
 
 
 def _same(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
@@ -183,7 +193,8 @@ def _listed(folder: int, name: str) -> list[str]:
         os.close(opened)
 
 
-def _text(folder: int, name: str) -> str:
+def text_of(folder: int, name: str) -> str:
+    """A file of that folder, whole."""
     opened = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         pieces: list[bytes] = []

@@ -16,8 +16,9 @@ from typing import Final
 import msgspec
 
 from backprobe import stack
-from workers.sandbox import private_root, syscalls
+from workers.sandbox import private_root, runsc, syscalls
 from workers.sandbox.levels import Confinement, as_arguments
+from workers.sandbox.runsc import Guest
 
 STACK_BYTES: Final = stack.RAISED
 """RLIMIT_STACK at exec: deep graphs under capture are freed on the main thread's stack, which grows as it is used."""
@@ -45,10 +46,12 @@ class Link:
     Attributes:
         control: Our end of its socket, non-blocking; closing it ends the zygote.
         process: Its process; None if an executor holds it.
+        guest: The sandbox that it runs in, at level `gvisor`; its process is then runsc's.
     """
 
     control: socket.socket
     process: subprocess.Popen[bytes] | None = None
+    guest: Guest | None = None
 
     def retire(self) -> None:
         """Let the zygote end by itself: it sees the end of its socket, and leaves nothing behind."""
@@ -61,8 +64,11 @@ class Link:
             self.process.kill()
 
     def gone(self) -> bool:
-        """It has ended, as far as that can be seen from here."""
-        return self.process is None or self.process.poll() is not None
+        """It has ended, as far as that can be seen from here; what a sandbox kept on disk is removed then."""
+        ended = self.process is None or self.process.poll() is not None
+        if ended and self.guest is not None:
+            self.guest.sweep()
+        return ended
 
     def wait(self, seconds: float) -> None:
         """Wait for its end, and kill it then."""
@@ -73,6 +79,7 @@ class Link:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self.gone()
 
 
 def exec_zygote(visible_devices: str | None = "", confinement: Confinement = TRUSTED) -> Link:
@@ -85,10 +92,12 @@ def exec_zygote(visible_devices: str | None = "", confinement: Confinement = TRU
         OSError: what the level needs is not here; the text says what.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        process = popen_zygote(theirs, visible_devices, confinement)
     ours.setblocking(False)
-    return Link(control=ours, process=process)
+    with theirs:
+        if confinement.level == "gvisor":
+            guest = _start_guest(theirs)
+            return Link(control=ours, process=guest.process, guest=guest)
+        return Link(control=ours, process=popen_zygote(theirs, visible_devices, confinement))
 
 
 def exec_keeper(visible_devices: str | None, memory_fraction: float = 1.0, program: tuple[str, ...] = ()) -> Link:
@@ -223,6 +232,21 @@ def popen_zygote(
         resource.setrlimit(resource.RLIMIT_STACK, before)
         for one in memory:
             os.close(one)
+
+
+def _start_guest(control: socket.socket) -> Guest:
+    calls = _in_memory(syscalls.compiled(folder=True))
+    words = [str(runsc.CONTROL), "--level", "gvisor", "--calls", str(runsc.CALLS)]
+    try:
+        return runsc.start(
+            control,
+            [sys.executable, "-P", "-s", "-m", "workers.sandbox.guest", *words],
+            _environment(""),
+            calls,
+            STACK_BYTES,
+        )
+    finally:
+        os.close(calls)
 
 
 def _in_memory(content: bytes) -> int:

@@ -5,6 +5,7 @@
 | `none` | limits, an own process group, an empty environment | nothing; for code that is trusted |
 | `process` | Landlock, seccomp, NO_NEW_PRIVS besides | Linux 6.2, libseccomp, x86-64; no root |
 | `namespace` | namespaces, a private root and /tmp besides | user namespaces or root, and bubblewrap |
+| `gvisor` | a second kernel, with a root and seccomp of its own; no Landlock | `runsc`, libseccomp, x86-64 |
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ import argparse
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Level = Literal["none", "process", "namespace"]
+Level = Literal["none", "process", "namespace", "gvisor"]
 
-LEVELS: Final[tuple[Level, ...]] = ("none", "process", "namespace")
+LEVELS: Final[tuple[Level, ...]] = ("none", "process", "namespace", "gvisor")
 """From the least to the most."""
 
 SANDBOX_UID: Final = 64321
 """Whom children of a root's worker become, unless the settings say otherwise: no account has this number."""
 
 SLOT_UIDS: Final = 1000
-"""At `namespace`, runs of a root's worker share out as many uids as this, from the one after that on."""
+"""At `namespace`, runs of a root's worker share out as many uids as this, from the one after that on; at `gvisor`, runs
+of any worker, for there these numbers mean something to the sandbox's own kernel only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

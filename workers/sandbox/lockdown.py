@@ -2,7 +2,8 @@
 
 At `none` nothing of the service is inherited, resources are limited, and the process group can be ended; that holds no
 one who attacks. `process` adds NO_NEW_PRIVS, Landlock and seccomp. `namespace` begins with namespaces of its own, in
-which the program is pid 1, and a private /tmp.
+which the program is pid 1, and a private /tmp. `gvisor` has a kernel of its own around all runs of its warm process,
+which has no Landlock: a root of its own and a uid of its own stand in for it there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from workers.sandbox import namespaces, orphans, readable, syscalls
+from workers.sandbox import guest_root, namespaces, orphans, readable, syscalls
 from workers.sandbox.levels import Level
 from workers.sandbox.messages import Fork
 
@@ -63,6 +64,7 @@ class Surroundings:
         folders: What it may read, from `process` on.
         calls: The compiled filter of system calls, from `process` on.
         ours: Descriptors to close; None: all but the six. What a device's driver has opened must stay open.
+        root: The folder that becomes its root, at level `gvisor`.
     """
 
     order: Fork
@@ -75,6 +77,7 @@ class Surroundings:
     folders: tuple[str, ...] = ()
     calls: bytes = b""
     ours: tuple[int, ...] | None = None
+    root: str = ""
 
 
 def own_descriptors(around: Surroundings) -> None:
@@ -133,6 +136,29 @@ def no_capabilities(_: Surroundings) -> None:
     namespaces.no_capabilities()
 
 
+def own_root(around: Surroundings) -> None:
+    """Under a kernel of the sandbox's own: a root that shows what Python needs, a private /tmp and its own /proc."""
+    guest_root.enter(around.root)
+
+
+def own_uid(around: Surroundings) -> None:
+    """Under a kernel of the sandbox's own: a uid that no other run in flight has; with root go the capabilities.
+
+    Raises:
+        PermissionError: some are left, or no uid was given.
+    """
+    uid = around.order.uid
+    if not uid:
+        raise PermissionError("no uid was given to the run")
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    orphans.prctl(orphans.PR_SET_NO_NEW_PRIVS, 1)
+    told = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text("ascii").splitlines())
+    if int(told["CapPrm"], 16) or int(told["CapEff"], 16):
+        raise PermissionError(f"capabilities are left: {told['CapPrm']}")
+
+
 def limits(around: Surroundings) -> None:
     """Resource limits: soft = hard, so that the program cannot raise them.
 
@@ -145,8 +171,9 @@ def limits(around: Surroundings) -> None:
     _limit(resource.RLIMIT_NOFILE, open_files(order))
     _limit(resource.RLIMIT_CORE, namespaces.NO_CORE)
     _limit(resource.RLIMIT_MEMLOCK, 0)
-    _limit(resource.RLIMIT_MSGQUEUE, 0)
-    alone = around.level == "namespace"
+    if around.level != "gvisor":  # whose kernel has no message queues, and refuses
+        _limit(resource.RLIMIT_MSGQUEUE, 0)
+    alone = around.level in ("namespace", "gvisor")
     # one more than its cgroup, which counts what it refuses
     _limit(resource.RLIMIT_NPROC, tasks(order) + 1 if alone else _tasks() + _MORE_TASKS)
     if order.memory_bytes:
@@ -205,6 +232,7 @@ STEPS: Final[dict[Level, tuple[Step, ...]]] = {
         few_files,
         few_calls,
     ),
+    "gvisor": (own_root, own_uid, own_session, python_signals, own_folder, limits, bare_environment, few_calls),
 }
 
 

@@ -24,7 +24,8 @@ from workers.sandbox import orphans
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 _NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
 
-_READ_ONLY, _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 0x1000, 0x4000, 0x40000
+READ_ONLY, NOSUID, NODEV, NOEXEC, BIND, _REC, _PRIVATE = 1, 2, 4, 8, 0x1000, 0x4000, 0x40000
+_DETACH: Final = 2
 
 _BYTES_PER_FILE: Final = 16 << 10
 _LEAST_FILES: Final = 256
@@ -76,18 +77,18 @@ def fresh_mounts(disk_bytes: int) -> None:
     Raises:
         OSError: a mount was refused.
     """
-    _mount("none", "/", None, _REC | _PRIVATE)
+    mount("none", "/", None, _REC | _PRIVATE)
     size = f"size={max(disk_bytes, 1)},nr_inodes={max(_LEAST_FILES, disk_bytes // _BYTES_PER_FILE)},mode=0755"
-    _mount("tmpfs", "/tmp", "tmpfs", _NOSUID | _NODEV | _NOEXEC, size)  # noqa: S108 a mount point, not a file
-    read_only = 0 if disk_bytes else _READ_ONLY
+    mount("tmpfs", "/tmp", "tmpfs", NOSUID | NODEV | NOEXEC, size)  # noqa: S108 a mount point, not a file
+    read_only = 0 if disk_bytes else READ_ONLY
     for inside, place in (("/tmp/shm", "/dev/shm"), ("/tmp/tmp", "/tmp")):  # noqa: S108 as above
         os.mkdir(inside, 0o700)  # noqa: PTH102 before a Path could do more
-        _mount(inside, place, None, _BIND)
+        mount(inside, place, None, BIND)
         if read_only:
-            _mount("none", place, None, _BIND | 0x20 | _READ_ONLY | _NOSUID | _NODEV | _NOEXEC)
+            mount("none", place, None, BIND | 0x20 | READ_ONLY | NOSUID | NODEV | NOEXEC)
     if Path("/sys/bus/pci/devices").is_dir():  # gloo lists it and reads each entry
-        _mount("tmpfs", "/sys/bus/pci/devices", "tmpfs", _NOSUID | _NODEV | _NOEXEC, "size=4k,mode=555")
-    _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+        mount("tmpfs", "/sys/bus/pci/devices", "tmpfs", NOSUID | NODEV | NOEXEC, "size=4k,mode=555")
+    mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
 
 
 def uncovered_proc() -> None:
@@ -99,7 +100,7 @@ def uncovered_proc() -> None:
     Raises:
         OSError: the mount was refused.
     """
-    _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
 
 
 def loopback_up() -> None:
@@ -145,9 +146,32 @@ def _unshare(flags: int) -> None:
     _checked(_LIBC.unshare(ctypes.c_int(flags)), "unshare")
 
 
-def _mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
+def next_child_is_first() -> None:
+    """The next process that is forked here is pid 1 of a new pid namespace. Of a real Linux, that can be said once.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    _unshare(_NEWPID)
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
+    """Mount something.
+
+    Raises:
+        OSError: the kernel refused.
+    """
     words = (source.encode(), target.encode(), None if kind is None else kind.encode())
     _checked(_LIBC.mount(*words, ctypes.c_ulong(flags), options.encode()), f"mount {target}")
+
+
+def unmount(target: str) -> None:
+    """Take a mount out of sight; it goes with its last user.
+
+    Raises:
+        OSError: nothing is mounted there.
+    """
+    _checked(_LIBC.umount2(target.encode(), _DETACH), f"umount {target}")
 
 
 def _checked(result: int, what: str) -> None:

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal
 
-from workers.sandbox import cgroups, private_root, readable, syscalls
+from workers.sandbox import cgroups, private_root, readable, runsc, syscalls
 from workers.sandbox.levels import LEVELS, SANDBOX_UID, SLOT_UIDS, Confinement, Level
 
 Asked = Level | Literal["auto"]
-"""`auto`: the highest level that lacks nothing."""
+"""`auto`: the highest level up to `namespace` that lacks nothing."""
 
 _HOW_LANDLOCK: Final = "Linux 6.2 or later has it, if the kernel's list of security modules names it: lsm=landlock,..."
 
@@ -31,7 +31,7 @@ def confinement(asked: Asked, uid: int = SANDBOX_UID, *, trust_code: bool = Fals
     Args:
         asked: A level; `auto`: the highest that lacks nothing.
         uid: Whom children of a root's worker become.
-        trust_code: `auto` may end at `none`.
+        trust_code: `auto` may end at `none`. It never ends at `gvisor`, where a run takes ten times as long to start.
 
     Raises:
         CannotConfine: it cannot be given.
@@ -51,12 +51,11 @@ def lacking(level: Level, uid: int = SANDBOX_UID) -> tuple[str, ...]:
     """What this machine lacks for a level, each with what would change it; empty: nothing."""
     if level == "none":
         return ()
-    found = list(_lacks_calls_and_files())
+    if level == "gvisor":
+        return tuple(_lacks_second_kernel())
+    found = [*_lacks_calls_and_files(), *(_covered() if level == "namespace" else ())]
     needs_root = level == "namespace" or _hidden(uid)
     refusal = private_root.refusal() if needs_root and sys.platform == "linux" else None
-    covered = [folder for folder in readable.python_folders() if folder.startswith("/tmp/")]  # noqa: S108 theirs
-    if level == "namespace" and covered:
-        found.append(f"{covered[0]} lies in /tmp, of which each run has one of its own (install Python elsewhere)")
     if refusal is not None and level == "namespace":
         found.append(f"no private root: {refusal} (apt-get install bubblewrap; user namespaces must be allowed)")
     elif refusal is not None:
@@ -75,16 +74,32 @@ def table(uid: int = SANDBOX_UID) -> Iterator[tuple[Level, tuple[str, ...]]]:
 
 def _made(level: Level, uid: int) -> Confinement:
     root = os.geteuid() == 0
-    apart = level == "namespace"
-    without = cgroups.lacking() if apart else f"level {level} has none"
+    apart = level in ("namespace", "gvisor")
+    without = cgroups.lacking() if level == "namespace" else f"level {level} has none"
     return Confinement(
         level=level,
         uid=uid if root else None,
         private_root=apart or bool(_hidden(uid)),
-        uids=SLOT_UIDS if apart and root else 0,
+        uids=SLOT_UIDS if level == "gvisor" or (apart and root) else 0,
         cgroups=without is None,
         no_cgroups=without or "",
     )
+
+
+def _covered() -> Iterator[str]:
+    covered = [folder for folder in readable.python_folders() if folder.startswith("/tmp/")]  # noqa: S108 theirs
+    if covered:
+        yield f"{covered[0]} lies in /tmp, of which each run has one of its own (install Python elsewhere)"
+
+
+def _lacks_second_kernel() -> Iterator[str]:
+    if sys.platform != "linux":
+        yield f"{sys.platform} has no runsc (run the worker in a virtual machine with Linux)"
+        return
+    yield from _lacks_filter()
+    yield from _covered()
+    if (refusal := runsc.refusal()) is not None:
+        yield refusal
 
 
 def _lacks_calls_and_files() -> Iterator[str]:
@@ -94,6 +109,10 @@ def _lacks_calls_and_files() -> Iterator[str]:
     abi = readable.landlock_abi()
     if abi < readable.LEAST_ABI:
         yield f"Landlock is version {abi} here, {readable.LEAST_ABI} is the least ({_HOW_LANDLOCK})"
+    yield from _lacks_filter()
+
+
+def _lacks_filter() -> Iterator[str]:
     try:
         syscalls.compiled()
     except OSError as error:

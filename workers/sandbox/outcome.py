@@ -5,6 +5,7 @@
     cancel was asked                                                  canceled   asked
     our clock, byte, row or process counter, or the memory of its     exceeded   wall, output, record, processes
     record's rows, stopped it
+    its sentry took too much memory for its files, threads, locks     exceeded   memory
     its cgroup killed a process for want of memory                    exceeded   memory
     SIGXCPU, or SIGKILL not sent by us, near the limit of CPU time    exceeded   cpu
     it died on a signal                                               failed     signal
@@ -31,6 +32,7 @@ from store.run import RunError
 from workers.sandbox.attest import Seen
 from workers.sandbox.levels import Level
 from workers.sandbox.reached import by_exception, refused_by_level, too_heavy, what_to_change
+from workers.sandbox.sentry import Behind
 
 Status = Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
 Stop = Literal[
@@ -44,6 +46,7 @@ Stop = Literal[
     "sandbox",
     "cpu",
     "processes",
+    "memory",
 ]
 """Why the supervisor ended a child."""
 
@@ -82,7 +85,7 @@ class Facts:
     stderr_bytes: int = 0
     record_bytes: int = 0
     tries: int = 1
-    seen: Seen | None = None
+    seen: Seen | Behind | None = None
     devices: tuple[str, ...] = ()
     oom_kills: int = 0
     refused_tasks: int = 0
@@ -185,6 +188,7 @@ def _limit_hit(facts: Facts, limits: Limits) -> str | None:
         "record_weight": "record_bytes",
         "cpu": "cpu_seconds",
         "processes": "processes",
+        "memory": "memory_bytes",
     }
     if facts.stop in stopped:
         return stopped[facts.stop]

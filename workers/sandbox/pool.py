@@ -100,6 +100,8 @@ class Pool:
     def free(self) -> Warm | None:
         """The one that a run can be started on now; None: it has to wait."""
         taken = self._one_shot and any(old.attempts for old in self._leaving)
+        if self.current is not None and self.current.link.guest is not None:
+            taken |= bool(self.current.attempts)  # one at a time: what its sentry uses is that run's
         return None if taken else self.current
 
     def forked(self, zygote: Warm) -> None:

@@ -73,9 +73,7 @@ def _folders(folders: Iterable[str]) -> Iterable[str]:
     """Each folder where it lies outside, under parents that anybody may pass."""
     made = {"/tmp"}  # noqa: S108 there already, for everybody to write
     bound: list[str] = []
-    for folder in folders:
-        if folder.startswith("/usr/") or any(folder.startswith(f"{one}/") for one in bound):
-            continue
+    for folder in readable.not_below(folders, ("/usr",)):
         for parent in reversed(PurePosixPath(folder).parents[:-1]):
             if str(parent) not in made and not any(str(parent).startswith(f"{one}/") for one in bound):
                 made.add(str(parent))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +17,8 @@ LEAST_ABI: Final = 3
 """Landlock of Linux 6.2: it covers truncation. The scopes for signals and abstract sockets came with ABI 6."""
 
 _SYSTEM: Final = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/usr/share/zoneinfo")
-_FILES: Final = ("/etc/ld.so.cache", "/etc/localtime")
-_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+FILES: Final = ("/etc/ld.so.cache", "/etc/localtime")
+DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 _OWN: Final = (
     "maps",
     "status",
@@ -54,6 +55,15 @@ def python_folders() -> tuple[str, ...]:
 def system_folders() -> tuple[str, ...]:
     """Of the system, what is there."""
     return tuple(one for one in _SYSTEM if Path(one).exists())
+
+
+def not_below(folders: Iterable[str], known: Iterable[str] = ()) -> Iterator[str]:
+    """Those that lie below none of the known ones, nor below one that was told before."""
+    told = list(known)
+    for folder in folders:
+        if not any(folder.startswith(f"{one}/") for one in told):
+            told.append(folder)
+            yield folder
 
 
 def landlock_abi() -> int:
@@ -96,10 +106,10 @@ def landlock(folders: tuple[str, ...], writable: tuple[str, ...], *, sockets: bo
             rules.allow_path(folder, read)
         for name in () if apart else _OWN:
             rules.allow_path(f"{own}/{name}", read if name in ("fd", "fdinfo") else AccessFS.READ_FILE)
-        for file in (*_FILES, *(("/etc/hosts",) if sockets else ())):
+        for file in (*FILES, *(("/etc/hosts",) if sockets else ())):
             if Path(file).exists():
                 rules.allow_path(file, AccessFS.READ_FILE)
-        for device in _DEVICES:
+        for device in DEVICES:
             rules.allow_path(device, AccessFS.READ_FILE | AccessFS.WRITE_FILE)
         for folder in writable:
             rules.allow_path(folder, read | write)

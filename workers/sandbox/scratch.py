@@ -46,8 +46,10 @@ class Scratch:
         remove_tree(self.root, str(serial))
 
     def close(self) -> None:
-        """Remove the root with all that is in it."""
-        _remove_root(self.path, self.root)
+        """Remove the root with all that is in it; a second time, nothing."""
+        root, self.root = self.root, -1
+        if root >= 0:
+            _remove_root(self.path, root)
 
 
 def sweep_dead_roots(parent: str | None = None) -> None:

@@ -48,11 +48,12 @@ class Slots:
         self._uids = collections.deque(range(first, first + confinement.uids))
         self._shared: Final = confinement.uids == 0
         self._cgroups = Cgroups() if confinement.cgroups else None
+        self._placed = self._cgroups is not None or (not self._shared and confinement.level != "gvisor")
 
     @property
     def places(self) -> bool:
         """A child must wait until it was put into its slot."""
-        return self._cgroups is not None or not self._shared
+        return self._placed
 
     def take(self, order: Fork, *, vm_bytes: int, limits: Limits) -> Slot:
         """A slot for this run.

@@ -72,6 +72,11 @@ def executor_confinement(settings: WorkerSettings, queue: str) -> Confinement:
     if queue == "gpu":
         _only_trusted(replace(settings, trust_code=True))
         return TRUSTED
+    if settings.isolation == "gvisor":
+        raise CannotConfine(
+            "isolation gvisor cannot be given by an executor, whose worker could not look at the sentry: give it to the"
+            " worker itself, or make runsc the runtime of the executor's container, which then adds to the level inside"
+        )
     return confinement(settings.isolation, settings.sandbox_uid, trust_code=True)
 
 

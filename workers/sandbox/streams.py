@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from workers.sandbox import runsc, sentry
 from workers.sandbox.attempt import PIECE_BYTES, UNDECODED_BYTES, Attempt
 from workers.sandbox.attest import Differs, attest
 from workers.sandbox.levels import Confinement
@@ -162,7 +163,10 @@ class Streams:
         if self._confinement.level != "none" and attempt.proc is not None and attempt.order is not None:
             cgroup = None if attempt.slot is None else attempt.slot.cgroup
             try:
-                attempt.seen = attest(attempt.proc, attempt.order, self._confinement, cgroup)
-            except Differs as error:
+                if self._confinement.level == "gvisor":
+                    attempt.seen = sentry.attest(attempt.proc, runsc.program())
+                else:
+                    attempt.seen = attest(attempt.proc, attempt.order, self._confinement, cgroup)
+            except (Differs, FileNotFoundError) as error:
                 return f"the child is not locked down as level {self._confinement.level} prescribes: {error}"
         return None

@@ -59,7 +59,8 @@ class Watch:
         self._serials = itertools.count(1)
         self._waiting: collections.deque[Attempt] = collections.deque()
         self._flying: dict[int, tuple[Attempt, Warm]] = {}
-        self._ahead = Ahead(self._flying, self._streams, self._stop, wanted=ahead and not one_shot)
+        alone = confinement.level == "gvisor"  # a child that waits would be a second one under its sentry
+        self._ahead = Ahead(self._flying, self._streams, self._stop, wanted=ahead and not one_shot and not alone)
         self._closing = threading.Event()
         self._over = threading.Event()
         self.warm = threading.Event()
@@ -230,10 +231,11 @@ class Watch:
             self.pool.is_warm(zygote, report)
         elif isinstance(report, Unready):
             zygote.unready = report.why
-        elif isinstance(report, Started) and len(descriptors) == 2 and report.serial in zygote.attempts:
-            started = zygote.attempts[report.serial]
-            started.pidfd, started.proc = descriptors
-            descriptors = []
+        elif isinstance(report, Started) and report.serial in zygote.attempts:
+            try:
+                zygote.attempts[report.serial].known_by(descriptors, zygote.link.guest)
+            except OSError:
+                self._lost(zygote)
         elif isinstance(report, Ended) and report.serial in zygote.attempts:
             attempt = zygote.attempts[report.serial]
             attempt.ended, attempt.ended_at = report, time.monotonic()  # first: nothing starts it again from here on
@@ -241,7 +243,7 @@ class Watch:
             if not attempt.locked and attempt.stop is None:
                 attempt.broken = attempt.broken or "the child ended before it was locked down"
             attempt.patience_until = attempt.ended_at + DRIP_SECONDS
-            zygote.wear(report.rss_bytes)
+            zygote.wear(report.rss_bytes + (0 if attempt.under is None else attempt.under.grown()))
             self._end_if_over(attempt, attempt.ended_at)
         elif isinstance(report, Refused) and report.serial in zygote.attempts:
             self.pool.unfit(zygote)

@@ -16,7 +16,7 @@ import signal
 import socket
 import sys
 import time
-import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
@@ -29,6 +29,7 @@ from workers.sandbox.levels import Level, from_arguments
 from workers.sandbox.lockdown import Surroundings
 from workers.sandbox.messages import Ended, Fork, Kill, Ready, Refused, Started
 from workers.sandbox.scratch import Scratch, sweep_dead_roots
+from workers.sandbox.warmth import forget_finalizers, memory
 
 _ORPHAN_PATIENCE_SECONDS: Final = 1.0
 """A killed process can stay for a while in an uninterruptible call; its run is reported ended after this."""
@@ -42,12 +43,12 @@ _LONGEST_COLD_SECONDS: Final = 10.0
 
 
 @dataclass(slots=True)
-class _Child:
+class Child:
     """A forked process: of a run, or (a sweeper) one that removes a run's folder."""
 
     serial: int
     pid: int
-    pidfd: int
+    pidfd: int = -1
     sweeper: bool = False
 
 
@@ -73,7 +74,7 @@ class Zygote:
         readable.landlock_abi()
         self._folders = () if level == "none" else (*readable.system_folders(), *readable.python_folders())
         self._scratch = Scratch()
-        self._children: dict[int, _Child] = {}
+        self._children: dict[int, Child] = {}
         self._reaped: list[tuple[int, float, Ended]] = []
         """Pid, time and report of runs whose descendants may still be there."""
         self._selector = selectors.DefaultSelector()
@@ -88,7 +89,7 @@ class Zygote:
         while True:
             for key, _ in self._selector.select(self._patience()):
                 if key.data is not None:
-                    self._reap(key.data)
+                    key.data()
                 elif not self._obey():
                     return
             self._report_ended()
@@ -97,7 +98,7 @@ class Zygote:
     def _say_ready(self) -> None:
         gc.collect()
         gc.freeze()
-        vm_bytes, rss_bytes = _memory()
+        vm_bytes, rss_bytes = memory()
         ready = Ready(pid=self._pid, vm_bytes=vm_bytes, rss_bytes=rss_bytes, warms_on=bool(self._to_warm))
         messages.send(self._control, ready)
 
@@ -117,7 +118,7 @@ class Zygote:
         if not self._to_warm or not (idle or now - self._ready_at > _LONGEST_COLD_SECONDS):
             return
         self._to_warm.pop(0)()
-        _forget_finalizers()
+        forget_finalizers()
         self._say_ready()
 
     def close(self) -> None:
@@ -150,30 +151,40 @@ class Zygote:
         if threads != 1:
             messages.send(self._control, Refused(serial=order.serial, why=f"{threads} threads in the warm process"))
             return
-        program, stdin, stdout, stderr, record, sync = descriptors
-        around = Surroundings(
-            order=order,
-            zygote=self._pid,
-            vm_bytes=_memory()[0],
-            folder=self._folder_of(order),
-            descriptors=(stdin, stdout, stderr, record, sync, program),
-            environment=self._environment,
-            level=self._level,
-            folders=self._folders,
-            calls=self._more_calls if order.processes > 1 else self._calls,
-        )
         try:
-            pid = os.fork()
+            around = self._surroundings(order, descriptors)
+            pid = self._fork_process()
         except OSError as error:  # no room for a task more: the runs in flight are not to pay for it
             messages.send(self._control, Refused(serial=order.serial, why=f"the warm process cannot fork: {error}"))
             return
         if pid == 0:
             self._control.detach()  # closed by number with all others: its object must not close that number later
             child.live(around)
-        self._watch(_Child(order.serial, pid, os.pidfd_open(pid)))
+        self._started(order.serial, pid)
+
+    def _surroundings(self, order: Fork, descriptors: list[int], root: str = "") -> Surroundings:
+        program, stdin, stdout, stderr, record, sync = descriptors
+        return Surroundings(
+            order=order,
+            zygote=self._pid,
+            vm_bytes=memory()[0],
+            folder=self._folder_of(order),
+            descriptors=(stdin, stdout, stderr, record, sync, program),
+            environment=self._environment,
+            level=self._level,
+            folders=self._folders,
+            calls=self._more_calls if order.processes > 1 else self._calls,
+            root=root,
+        )
+
+    def _fork_process(self) -> int:
+        return os.fork()
+
+    def _started(self, serial: int, pid: int) -> None:
+        self._watch(Child(serial, pid, os.pidfd_open(pid)))
         seen = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            messages.send(self._control, Started(serial=order.serial), [self._children[pid].pidfd, seen])
+            messages.send(self._control, Started(serial=serial), [self._children[pid].pidfd, seen])
         finally:
             os.close(seen)
 
@@ -181,15 +192,18 @@ class Zygote:
         """Where the child works: a folder of its own, its own /tmp, or (nothing is writable) the root."""
         if self._level == "none":
             return self._scratch.make(order.serial)
-        return "/tmp" if self._level == "namespace" else "/"  # noqa: S108 a mount of the child's own
+        return "/" if self._level == "process" else "/tmp"  # noqa: S108 a mount of the child's own
 
-    def _watch(self, one: _Child) -> None:
+    def _watch(self, one: Child) -> None:
         self._children[one.pid] = one
-        self._selector.register(one.pidfd, selectors.EVENT_READ, one)
+        self._selector.register(one.pidfd, selectors.EVENT_READ, lambda: self._reap_told(one))
 
-    def _reap(self, one: _Child) -> None:
+    def _reap_told(self, one: Child) -> None:
         self._selector.unregister(one.pidfd)
         os.close(one.pidfd)
+        self._reap(one)
+
+    def _reap(self, one: Child) -> None:
         orphans.kill_group(one.pid)  # before wait4: until then the number is the group's
         _, status, usage = os.wait4(one.pid, 0)
         del self._children[one.pid]
@@ -202,7 +216,7 @@ class Zygote:
             status=status,
             cpu_seconds=usage.ru_utime + usage.ru_stime,
             max_rss_bytes=usage.ru_maxrss << 10,
-            rss_bytes=_memory()[1],
+            rss_bytes=memory()[1],
         )
         self._reaped.append((one.pid, time.monotonic(), report))
 
@@ -210,12 +224,15 @@ class Zygote:
         """Report what was reaped, once nothing that it started is left."""
         if not self._reaped:
             return
-        gone = orphans.end_orphans(self._children.keys(), min(pid for pid, _, _ in self._reaped))
+        gone = self._left_nothing(min(pid for pid, _, _ in self._reaped))
         too_old = time.monotonic() - _ORPHAN_PATIENCE_SECONDS
         for pid, reaped_at, report in list(self._reaped):
             if gone or reaped_at < too_old:
                 self._reaped.remove((pid, reaped_at, report))
                 messages.send(self._control, report)
+
+    def _left_nothing(self, since: int) -> bool:
+        return orphans.end_orphans(self._children.keys(), since)
 
     def _kill_inner(self, relay: int) -> bool:
         """Kill pid 1 of a run's namespace, and so all of it; its relay then ends as it did. False: there is none."""
@@ -238,22 +255,7 @@ class Zygote:
                 self._scratch.sweep(serial)
             finally:
                 os._exit(0)
-        self._watch(_Child(serial, pid, os.pidfd_open(pid), sweeper=True))
-
-
-def _memory() -> tuple[int, int]:
-    """Address space and resident memory of this process, in bytes."""
-    pages = Path("/proc/self/statm").read_text("ascii").split()
-    return int(pages[0]) * os.sysconf("SC_PAGE_SIZE"), int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _forget_finalizers() -> None:
-    """What was registered until now needs no undoing at a child's end: the process is over.
-
-    torch registers one for each of its 180 operator libraries; they took 20 ms of a child that lives for 20, and merely
-    to look at each of them at its end copied a page in twenty of all that it copied.
-    """
-    weakref.finalize._registry.clear()  # noqa: SLF001 # pyright: ignore[reportAttributeAccessIssue] - no public way
+        self._watch(Child(serial, pid, os.pidfd_open(pid), sweeper=True))
 
 
 def _become(uid: int) -> None:
@@ -264,23 +266,15 @@ def _become(uid: int) -> None:
     orphans.make_dumpable()  # else its own children could not write their uid_map, and nobody could attest them
 
 
-def main() -> NoReturn:
-    """Warm up, then serve."""
+def serve_on(control: int, make: Callable[[socket.socket], Zygote]) -> NoReturn:
+    """Warm up, make the zygote of this control socket, and be it."""
     stack.settle(THREAD_BYTES)
-    words = from_arguments(sys.argv[1:])
-    if words.uid is not None:
-        if words.level == "namespace":
-            namespaces.uncovered_proc()
-        _become(words.uid)
-    control = socket.socket(fileno=words.control)
-    environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
-    calls, more_calls = (b"" if one is None else os.pread(one, 1 << 16, 0) for one in (words.calls, words.more_calls))
     orphans.adopt_orphans()
     sweep_dead_roots()
     first()
-    _forget_finalizers()
+    forget_finalizers()
     gc.disable()
-    zygote = Zygote(control, environment, words.level, calls, more_calls)
+    zygote = make(socket.socket(fileno=control))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an executor that stops; children take their default again
     try:
         with contextlib.suppress(ConnectionError):
@@ -288,6 +282,18 @@ def main() -> NoReturn:
     finally:
         zygote.close()
         os._exit(0)  # taking torch down would take longer than it lived
+
+
+def main() -> NoReturn:
+    """Become who runs are to be, then serve."""
+    words = from_arguments(sys.argv[1:])
+    if words.uid is not None:
+        if words.level == "namespace":
+            namespaces.uncovered_proc()
+        _become(words.uid)
+    environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
+    calls, more_calls = (b"" if one is None else os.pread(one, 1 << 16, 0) for one in (words.calls, words.more_calls))
+    serve_on(words.control, lambda control: Zygote(control, environment, words.level, calls, more_calls))
 
 
 if __name__ == "__main__":

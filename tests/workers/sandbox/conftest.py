@@ -20,7 +20,7 @@ UID = 62321
 def confined(level: str) -> Confinement:
     """How this machine confines a run at this level; skips where it cannot, or fails where it is required to."""
     lacks = lacking(level, UID)  # pyright: ignore[reportArgumentType]
-    if lacks and "bubblewrap" in os.environ.get("BACKPROBE_REQUIRE", ""):
+    if lacks and ("runsc" if level == "gvisor" else "bubblewrap") in os.environ.get("BACKPROBE_REQUIRE", ""):
         pytest.fail(f"level {level} is not to be had: {lacks}")
     if lacks:
         pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
@@ -49,6 +49,15 @@ def locked() -> Iterator[Supervisor]:
     """At level `process`."""
     chosen = confined("process")
     with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False) as one:
+        assert one.wait_warm(60), one.failure
+        yield one
+
+
+@pytest.fixture(scope="module")
+def guest() -> Iterator[Supervisor]:
+    """At level `gvisor`."""
+    chosen = confined("gvisor")
+    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
         assert one.wait_warm(60), one.failure
         yield one
 

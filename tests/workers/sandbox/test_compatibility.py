@@ -52,7 +52,7 @@ NEEDS_PROCESSES = {
 """Not while one process is all that a run may have: they fail with an exception of the program's own, and nothing hangs."""
 
 
-@pytest.fixture(scope="module", params=["process", "namespace"])
+@pytest.fixture(scope="module", params=["process", "namespace", "gvisor"])
 def level(request: pytest.FixtureRequest) -> Iterator[Supervisor]:
     if lacks := lacking(request.param, SANDBOX_UID):
         pytest.skip(f"level {request.param} is not to be had: {'; '.join(lacks)}")
@@ -65,7 +65,7 @@ def level(request: pytest.FixtureRequest) -> Iterator[Supervisor]:
 @pytest.mark.parametrize("name", [*EVERYWHERE, *NEEDS_A_FOLDER, *NEEDS_PROCESSES])
 def test_what_of_torch_works_is_what_the_table_says(level, name) -> None:
     source = START + (EVERYWHERE | NEEDS_A_FOLDER | NEEDS_PROCESSES)[name] + "\nprint('works')\n"
-    folder = level.confinement.level == "namespace"
+    folder = level.confinement.level != "process"
     limits = Limits(cpu_seconds=60, wall_seconds=240, disk_bytes=(16 << 20) * folder)
     outcome = level.run(Job(files={"main.py": source}, entry="main.py", limits=limits))
     told = (outcome.status, outcome.reason, outcome.facts.stdout, outcome.facts.stderr[-600:])

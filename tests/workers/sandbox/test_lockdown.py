@@ -201,7 +201,7 @@ def test_a_child_of_which_one_field_differs_or_is_absent_does_not_go(locked, nam
         assert tried(locked).status == "succeeded"  # that level does not prescribe it
         return
     file, pattern, instead = (FIELDS | APART)[name]
-    usual, met = attest._text, []
+    usual, met = attest.text_of, []
 
     def text(folder: int, asked: str) -> str:
         read = usual(folder, asked)
@@ -210,7 +210,7 @@ def test_a_child_of_which_one_field_differs_or_is_absent_does_not_go(locked, nam
         met.append(pattern.search(read))
         return pattern.sub(instead, read)
 
-    monkeypatch.setattr(attest, "_text", text)
+    monkeypatch.setattr(attest, "text_of", text)
     outcome = tried(locked)
     if name == "NSpid absent" and locked.confinement.level == "process":
         assert outcome.status in ("lost", "succeeded")  # read at both levels, prescribed at one
@@ -250,7 +250,7 @@ def test_a_child_that_cannot_be_read_does_not_go(locked, monkeypatch) -> None:
     def text(folder: int, name: str) -> str:
         raise PermissionError(name)
 
-    monkeypatch.setattr(attest, "_text", text)
+    monkeypatch.setattr(attest, "text_of", text)
     assert_did_not_run(tried(locked))
 
 
