@@ -1,41 +1,35 @@
-"""Spans for a collector of OpenTelemetry: OTLP as JSON over HTTP, in batches. Nothing of it runs unless a URL is named.
+"""Spans for a collector of OpenTelemetry, by its SDK. Nothing of it is imported or runs unless a URL is named.
 
-1. Nobody waits for the collector: spans are queued, a thread of their own sends them, and what does not fit is dropped.
+1. Nobody waits for the collector: the SDK queues spans, a thread sends them, and what does not fit is dropped.
 2. A span tells names, numbers and ids of ours; no text that came from a request's body or from a snippet.
-
-Source: opentelemetry.io/docs/specs/otlp (1.x), "JSON Protobuf Encoding" and "OTLP/HTTP Request".
+3. The ids are those of `store.trace`, which go over the queue and into the log whether spans are sent or not.
 """
 
 from __future__ import annotations
 
-import http.client
-import json
-import logging
-import threading
 import time
-from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, Final, Literal
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Final, Literal
 
 from store.trace import Span, begun, below
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan
 
 Kind = Literal["internal", "server", "consumer"]
 
 MOST_WAITING: Final = 4096
-"""Spans kept while the collector does not take them; beyond, the oldest go."""
+"""Spans kept while the collector does not take them; beyond, some go."""
 
 BATCH: Final = 512
 FLUSH_SECONDS: Final = 1.0
 ANSWER_SECONDS: Final = 5.0
-TELL_SECONDS: Final = 60.0
-"""Between two lines of the log about a collector that takes nothing."""
 
-_KINDS: Final[Mapping[Kind, int]] = {"internal": 1, "server": 2, "consumer": 5}
-_ERROR: Final = {"code": 2}
-
-_log: Final = logging.getLogger(__name__)
+MISSING: Final = (
+    "BACKPROBE_SPANS_URL is set, and OpenTelemetry is not installed:"
+    " pip install 'backprobe[otel]', or unset it to send no spans"
+)
 
 
 class Spans:
@@ -44,20 +38,19 @@ class Spans:
     Args:
         url: Of the collector's traces, `http://collector:4318/v1/traces`; None: there is none, and nothing is done.
         service: Its name there: `backprobe-api`, `backprobe-worker`.
+
+    Raises:
+        ValueError: there is a URL, and the extra `otel` is not installed.
     """
 
     def __init__(self, url: str | None, service: str) -> None:
         self._url, self._service = url, service
-        self._waiting: deque[dict[str, Any]] = deque(maxlen=MOST_WAITING)
-        self._news, self._stop = threading.Event(), threading.Event()
-        self._told_at = -TELL_SECONDS
-        self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
+        self._tell, self._close = (None, None) if url is None else _sender(url)
 
     @property
     def on(self) -> bool:
         """Somebody takes spans."""
-        return self._url is not None
+        return self._tell is not None
 
     def span(self, of: Span | None) -> Span | None:
         """The span to go on with: the caller's, or the first of a trace of our own where spans are taken."""
@@ -96,83 +89,54 @@ class Spans:
             failed: It is our failure.
             told: Attributes; `__` in a name stands for a dot.
         """
-        if span is None or not span.sampled or not self.on:
+        if span is None or not span.sampled or self._tell is None:
             return
-        said: dict[str, Any] = {
-            "traceId": span.trace_id,
-            "spanId": span.span_id,
-            "name": name,
-            "kind": _KINDS[kind],
-            "startTimeUnixNano": str(begun_ns),
-            "endTimeUnixNano": str(time.time_ns()),
-            "attributes": [_attribute(key.replace("__", "."), value) for key, value in told.items()],
-        }
-        if span.parent_id:
-            said["parentSpanId"] = span.parent_id
-        if failed:
-            said["status"] = _ERROR
-        self._waiting.append(said)
-        self._started()
-        if len(self._waiting) >= BATCH:
-            self._news.set()
+        attributes = {key.replace("__", "."): value for key, value in told.items()}
+        self._tell(_readable(span, name, begun_ns, kind, attributes, self._service, failed=failed))
 
     def close(self) -> None:
         """Send what waits, once, and end."""
-        self._stop.set()
-        self._news.set()
-        if self._thread is not None:
-            self._thread.join(ANSWER_SECONDS + 1)
-
-    def _started(self) -> None:
-        if self._thread is None:
-            with self._starting:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
-                    self._thread.start()
-
-    def _run(self) -> None:
-        stopping = False
-        while not stopping:
-            self._news.wait(FLUSH_SECONDS)
-            self._news.clear()
-            stopping = self._stop.is_set()
-            while self._waiting and self._send():
-                pass
-
-    def _send(self) -> bool:
-        """Send a batch; False: the collector does not take it, and it is lost."""
-        batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
-        scope = {"scope": {"name": "backprobe"}, "spans": batch}
-        resource = {"attributes": [_attribute("service.name", self._service)]}
-        body = json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]})
-        try:
-            status = self._post(body.encode())
-        except (OSError, http.client.HTTPException) as error:
-            self._tell(type(error).__name__, len(batch))
-            return False
-        if status >= http.client.BAD_REQUEST:
-            self._tell(f"it answered {status}", len(batch))
-        return status < http.client.BAD_REQUEST
-
-    def _post(self, body: bytes) -> int:
-        parts = urlsplit(self._url or "")
-        https = parts.scheme == "https"
-        kind = http.client.HTTPSConnection if https else http.client.HTTPConnection
-        connection = kind(parts.hostname or "", parts.port, timeout=ANSWER_SECONDS)
-        try:
-            connection.request("POST", parts.path or "/", body, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            answer.read(1024)
-            return answer.status
-        finally:
-            connection.close()
-
-    def _tell(self, why: str, lost: int) -> None:
-        now = time.monotonic()
-        if now - self._told_at >= TELL_SECONDS:
-            self._told_at = now
-            _log.warning("the collector of spans takes nothing (%s); %d are lost", why, lost)
+        if self._close is not None:
+            self._close()
 
 
-def _attribute(key: str, value: str | int) -> dict[str, Any]:
-    return {"key": key, "value": {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}}
+def _sender(url: str) -> tuple[Callable[[ReadableSpan], None], Callable[[], None]]:
+    """How a span is handed over, and how what waits is sent at the end."""
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise ValueError(MISSING) from None
+    processor = BatchSpanProcessor(
+        OTLPSpanExporter(endpoint=url, timeout=ANSWER_SECONDS),
+        max_queue_size=MOST_WAITING,
+        schedule_delay_millis=FLUSH_SECONDS * 1000,
+        max_export_batch_size=BATCH,
+    )
+    return processor.on_end, processor.shutdown
+
+
+def _readable(
+    span: Span, name: str, begun_ns: int, kind: Kind, attributes: dict[str, str | int], service: str, *, failed: bool
+) -> ReadableSpan:
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+    from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+    def context(span_id: str) -> SpanContext:
+        flags = TraceFlags(TraceFlags.SAMPLED)
+        return SpanContext(int(span.trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=flags)
+
+    return ReadableSpan(
+        name=name,
+        context=context(span.span_id),
+        parent=context(span.parent_id) if span.parent_id else None,
+        resource=Resource({"service.name": service}),
+        attributes=attributes,
+        kind=SpanKind[kind.upper()],
+        status=Status(StatusCode.ERROR if failed else StatusCode.UNSET),
+        start_time=begun_ns,
+        end_time=time.time_ns(),
+        instrumentation_scope=InstrumentationScope("backprobe"),
+    )

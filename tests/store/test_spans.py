@@ -1,14 +1,17 @@
 """Spans go to a collector in batches, nobody waits for it, and nothing is done where there is none."""
 
+import gzip
 import http.server
-import json
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from store.settings import StoreSettings
-from store.spans import MOST_WAITING, Spans
+from store.spans import ANSWER_SECONDS, MISSING, MOST_WAITING, Spans
 from store.trace import begun, below, continued
 
 SECONDS = 30
@@ -29,11 +32,11 @@ def collector():
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            server.got.append((self.path, self.headers["Content-Type"], json.loads(body)))
+            body = gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body
+            server.got.append((self.path, self.headers["Content-Type"], ExportTraceServiceRequest.FromString(body)))
             self.send_response(server.status)
-            self.send_header("Content-Length", "2")
+            self.send_header("Content-Length", "0")
             self.end_headers()
-            self.wfile.write(b"{}")
 
         def log_message(self, format, *args):  # noqa: A002 - the base's name
             """Nothing."""
@@ -53,13 +56,29 @@ def sent(collector):
     """The spans that came, in order, each with its service."""
     found = []
     for path, kind, body in collector.got:
-        assert (path, kind) == ("/v1/traces", "application/json")
-        for resource in body["resourceSpans"]:
-            (name,) = resource["resource"]["attributes"]
-            assert name["key"] == "service.name"
-            for scope in resource["scopeSpans"]:
-                found += [span | {"service": name["value"]["stringValue"]} for span in scope["spans"]]
+        assert (path, kind) == ("/v1/traces", "application/x-protobuf")
+        for resource in body.resource_spans:
+            (name,) = resource.resource.attributes
+            assert name.key == "service.name"
+            for scope in resource.scope_spans:
+                found += [told(span, name.value.string_value) for span in scope.spans]
     return found
+
+
+def told(span, service):
+    """What is looked at of one span."""
+    return {
+        "service": service,
+        "name": span.name,
+        "kind": span.kind,
+        "traceId": span.trace_id.hex(),
+        "spanId": span.span_id.hex(),
+        "parentSpanId": span.parent_span_id.hex() or None,
+        "startTimeUnixNano": span.start_time_unix_nano,
+        "endTimeUnixNano": span.end_time_unix_nano,
+        "status": span.status.code,
+        "attributes": {one.key: one.value.string_value or one.value.int_value for one in span.attributes},
+    }
 
 
 def test_a_span_and_its_steps_come_as_the_protocol_says(collector):
@@ -81,16 +100,13 @@ def test_a_span_and_its_steps_come_as_the_protocol_says(collector):
         caller.span_id,
         caller.parent_id,
     )
-    assert "parentSpanId" not in first
+    assert first["parentSpanId"] is None
     assert [(span["name"], span["kind"]) for span in (judge, store, whole, first)] == [
         ("judge", 1), ("store", 1), ("GET /v1/runs", 2), ("attempt", 5),
     ]  # fmt: skip
-    assert [span.get("status") for span in (judge, store, whole)] == [{"code": 2}, None, None]
-    assert whole["attributes"] == [
-        {"key": "http.route", "value": {"stringValue": "/v1/runs"}},
-        {"key": "http.response.status_code", "value": {"intValue": "200"}},
-    ]
-    assert at <= int(whole["startTimeUnixNano"]) <= int(whole["endTimeUnixNano"])
+    assert [span["status"] for span in (judge, store, whole)] == [2, 0, 0]
+    assert whole["attributes"] == {"http.route": "/v1/runs", "http.response.status_code": 200}
+    assert at <= whole["startTimeUnixNano"] <= whole["endTimeUnixNano"]
     assert whole["service"] == "backprobe-api"
 
 
@@ -102,17 +118,24 @@ def test_a_trace_that_its_caller_does_not_record_is_not_sent(collector):
     assert collector.got == []
 
 
-def test_a_collector_that_is_away_or_refuses_holds_up_nobody_and_is_said_once(collector, caplog):
-    collector.status = 503
-    for url in (collector.url, "http://127.0.0.1:1/v1/traces"):
-        spans = Spans(url, "backprobe-api")
-        for _ in range(2 * MOST_WAITING):
-            spans.add(begun(), "GET", time.time_ns())
-        spans.close()
-    told = [record.message for record in caplog.records if "collector" in record.message]
-    assert len(told) == 2
-    assert "it answered 503" in told[0]
-    assert "ConnectionRefusedError" in told[1]
+@pytest.mark.parametrize("away", [False, True])
+def test_a_collector_that_is_away_or_refuses_holds_up_nobody_and_the_log_says_so(collector, caplog, away):
+    collector.status = 500
+    spans = Spans("http://127.0.0.1:1/v1/traces" if away else collector.url, "backprobe-api")
+    began = time.monotonic()
+    for _ in range(2 * MOST_WAITING):
+        spans.add(begun(), "GET", time.time_ns())
+    assert time.monotonic() - began < SECONDS
+    spans.close()
+    assert time.monotonic() - began < SECONDS + 2 * ANSWER_SECONDS
+    assert ("Connection refused" if away else "500") in caplog.text
+
+
+def test_a_collector_without_the_extra_is_told_at_the_start():
+    source = "import sys\nsys.modules['opentelemetry'] = None\nfrom store.spans import Spans\nSpans(None, 'api')\n"
+    for more, said in (("", ""), ("Spans('http://collector:4318/v1/traces', 'api')", MISSING)):
+        ended = subprocess.run([sys.executable, "-c", source + more], capture_output=True, text=True, check=False)
+        assert (ended.returncode != 0, said in ended.stderr) == (bool(more), True), ended.stderr
 
 
 def test_where_nobody_takes_spans_none_is_begun_and_no_thread_runs():
