@@ -1,6 +1,7 @@
 """Is this a program? The checks that cost nothing but reading it; it is never run in this process.
 
 `compile` is the whole of Python's own opinion: it also refuses `return` outside a function, which a parser lets pass.
+It is asked about 150,000 words of a program: 1 MiB of `x;` took 685 MiB and 1.4 s, in which no other thread ran.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.syntax import MOST_WORDS, words
 from service.errors import Place, Problem
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ SOURCE_NAME: Final = "snippet.py"
 """What a snippet that was sent as `source` is called."""
 
 _one_at_a_time = threading.Lock()
-"""`catch_warnings` is a property of the process, and a compilation of 1 MiB takes 300 MB for a second."""
+"""`catch_warnings` is a property of the process, and no two compilations shall take memory at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +55,15 @@ class Snippet:
             detail = f"{self.entry} is empty: there is nothing to run."
             place = Place(pointer=self.pointers[self.entry], code="empty-source", detail=detail)
             raise Problem("invalid-request", detail, places=(place,))
+        left = MOST_WORDS
         for path, text in self.files.items():
-            if path.endswith(".py") or path == self.entry or "\0" in text:
-                self._check_syntax(path, text)
+            if not path.endswith(".py") and path != self.entry and "\0" not in text:
+                continue
+            counted = words(text, left + 1)
+            if counted > left and "\0" not in text:
+                continue  # the run itself will say what Python thinks of it
+            left -= min(counted, left)
+            self._check_syntax(path, text)
 
     def _check_syntax(self, path: str, text: str) -> None:
         line: int | None = None

@@ -44,16 +44,21 @@ class Tree:
             above = self.parents.get(above)
 
 
+def words(text: str, most: int) -> int:
+    """Names, numbers, signs and line ends of a text, as far as `most`: what Python makes of it grows with them."""
+    return sum(1 for _ in itertools.islice(_WORD.finditer(text), most))
+
+
 @table
 def trees(record: Record) -> dict[int, Tree]:
     """The tree of each source that parses; recorded text is a stranger's, so it may not, or be too long for one."""
     parsed: dict[int, Tree] = {}
     left = MOST_WORDS
     for source in record.sources:
-        words = sum(1 for _ in itertools.islice(_WORD.finditer(source.text), left + 1))
-        if words > left:
+        counted = words(source.text, left + 1)
+        if counted > left:
             continue
-        left -= words
+        left -= counted
         try:
             module = ast.parse(source.text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):

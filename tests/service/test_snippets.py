@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 
+from backprobe.rules.syntax import MOST_WORDS
 from service.errors import Problem
 from service.snippet import Snippet
 
@@ -21,12 +22,12 @@ SYNTAX = {
 }
 TOO_DEEP = {
     "brackets": "(" * 5_000 + ")" * 5_000,
-    "minus signs": "-" * 200_000 + "1",
+    "minus signs": "-" * 140_000 + "1",
     "not": "not " * 100_000 + "x",
-    "attributes": "a" + ".b" * 300_000,
-    "sums": "+".join(["a"] * 200_000),
+    "attributes": "a" + ".b" * 70_000,
+    "sums": "+".join(["a"] * 70_000),
     "lambdas": "lambda: " * 50_000 + "1",
-    "else if": "if a: pass\n" + "elif a: pass\n" * 60_000,
+    "else if": "if a: pass\n" + "elif a: pass\n" * 29_000,
 }
 
 
@@ -80,6 +81,20 @@ def test_an_invalid_escape_is_the_programs_business():
 )
 def test_what_python_runs_is_taken(text):
     snippet(text).check()
+
+
+def test_of_a_program_without_end_python_is_not_asked_here():
+    files = {"a.py": "x = 1\n", "long.py": "x;" * (MOST_WORDS // 4) + "("}
+    with pytest.raises(Problem, match="was never closed"):
+        Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check()
+    files["long.py"] = "x;" * (MOST_WORDS // 2) + "("
+    Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check()
+
+
+def test_a_nul_after_all_words_is_refused_all_the_same():
+    files = {"a.py": "x;" * MOST_WORDS, "b.py": "x;" * MOST_WORDS + "\0"}
+    with pytest.raises(Problem, match="null"):
+        Snippet(files=files, entry="a.py", pointers=dict.fromkeys(files, "#")).check()
 
 
 def test_a_file_that_is_not_python_is_not_compiled():
