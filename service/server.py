@@ -6,11 +6,16 @@ A client that asks and then does not read is let go of: the thread that answers 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import resource
 import secrets
+import socket
+import struct
+import termios
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from waitress import wasyncore
@@ -23,8 +28,6 @@ from service.guard import INERT
 from service.problems import BY_STATUS, KINDS
 
 if TYPE_CHECKING:
-    import socket
-
     from apiflask import APIFlask
 
 MOST_HEADER_BYTES: Final = 16 << 10
@@ -94,6 +97,14 @@ class _Channel(HTTPChannel):
     error_task_class = _ProblemTask
 
 
+def _held(connection: socket.socket) -> int:
+    """Bytes that the kernel has taken for a client and the client has not; 0 where the kernel does not say."""
+    try:
+        return struct.unpack("i", fcntl.ioctl(connection, termios.TIOCOUTQ, b"\0" * 4))[0]
+    except OSError:
+        return 0
+
+
 class Server:
     """One application on one listening socket, in a thread of its own.
 
@@ -122,6 +133,8 @@ class Server:
             clear_untrusted_proxy_headers=True,
         )
         self._server.channel_class = _Channel
+        self._held: weakref.WeakKeyDictionary[HTTPChannel, tuple[int, float]] = weakref.WeakKeyDictionary()
+        """Bytes that the kernel had for a client who seems not to read, and since when."""
         self._maintained = self._server.maintenance
         self._server.maintenance = self._maintain
         self._thread = threading.Thread(target=self._server.run, name="server", daemon=True)
@@ -152,8 +165,20 @@ class Server:
         self._maintained(now)
         before = now - self._server.adj.channel_timeout
         for channel in list(self._server.active_channels.values()):
-            if channel.total_outbufs_len and channel.last_activity < before:
+            seems_stuck = channel.total_outbufs_len and channel.last_activity < before
+            if seems_stuck and self._stands_still(channel, now) < before:
                 self._server.trigger.pull_trigger(channel.handle_close)  # between two looks at the sockets
+
+    def _stands_still(self, channel: HTTPChannel, now: float) -> float:
+        """Since when the kernel has had the same bytes for this client.
+
+        A socket takes more only when a third of what it holds has gone: to one who reads slowly that is a minute.
+        """
+        held = 0 if channel.socket is None else _held(channel.socket)
+        known = self._held.get(channel)
+        if known is None or known[0] != held:
+            known = self._held[channel] = held, now
+        return known[1]
 
     def _busy(self) -> bool:
         dispatcher = self._server.task_dispatcher

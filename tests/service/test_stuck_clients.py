@@ -95,7 +95,7 @@ def test_a_short_list_needs_no_seat(served):
 
 
 def test_a_slow_reader_is_not_let_go_of(served, held):
-    """What it reads in four seconds is more than the buffers hold, and it never rests for two."""
+    """It never rests; the kernel's buffer takes more only when a third of it has gone, which takes over two seconds."""
     _site, port, run = served
     connection = unread(port, held, f"/v1/runs/{run}/snapshots?format=ndjson")
     read, last = 0, b""
