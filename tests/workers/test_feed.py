@@ -7,6 +7,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from store import queries, runs
 from store.live_record import LiveRecord
+from store.spans import Spans
 from workers import feed as feeds
 from workers import tasks
 from workers.feed import Feed, Feeds
@@ -30,6 +31,7 @@ class OneNode:
         self.database, self.supervisor = database, supervisor
         self.keeper = self
         self.feeds = Feeds(database)
+        self.spans = Spans(None, "")
         self.lease = None
 
     def hold(self, claim):
