@@ -401,6 +401,6 @@ def test_an_audit_is_begun_by_lines_waited_for_and_goes_on_when_there_is_room(se
         async with AsyncClient(url) as client:
             return await client.audit([{"custom_id": "a", "run": known}], wait=20)
 
-    told = asyncio.run(waited())
+    told = ThreadPoolExecutor(1).submit(asyncio.run, waited()).result()
     judging.join()
     assert (told["status"], told["verdict"], told["items"]["not_run"]) == ("judged", "failed", 1)
