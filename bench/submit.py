@@ -18,6 +18,8 @@ from bench.tables import pair_ratios, spread, table, write
 
 SNIPPET = Path(__file__).parent / "programs" / "five_lines.py"
 WARM_UPS = 5
+WARM_SECONDS = 25.0
+"""What the warm process goes on to load in its pauses takes some seconds; only then it makes children ahead."""
 
 
 def cold() -> None:
@@ -48,6 +50,7 @@ def measure(stack: str, pairs: int) -> tuple[list[float], list[float]]:
         cold()
         for _ in range(WARM_UPS):
             warm(service, source)
+        time.sleep(WARM_SECONDS)
         for number in range(pairs):
             if number % 2:
                 warms.append(milliseconds(lambda: warm(service, source)))
