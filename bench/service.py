@@ -42,13 +42,15 @@ class Service:
         text = answer.read()
         return answer.status, json.loads(text) if text else None
 
-    def run(self, source: str, wait: int = 30) -> dict[str, Any]:
-        """Submit a snippet and wait for its end.
+    def run(self, source: str, wait: int = 30, include: str = "") -> dict[str, Any]:
+        """Submit a snippet and wait for its end; the answer includes what is named.
 
         Raises:
             RuntimeError: it was refused, or has not succeeded within `wait` seconds.
         """
-        status, run = self.ask("POST", "/v1/runs", {"source": source}, Prefer=f"wait={wait}")
+        status, run = self.ask(
+            "POST", f"/v1/runs{include and '?include='}{include}", {"source": source}, Prefer=f"wait={wait}"
+        )
         if status != 200 or run["status"] != "succeeded":
             raise RuntimeError(f"{status}: {json.dumps(run)[:600]}")
         return run

@@ -23,12 +23,13 @@ from bench.stored import DATABASES, Clock, Filled, between, chunk_bytes, claimed
 from bench.stored_cold import cold
 from bench.stored_findings import add_findings
 from bench.tables import kept, table, write
-from store import finish, queries, records, runs, tables
-from store.bulk import Batch
-from store.bulk import write as write_rows
-from store.chunks import chunk_rows
+from store import finish, queries, runs, tables
 from store.claims import renew
-from store.live import FLUSH_MOMENTS, Live
+from store.record import records
+from store.record.bulk import Batch
+from store.record.bulk import write as write_rows
+from store.record.chunks import chunk_rows
+from store.record.live import FLUSH_MOMENTS, Live
 from store.session import Database
 
 TENSORS, MOMENTS = 500, 10_000

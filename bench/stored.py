@@ -16,8 +16,8 @@ import sqlalchemy as sa
 from backprobe import record as r
 from bench.service import stores
 from store import migrate, runs
-from store.chunks import Columns
-from store.layout import GRAD_NONE, IS_LEAF, REQUIRES_GRAD, VALUE_MEASURED
+from store.record.chunks import Columns
+from store.record.layout import GRAD_NONE, IS_LEAF, REQUIRES_GRAD, VALUE_MEASURED
 from store.session import Database
 
 DATABASES = ("SQLite", "PostgreSQL")

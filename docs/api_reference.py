@@ -11,11 +11,25 @@ import shlex
 from typing import Any, Final
 
 ORDER: Final = ("post", "get", "put", "patch", "delete")
-VARIABLES: Final = {"no": "0", "call": "0", "node": "0", "table": "moments", "name": "BP101", "path": "train.py"}
+VARIABLES: Final = {
+    "no": "0",
+    "n": "0",
+    "call": "0",
+    "node": "0",
+    "table": "moments",
+    "name": "BP101",
+    "path": "train.py",
+}
 """Path parameters that are the same everywhere; all others are ids, and variables of the shell and of Python."""
 
 ALIASES: Final = {"key": "key_id"}
 """Ids whose variable has another name: `$KEY` is the key that a request carries."""
+
+WATCHED: Final = frozenset({"begin_run", "send_frame", "end_run"})
+"""Operations whose run is a recorder's, under an id of its own making: `$WATCHED`."""
+
+FILES: Final = {"send_frame": "frame.bin"}
+"""What is sent in place of the file of a whole record."""
 
 SHOWN: Final = {"compare_runs": {"a": "$RUN", "b": "$OTHER"}}
 """Query parameters without which an operation says nothing."""
@@ -39,7 +53,14 @@ def by_tag(document: Schema) -> dict[str, list[tuple[str, str, Schema]]]:
         for method, operation in item.items():
             found.setdefault(operation["tags"][0], []).append((path, method, operation))
     for operations in found.values():
-        operations.sort(key=lambda one: (one[1] == "delete", one[0].replace("/", " "), ORDER.index(one[1])))
+        operations.sort(
+            key=lambda one: (
+                one[1] == "delete",
+                one[2]["operationId"] == "end_run",
+                one[0].replace("/", " "),
+                ORDER.index(one[1]),
+            )
+        )
     return found
 
 
@@ -180,6 +201,7 @@ def needs_match(operation: Schema) -> bool:
 
 def curl(path: str, method: str, operation: Schema) -> str:
     """The operation as a command."""
+    path = path.replace("{run}", "$WATCHED") if operation["operationId"] in WATCHED else path
     at = re.sub(r"{(\w+)}", lambda found: variable(found[1]), path)
     asked = "&".join(f"{name}={value}" for name, value in SHOWN.get(operation["operationId"], {}).items())
     words = ['curl -sS --fail-with-body -H "Authorization: Bearer $KEY"']
@@ -191,12 +213,13 @@ def curl(path: str, method: str, operation: Schema) -> str:
         words += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(json.dumps(body, ensure_ascii=False))}"]
     elif operation.get("requestBody", {}).get("required"):
         media = next(iter(operation["requestBody"]["content"]))
-        words += [f"-H 'Content-Type: {media}'", "--data-binary @run.bprec"]
+        words += [f"-H 'Content-Type: {media}'", f"--data-binary @{FILES.get(operation['operationId'], 'run.bprec')}"]
     return " \\\n  ".join(words)
 
 
 def python(path: str, method: str, operation: Schema) -> str:
     """The operation by `backprobe.client`."""
+    path = path.replace("{run}", "{watched}") if operation["operationId"] in WATCHED else path
     names = [name for name in re.findall(r"{(\w+)}", path) if name not in VARIABLES]
     at = re.sub(r"{(\w+)}", lambda found: VARIABLES.get(found[1], f"{{{ALIASES.get(found[1], found[1])}}}"), path)
     words = [f'"{method.upper()}"', f'{"f" if names else ""}"{at}"']
@@ -204,7 +227,8 @@ def python(path: str, method: str, operation: Schema) -> str:
     body = body_of(operation)
     if body is None and operation.get("requestBody", {}).get("required"):
         media = next(iter(operation["requestBody"]["content"]))
-        words += [f'body=Path("run.bprec").read_bytes(), headers={{"Content-Type": "{media}"}}']
+        file = FILES.get(operation["operationId"], "run.bprec")
+        words += [f'body=Path("{file}").read_bytes(), headers={{"Content-Type": "{media}"}}']
     if body is not None:
         words += [f"body={body!r}"]
     words += [

@@ -30,6 +30,7 @@ from service.api import (
     projects,
     record,
     record_file,
+    recorders,
     rows,
     rules,
     runs,
@@ -47,8 +48,8 @@ from service.queue import Wakeups
 from service.rates import Rates
 from service.request_log import register as log_requests
 from service.waiting import Seats, Waiters
-from store.backlog import Backlog
-from store.quotas import Room
+from store.access.backlog import Backlog
+from store.access.quotas import Room
 from store.session import Database
 from store.spans import Spans
 from store.wait import Hub
@@ -120,7 +121,7 @@ def create_app(settings: Settings) -> APIFlask:
     saw = (record, record_file, history, nodes, parts, rows, graph, source)
     judged = (findings, groups, rules, audits, audit_views, audit_findings, policies)
     outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
-    for part in (submit, snippets, runs, events, compare, *saw, *judged, *outward):
+    for part in (submit, snippets, runs, recorders, events, compare, *saw, *judged, *outward):
         app.register_blueprint(part.blueprint)
     app.register_blueprint(pages.blueprint)
     return app

@@ -18,7 +18,7 @@ from flask import g
 
 from service.context import context
 from service.errors import Problem
-from store import keys
+from store.access import keys
 
 Scope = Literal[
     "read", "runs:write", "findings:write", "audits:write", "webhooks:write", "keys:write", "metrics", "admin"

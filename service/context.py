@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from service.rates import Rates
     from service.settings import Settings
     from service.waiting import Seats, Waiters
-    from store.backlog import Backlog
-    from store.quotas import Room
+    from store.access.backlog import Backlog
+    from store.access.quotas import Room
     from store.session import Database
     from store.spans import Spans
     from store.wait import Hub

@@ -89,7 +89,8 @@ def _asked(
 def _report(settings: Settings, public_id: str) -> str:
     from backprobe.rules import judge
     from backprobe.show import text
-    from store import records, runs
+    from store import runs
+    from store.record import records
     from store.session import Database
 
     database = Database(settings.store.database_url)

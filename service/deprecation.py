@@ -1,7 +1,8 @@
 """Operations on their way out: marked where they are declared, told in the document and in each answer.
 
 Within v1 an operation goes only after it was announced for six months (api.md, 10). `Deprecation` is RFC 9745's, the
-moment since which it is discouraged; `Sunset` is RFC 8594's, the moment from which it may be gone.
+moment since which it is discouraged; `Sunset` is RFC 8594's, the moment from which it may be gone. Who still asks is
+counted by caller in the database, a small write for each such request; `backprobe key deprecated` tells the operator.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ from dataclasses import dataclass
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from flask import current_app, request
+from flask import current_app, g, request
+
+from service.context import context
+from store.access import deprecated as counted
+from store.session import is_unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,9 +84,21 @@ def describe(view: Any, operation: dict[str, Any]) -> None:
 
 
 def tell(response: Response) -> None:
-    """Say it in the answer that is on its way."""
+    """Say it in the answer that is on its way, and count who asked; nobody is counted who was not let in."""
     told: Deprecated | None = getattr(current_app.view_functions.get(request.endpoint or ""), "deprecated", None)
-    if told is None:
+    if told is None or request.url_rule is None:
         return
+    if "caller" in g:
+        _count(f"{request.method} {request.url_rule.rule}")
     for name, value in told.headers.items():
         response.headers.add(name, value)
+
+
+def _count(operation: str) -> None:
+    """An answer does not fail for it: a database that is away is told by what the answer itself wanted of it."""
+    try:
+        with context().database.begin() as transaction:
+            counted.count(transaction, g.caller.actor, operation, tenant_id=g.caller.tenant_id)
+    except Exception as error:
+        if not is_unavailable(error):
+            raise

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from flask import g, request
 
-from service import deprecation, login, origins, rates
+from service import compression, deprecation, login, origins, rates
 from service.address import is_loopback
 from service.caller import LOCAL, SERVER, demand, holder
 from service.context import context
@@ -69,19 +69,21 @@ def _check_host() -> None:
         raise Problem("foreign-host", f"The Host header says {host[:100]!r}, which is not a loopback name.")
 
 
-def _place(origin: str) -> str | None:
+def _place(origin: str, *, https: bool) -> str | None:
+    """Host and port of an origin; None: it is none of ours, such as a plain one of a service behind TLS."""
     try:
-        return urlsplit(origin).netloc
+        parts = urlsplit(origin)
     except ValueError:
         return None
+    return parts.netloc if parts.scheme == "https" or (parts.scheme == "http" and not https) else None
 
 
-def _check_origin(listed: Sequence[str]) -> None:
+def _check_origin(listed: Sequence[str], *, https: bool) -> None:
     if is_listed(listed):
         return
     origin = request.headers.get("Origin")
     site = request.headers.get("Sec-Fetch-Site")
-    foreign = origin is not None and _place(origin) != request.host
+    foreign = origin is not None and _place(origin, https=https) != request.host
     if foreign or site not in {None, "same-origin", "none"}:
         raise Problem("foreign-origin", "This write came from a page of another origin.")
 
@@ -146,7 +148,7 @@ def register(app: APIFlask, settings: Settings) -> None:
         view = app.view_functions.get(request.endpoint or "")
         _check_rate(view)
         if request.method not in _SAFE:
-            _check_origin(settings.origins)
+            _check_origin(settings.origins, https=settings.https)
         _check_scope(view)
         return None
 
@@ -163,4 +165,5 @@ def register(app: APIFlask, settings: Settings) -> None:
         response.headers.setdefault("Cache-Control", "no-cache")
         rates.tell(response)
         deprecation.tell(response)
+        compression.encode(response)
         return response

@@ -38,6 +38,8 @@ def key(subparsers: Any) -> None:
     listed = under.add_parser("list", help="the keys, without their secrets")
     listed.add_argument("--tenant", default=_DEFAULT, metavar="NAME")
     listed.set_defaults(run=_list)
+    used = under.add_parser("deprecated", help="which keys, of all tenants, still use operations that will go")
+    used.set_defaults(run=_deprecated)
     revoke = under.add_parser("revoke", help="take a key back; it opens nothing any more")
     revoke.add_argument("id", metavar="KEY", help="its id, `key_...`")
     revoke.add_argument("--tenant", default=_DEFAULT, metavar="NAME")
@@ -86,7 +88,7 @@ def _expiry(text: str | None) -> str | None:
 
 def _create(arguments: argparse.Namespace) -> int:
     from service.caller import SCOPES, digest_of, new_key
-    from store import audit_log, keys, tenants
+    from store.access import audit_log, keys, tenants
 
     scopes = tuple(dict.fromkeys(arguments.scope or ("read", "runs:write")))
     if wrong := [scope for scope in scopes if scope not in SCOPES]:
@@ -117,7 +119,7 @@ def _create(arguments: argparse.Namespace) -> int:
 
 def _list(arguments: argparse.Namespace) -> int:
     from backprobe.show.plain import plain
-    from store import keys, tenants
+    from store.access import keys, tenants
 
     with opened(arguments.home) as (database, _settings), database.read() as transaction:
         tenant = tenants.named(transaction, arguments.tenant)
@@ -130,8 +132,19 @@ def _list(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _deprecated(arguments: argparse.Namespace) -> int:
+    from backprobe.show.plain import plain
+    from store.access import deprecated
+
+    with opened(arguments.home) as (database, _settings), database.read() as transaction:
+        found = deprecated.uses(transaction)
+    for one in found:
+        print(f"{plain(one.tenant)}  {one.actor}  {one.operation}  {one.times:,} times, last {one.last_at}")
+    return 0
+
+
 def _revoke(arguments: argparse.Namespace) -> int:
-    from store import audit_log, keys, tenants
+    from store.access import audit_log, keys, tenants
 
     with opened(arguments.home) as (database, _settings), database.begin() as transaction:
         tenant = tenants.named(transaction, arguments.tenant)

@@ -17,10 +17,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from store import workers
-from store.figures import MEANINGS, Figure, current
+from store.operation.figures import MEANINGS, Figure, current
+from store.operation.tally import RUN_SECONDS, Happened, Tally
 from store.run import LEVELS
 from store.session import is_unavailable
-from store.tally import RUN_SECONDS, Happened, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -64,7 +64,9 @@ class OidcSettings:
             _check_url(f"BACKPROBE_OIDC_{name}", given[name])
         url = given["URL"].rstrip("/")
         if urlsplit(url).path:
-            raise ValueError(f"BACKPROBE_OIDC_URL is {url!r}; it ends after the host: https://backprobe.example")
+            raise ValueError(
+                f"BACKPROBE_OIDC_URL is {_shown(url)!r}; it ends after the host: https://backprobe.example"
+            )
         allowed = tuple(part.strip().lower() for part in given["ALLOWED"].split(",") if part.strip())
         for one in allowed:
             if _WHO.fullmatch(one) is None:
@@ -91,4 +93,9 @@ def _check_url(name: str, text: str) -> None:
     parts = urlsplit(text)
     plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
     if not parts.hostname or not (parts.scheme == "https" or plain) or parts.query or parts.fragment:
-        raise ValueError(f"{name} is {text!r}; it is an https:// URL (http:// on loopback only)")
+        raise ValueError(f"{name} is {_shown(text)!r}; it is an https:// URL (http:// on loopback only)")
+
+
+def _shown(url: str) -> str:
+    """The URL without what may be a password in it."""
+    return re.sub(r"//[^/]*@", "//...@", url)

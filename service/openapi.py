@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from service import deprecation, openapi_examples
 from service.api.body import LINES
-from service.api.told import ProblemTold
 from service.openapi_schemas import query_parameters, schemas_of
 from service.problems import KINDS
+from service.told.runs import ProblemTold
 from store.queries import LISTABLE
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ _PATH_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "pattern": "^snp_[0-7][0-9A-HJKMNP-TV-Z]{25}$",
     },
     "path": {"type": "string", "description": "Path of a file of the snippet; its slashes stay.", "maxLength": 200},
+    "n": {"type": "integer", "minimum": 0, "description": "Number of the frame, from 0."},
     "node": {"type": "integer", "minimum": 0, "description": "Number of an autograd node within its run."},
     "call": {"type": "integer", "minimum": 0, "description": "Number of a backward call within its run, from 0."},
     "table": {

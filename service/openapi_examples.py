@@ -33,6 +33,20 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
             "labels": {"pr": "12"},
         },
     },
+    "begin_run": {
+        "A training job": {
+            "labels": {"job": "vit-large"},
+            "capture": {"tier": "grad", "every": 100},
+            "environment": {"torch": "2.13.0+cu130", "host": "node-7"},
+        },
+    },
+    "end_run": {
+        "A job that ran out of memory": {
+            "status": "failed",
+            "exit_code": 1,
+            "error": {"type": "OutOfMemoryError", "message": "CUDA out of memory.", "path": "train.py", "line": 81},
+        }
+    },
     "rerun_run": {"The same with another seed": {"seed": 1}},
     "change_run": {"Kept, and labelled": {"pinned": True, "labels": {"pr": "12"}}},
     "keep_snippet": {"A program of one file": {"files": [{"path": "train.py", "text": SNIPPET}]}},

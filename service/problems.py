@@ -1,22 +1,9 @@
 """Every code that an error of the API can carry: its status, its title, and what its reader should do next."""
 
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """One kind of problem; `/problems/{code}` shows it.
-
-    Attributes:
-        hint: The next step, for whoever must act; it stands in each answer unless that has a better one.
-    """
-
-    code: str
-    status: int
-    title: str
-    hint: str
-
+from service.problem_kind import Kind
+from service.recorder_problems import RECORDER_KINDS
 
 _KINDS: Final = (
     Kind(
@@ -274,7 +261,7 @@ _KINDS: Final = (
     ),
 )
 
-KINDS: Final[dict[str, Kind]] = {kind.code: kind for kind in _KINDS}
+KINDS: Final[dict[str, Kind]] = {kind.code: kind for kind in (*_KINDS, *RECORDER_KINDS)}
 """Every kind by its code."""
 
 BY_STATUS: Final[dict[int, str]] = {

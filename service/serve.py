@@ -225,9 +225,10 @@ def start_web(settings: Settings, listening: socket.socket) -> tuple[Server, Con
     """Start the web server; with it comes what its application opened, to be closed after it."""
     from service.app import create_app
     from service.context import EXTENSION
-    from service.server import Server
+    from service.server import Server, settle
 
     app = create_app(settings)
+    settle()
     server = Server(app, listening, settings.threads)
     server.start()
     return server, app.extensions[EXTENSION]
@@ -242,8 +243,7 @@ def _check_trust(wanted: Wanted) -> None:
 
 def _trust(wanted: Wanted) -> dict[str, str]:
     """What a worker is told of the code that it will get."""
-    trusted = wanted.trust_code or is_loopback(wanted.host)
-    return {"BACKPROBE_TRUST_CODE": "1"} if trusted else {}
+    return {"BACKPROBE_TRUST_CODE": "1"} if wanted.trust_code or is_loopback(wanted.host) else {}
 
 
 def _url(host: str, port: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
 import json
 import resource
 import secrets
@@ -23,6 +24,7 @@ from waitress.channel import HTTPChannel
 from waitress.server import create_server
 from waitress.task import ErrorTask
 
+from service import bodies_in_hand
 from service.api.audit_lines import MOST_BYTES
 from service.guard import INERT
 from service.problems import BY_STATUS, KINDS
@@ -57,6 +59,15 @@ def connections() -> int:
     return MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else max(100, min(MOST_CONNECTIONS, soft - _OWN_FILES))
 
 
+def settle() -> None:
+    """Let the garbage collector pass over all that there is by now: modules, routes, schemas stay to the end anyway.
+
+    Once in some hundred pages of tensors it went through all of it: 110 ms of CPU time, and that request was late.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 class _ProblemTask(ErrorTask):
     """An error that waitress finds before the application sees the request."""
 
@@ -78,6 +89,8 @@ class _ProblemTask(ErrorTask):
                 "errors": [],
             }
         ).encode()
+        if isinstance(found, bodies_in_hand.NoRoom):
+            self.response_headers = [*self.response_headers, ("Retry-After", str(bodies_in_hand.RETRY_SECONDS))]
         self.status = f"{status} {found.reason}"
         self.response_headers = [
             *self.response_headers,
@@ -96,6 +109,13 @@ class _ProblemTask(ErrorTask):
 class _Channel(HTTPChannel):
     error_task_class = _ProblemTask
 
+    def del_channel(self, map: Any = None) -> None:  # noqa: A002 - waitress's word
+        """However the connection ends: drop a body of which the rest will not come, which waitress would not."""
+        if (unread := self.request) is not None:
+            self.request = None
+            unread.close()
+        super().del_channel(map)
+
 
 def _held(connection: socket.socket) -> int:
     """Bytes that the kernel has taken for a client and the client has not; 0 where the kernel does not say."""
@@ -113,11 +133,19 @@ class Server:
         listening: Bound; from `service.address.listen`.
         threads: That answer requests.
         silent_seconds: As `SILENT_SECONDS`.
+        body_room: Bytes that the bodies of all requests may take together.
     """
 
     def __init__(
-        self, app: APIFlask, listening: socket.socket, threads: int, *, silent_seconds: int = SILENT_SECONDS
+        self,
+        app: APIFlask,
+        listening: socket.socket,
+        threads: int,
+        *,
+        silent_seconds: int = SILENT_SECONDS,
+        body_room: int = bodies_in_hand.MOST_BYTES,
     ) -> None:
+        self.bodies = bodies_in_hand.BodyRoom(body_room)
         # Typeshed's waitress lacks what is used here; `trigger`, `active_channels` and the map are in every release.
         self._server: Any = create_server(
             app,
@@ -126,13 +154,15 @@ class Server:
             ident="backprobe",
             max_request_header_size=MOST_HEADER_BYTES,
             max_request_body_size=_DRAINED_BODY_BYTES,
+            inbuf_overflow=bodies_in_hand.SMALL_BYTES,
             channel_timeout=silent_seconds,
             connection_limit=connections(),
             asyncore_use_poll=True,  # select() ends at file 1,024
             cleanup_interval=max(1, silent_seconds // 4),
             clear_untrusted_proxy_headers=True,
         )
-        self._server.channel_class = _Channel
+        room = {"parser_class": staticmethod(self.bodies.parser)}
+        self._server.channel_class = type("Channel", (_Channel,), room)
         self._held: weakref.WeakKeyDictionary[HTTPChannel, tuple[int, float]] = weakref.WeakKeyDictionary()
         """Bytes that the kernel had for a client who seems not to read, and since when."""
         self._maintained = self._server.maintenance

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from service.oidc_settings import OidcSettings
-from store.backlog import MOST_QUEUED
-from store.secret import server_secret
+from store.access.backlog import MOST_QUEUED
+from store.access.secret import server_secret
 from store.settings import StoreSettings
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class RateLimits:
     submits: int = 60
     tenant_reads: int = 6000
     tenant_submits: int = 600
-    url: str | None = None
+    url: str | None = field(default=None, repr=False)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> RateLimits:
@@ -56,7 +56,7 @@ class RateLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of one web process.
+    """Settings of one web process; what is secret, or may hold a password, is not in its repr.
 
     Attributes:
         store: Where database and broker are.
@@ -70,8 +70,8 @@ class Settings:
     """
 
     store: StoreSettings
-    secret: bytes
-    api_key: str | None = None
+    secret: bytes = field(repr=False)
+    api_key: str | None = field(default=None, repr=False)
     threads: int = THREADS
     rates: RateLimits = RateLimits()
     origins: tuple[str, ...] = ()

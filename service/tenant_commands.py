@@ -40,7 +40,7 @@ def tenant(subparsers: Any) -> None:
 
 def _list(arguments: argparse.Namespace) -> int:
     from backprobe.show.plain import plain
-    from store import tenants
+    from store.access import tenants
 
     with opened(arguments.home) as (database, _), database.read() as transaction:
         for one in tenants.every(transaction):
@@ -50,7 +50,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _set(arguments: argparse.Namespace) -> int:
-    from store import audit_log, tenants
+    from store.access import audit_log, tenants
 
     quotas = {name: value for name in _QUOTAS if (value := getattr(arguments, name)) is not None}
     if not quotas:

@@ -19,6 +19,9 @@ from store.run import Claim, FencedOut, Level, Queue, Status
 from store.session import Database, Transaction
 from store.tables import SECONDS, Now, run, run_attempt, snippet, snippet_file
 
+RECORDER: Final = "recorder"
+"""`run.lease_owner` of a watched run while frames come."""
+
 # Tenants with something queued in this queue, the least served first. The recursion is a skip scan: one probe of the
 # index run_queue per tenant, however many runs each has queued.
 _TENANTS: Final = sa.text("""
@@ -28,7 +31,8 @@ with recursive waiting(tenant_id) as (
   select (select min(r.tenant_id) from run r
           where r.queue = :queue and r.status = 'queued' and r.tenant_id > w.tenant_id)
   from waiting w where w.tenant_id is not null),
-busy as (select tenant_id, count(*) as n from run where status = 'running' group by tenant_id)
+busy as (select tenant_id, count(*) as n from run where status = 'running' and origin <> 'watched'
+  group by tenant_id)
 select w.tenant_id
 from waiting w join tenant t on t.id = w.tenant_id left join busy b on b.tenant_id = w.tenant_id
 where coalesce(b.n, 0) < t.max_running
@@ -81,11 +85,15 @@ _FILES: Final = (
 MINE: Final = (run.c.id == sa.bindparam("my_run"), run.c.attempt == sa.bindparam("my_attempt"))
 """The fence. Together with the status in `moved`, it makes every write of a stale attempt change no row."""
 
+_recorders: Final = run.c.lease_owner == RECORDER
 _BEAT: Final = (
     sa.update(run)
     .where(*MINE, in_status("running"))
-    .values(lease_until=Now(_lease), heartbeat_at=Now())
-    .returning(run.c.cancel_requested_at)
+    .values(
+        lease_until=sa.case((_recorders, run.c.lease_until), else_=Now(_lease)),  # renewed by the frames alone
+        heartbeat_at=sa.case((_recorders, run.c.heartbeat_at), else_=Now()),
+    )
+    .returning(run.c.cancel_requested_at, run.c.lease_owner)
 )
 _CLOSE_ATTEMPT: Final = (
     sa.update(run_attempt)
@@ -192,12 +200,14 @@ def heartbeat(database: Database, claim: Claim, *, lease_seconds: float | None =
 def renew(transaction: Transaction, claim: Claim, lease_seconds: float | None = None) -> Beat:
     """A heartbeat inside a transaction that goes on to write: it locks the run's row against the reaper.
 
+    Who shows a watched run while it goes on names itself `RECORDER`: it writes only until the end is begun.
+
     Raises:
         FencedOut: another owns the run, or it has ended.
     """
     seconds = claim.lease_seconds if lease_seconds is None else lease_seconds
     row = transaction.execute(_BEAT, mine(claim) | {"lease_seconds": seconds}).first()
-    if row is None:
+    if row is None or (claim.worker == RECORDER and row.lease_owner != RECORDER):
         raise FencedOut(claim.public_id, claim.attempt)
     return Beat(cancel_requested=row.cancel_requested_at is not None)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from store import outbox
-from store.groups import Change
+from store.judged.groups import Change
+from store.outward import outbox
 from store.session import Transaction
 
 

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store.claims import close_attempt
+from store.claims import RECORDER, close_attempt
 from store.endings import tell_ended
 from store.moves import in_status, leave_event, moved
+from store.record.sweep import delete_records
 from store.run import Queue, RunError, RunRow, Status
 from store.run_rows import get
 from store.session import Database, Transaction
-from store.sweep import delete_records
 from store.tables import SECONDS, Now, run
 
 REQUEUE_DEADLINE_SECONDS: Final = 24 * 3600.0
@@ -49,7 +49,7 @@ _LOSE: Final = moved("running", "lost").where(_which).values(_error).returning(*
 _CANCEL: Final = moved("running", "canceled").where(_which).values(_error).returning(*_shown)
 _EXPIRED: Final = (
     sa.select(run)
-    .where(in_status("running"), run.c.lease_until < Now())
+    .where(in_status("running"), run.c.lease_until < Now(), run.c.origin != "watched")
     .order_by(run.c.lease_until)
     .limit(sa.bindparam("most"))
 )
@@ -67,7 +67,12 @@ _CANCEL_QUEUED: Final = (
 _ASK_RUNNING: Final = (
     sa.update(run)
     .where(*_named, in_status("running"), run.c.cancel_requested_at.is_(None))
-    .values(cancel_requested_at=Now(), version=run.c.version + 1, events=run.c.events + 1)
+    .values(
+        cancel_requested_at=Now(),
+        lease_until=sa.case((run.c.lease_owner == RECORDER, Now()), else_=run.c.lease_until),
+        version=run.c.version + 1,
+        events=run.c.events + 1,
+    )
     .returning(*_shown)
 )
 _DEPTH: Final = (
@@ -144,7 +149,10 @@ def give_back(transaction: Transaction, row: Any, outcome: str, reason: str) -> 
 
 
 def expire_leases(database: Database, *, limit: int = 100) -> Expired:
-    """Take back runs whose lease has run out: queued again at once, lost, or canceled if asked."""
+    """Take back runs whose lease has run out: queued again at once, lost, or canceled if asked.
+
+    Not those of recorders, which nobody else can go on with: `store.watched.ending` ends them.
+    """
     with database.read() as reading:  # nearly always nothing: look before taking the write lock
         if reading.execute(_EXPIRED, {"most": 1}).first() is None:
             return Expired(requeued=(), lost=(), canceled=())
@@ -174,6 +182,8 @@ def expire_queued(database: Database, *, limit: int = 100) -> tuple[str, ...]:
 
 def request_cancel(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> RunRow | None:
     """Ask for a run's end. Queued: it is canceled here and now. Running: the flag is set, its worker hears it.
+
+    A recorder's lease is over: the reaper ends its run with what has come.
 
     Ended: nothing changes. Returns the run as it then is; None: no such run.
     """

@@ -15,16 +15,16 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from backprobe.record import encode
-from store.bulk import Batch, write
 from store.claims import CLOSE_FINISHED, MINE, mine, renew
 from store.endings import tell_ended, tell_groups
-from store.findings import insert_findings
-from store.groups import Shower, show
+from store.judged.findings import insert_findings
+from store.judged.groups import Shower, show
 from store.moves import leave_event, moved
-from store.record_rows import record_batches
+from store.record.bulk import Batch, write
+from store.record.rows import record_batches
+from store.record.sweep import delete_records
 from store.run import ENDED, Claim, FencedOut, RunError
 from store.session import Database, Transaction
-from store.sweep import delete_records
 from store.tables import Now, project, run, tenant
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def finish(
         record: What came of the record; None: nothing, not even its header.
         judgement: None: not judged.
         whys: Why tensors have no gradient, by tensor (`backprobe.rules.why_none`).
-        live: Rows of this attempt were appended as it went (`store.live`): the record takes their place.
+        live: Rows of this attempt were appended as it went (`store.record.live`): the record takes their place.
 
     Returns:
         True: ended by this call. False: this very attempt had ended it before (a commit whose answer was lost).
@@ -223,7 +223,7 @@ def _facts(claim: Claim, ending: Ending, record: Record | None, judgement: Judge
 
 def _of_record(record: Record | None, torch: str | None) -> dict[str, Any]:
     if record is None:
-        return {"record_state": "none", "truncated": False}
+        return {"record_state": "none", "truncated": False, "record_bytes": 0}
     return {
         "record_state": "partial" if record.end is None else "whole",
         "truncated": record.truncated,

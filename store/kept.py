@@ -8,10 +8,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store.moves import in_status, leave_event, tell
+from store.record.sweep import delete_records
 from store.run import RunRow
 from store.run_rows import by_number
 from store.session import Transaction
-from store.sweep import delete_records
 from store.tables import Now, run, snippet, snippet_file
 
 AT_ONCE: Final = 20_000

@@ -115,6 +115,7 @@ class RecordShort:
     Attributes:
         attempt: Whose record it is; None: there is none.
         live: The run goes on, and what has come of its record is shown; state and counts are those of its end.
+        bytes: Of a recorder at work: of its frames so far.
         not_captured: Facts that this capture tier does not hold.
     """
 
@@ -147,6 +148,22 @@ class FindingCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecorderShort:
+    """The recorder of a watched run.
+
+    Attributes:
+        next_frame: Number of the frame that is wanted next: so many have come. rows: in them.
+        heard_at: When it last sent something new.
+        environment: Where the job runs, in the recorder's words.
+    """
+
+    next_frame: int
+    rows: int
+    heard_at: str
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
     """One run, as `GET /v1/runs/{id}` shows it.
 
@@ -155,6 +172,7 @@ class RunRow:
         ended: It is in a status that never changes again.
         queue_position: How many runs of its queue are ahead of it, 0 for the next one; None unless it is queued. Only
             `runs.get` fills it.
+        recorder: None: the run is not watched.
         audit: Public id of the last audit that it is an item of; None: of none.
         isolation: `{"level": ..., "demanded": ...}` and what the worker attested; None until it has run.
         key: Where its visible record lies, also one that still comes; None while there is none. Every function of
@@ -193,6 +211,7 @@ class RunRow:
     rules: Mapping[str, Any] | None
     record: RecordShort
     findings: FindingCounts
+    recorder: RecorderShort | None
     audit: str | None
     custom_id: str | None
     rerun_of: str | None

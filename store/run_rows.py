@@ -12,6 +12,7 @@ from store.run import (
     ENDED,
     FindingCounts,
     Outcome,
+    RecorderShort,
     RecordShort,
     RunError,
     RunKey,
@@ -20,7 +21,7 @@ from store.run import (
 )
 from store.run_filter import ALL, RunFilter
 from store.session import Transaction
-from store.tables import audit, audit_item, project, record, run, snippet
+from store.tables import audit, audit_item, project, record, recorder, run, snippet
 
 _again: Final = run.alias("again")
 _LIVE: Final = sa.and_(
@@ -49,12 +50,19 @@ SELECT_RUN: Final = (
         _again.c.public_id.label("rerun_of"),
         _LIVE.label("live"),
         _AUDIT.label("audit"),
+        recorder.c.next_frame,
+        recorder.c.rows.label("rows_sent"),
+        recorder.c.environment,
     )
     .join_from(run, project, project.c.id == run.c.project_id)
     .outerjoin(snippet, snippet.c.id == run.c.snippet_id)
     .outerjoin(_again, _again.c.id == run.c.rerun_of_id)
+    .outerjoin(recorder, recorder.c.run_id == run.c.id)
 )
 _BY_PUBLIC_ID: Final = SELECT_RUN.where(
+    run.c.public_id == sa.bindparam("public_id"), run.c.tenant_id == sa.bindparam("tenant_id")
+)
+_STATUS: Final = sa.select(run.c.status).where(
     run.c.public_id == sa.bindparam("public_id"), run.c.tenant_id == sa.bindparam("tenant_id")
 )
 _BY_ID: Final = SELECT_RUN.where(run.c.id == sa.bindparam("run_id"))
@@ -82,6 +90,11 @@ def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> RunR
     if row.status == "queued":
         position = transaction.execute(_POSITION, {"run_id": row.id}).scalar()
     return run_row(row, position)
+
+
+def status_of(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> str | None:
+    """How a run stands, without the rest of it: who waits for its end looks often. None: no such run of this tenant."""
+    return transaction.execute(_STATUS, {"public_id": public_id, "tenant_id": tenant_id}).scalar()
 
 
 def by_number(transaction: Transaction, run_id: int) -> RunRow:
@@ -159,6 +172,7 @@ def run_row(row: Any, position: int | None = None) -> RunRow:
         rules=row.rules,
         record=_record_short(row),
         findings=_counts(row),
+        recorder=_recorder(row),
         audit=row.audit,
         custom_id=row.custom_id,
         rerun_of=row.rerun_of,
@@ -209,6 +223,14 @@ def _record_short(row: Any) -> RecordShort:
         not_captured=NOT_CAPTURED.get(row.tier, ()),
         torch=row.torch_version,
         tier=row.tier,
+    )
+
+
+def _recorder(row: Any) -> RecorderShort | None:
+    if row.next_frame is None:
+        return None
+    return RecorderShort(
+        next_frame=row.next_frame, rows=row.rows_sent, heard_at=row.heartbeat_at, environment=row.environment
     )
 
 

@@ -7,11 +7,11 @@ own, short ones. `store.finish` ends a run.
 
 from __future__ import annotations
 
+from store.access.quotas import QuotaExceeded
 from store.claims import Beat, claim, heartbeat, release
 from store.expiry import Depth, Expired, depths, expire_leases, expire_queued, request_cancel
 from store.kept import change, forget, program_of
 from store.life import NEXT
-from store.quotas import QuotaExceeded
 from store.run import (
     ENDED,
     LEVELS,
@@ -32,7 +32,7 @@ from store.run import (
     Submission,
 )
 from store.run_rows import get, page
-from store.submission import QueueFull, submit
+from store.submission import Queued, QueueFull, enqueue, submit
 
 __all__ = [
     "ENDED",
@@ -49,6 +49,7 @@ __all__ = [
     "Outcome",
     "Queue",
     "QueueFull",
+    "Queued",
     "QuotaExceeded",
     "RecordShort",
     "RecordState",
@@ -61,6 +62,7 @@ __all__ = [
     "change",
     "claim",
     "depths",
+    "enqueue",
     "expire_leases",
     "expire_queued",
     "forget",

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import platformdirs
 
-from store.destination import Allowed
+from store.outward.destination import Allowed
 
 EMBEDDED: Final = "embedded"
 """The broker URL of a service without a broker server: files below the home."""
@@ -40,24 +40,24 @@ Never Celery's `expires`: the worker would compare its clock with the publisher'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """Where everything that outlives a process lies.
+    """Where everything that outlives a process lies; what may hold a password is not in its repr.
 
     Attributes:
         home: Folder with the SQLite database, the embedded broker, logs and lock; nothing creates it but `make_home`.
         database_url: SQLAlchemy URL with its driver.
         broker_url: A kombu URL, or "embedded".
         max_database_bytes: A SQLite database that outgrows it loses its oldest records; None: no cap.
-        secret: The server's, where processes share no home; None: the home's (`store.secret`).
+        secret: The server's, where processes share no home; None: the home's (`store.access.secret`).
         spans_url: The collector's, for spans of OpenTelemetry; None: there is none.
         outward: Networks to which webhooks may lead although they are not global.
     """
 
     home: Path
-    database_url: str
-    broker_url: str
+    database_url: str = field(repr=False)
+    broker_url: str = field(repr=False)
     max_database_bytes: int | None = None
     secret: bytes | None = field(default=None, repr=False)
-    spans_url: str | None = None
+    spans_url: str | None = field(default=None, repr=False)
     outward: Allowed = field(default_factory=Allowed)
 
     @classmethod
@@ -108,7 +108,9 @@ def _bytes(text: str | None) -> int | None:
 def _spans_url(text: str | None) -> str | None:
     parts = None if text is None else urlsplit(text)
     if parts is not None and (parts.scheme not in {"http", "https"} or not parts.hostname):
-        raise ValueError(f"BACKPROBE_SPANS_URL is {text!r}; it must be one like http://collector:4318/v1/traces")
+        raise ValueError(
+            f"BACKPROBE_SPANS_URL begins with {parts.scheme!r}; it must be one like http://collector:4318/v1/traces"
+        )
     return text
 
 

@@ -8,14 +8,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Literal
 
 from store.trace import Span, begun, below
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.trace import SpanContext
 
 Kind = Literal["internal", "server", "consumer"]
 
@@ -44,13 +44,12 @@ class Spans:
     """
 
     def __init__(self, url: str | None, service: str) -> None:
-        self._url, self._service = url, service
-        self._tell, self._close = (None, None) if url is None else _sender(url)
+        self._sender = None if url is None else _Sender(url, service)
 
     @property
     def on(self) -> bool:
         """Somebody takes spans."""
-        return self._tell is not None
+        return self._sender is not None
 
     def span(self, of: Span | None) -> Span | None:
         """The span to go on with: the caller's, or the first of a trace of our own where spans are taken."""
@@ -89,54 +88,66 @@ class Spans:
             failed: It is our failure.
             told: Attributes; `__` in a name stands for a dot.
         """
-        if span is None or not span.sampled or self._tell is None:
+        if span is None or not span.sampled or self._sender is None:
             return
         attributes = {key.replace("__", "."): value for key, value in told.items()}
-        self._tell(_readable(span, name, begun_ns, kind, attributes, self._service, failed=failed))
+        self._sender.send(span, name, begun_ns, kind, attributes, failed=failed)
 
     def close(self) -> None:
         """Send what waits, once, and end."""
-        if self._close is not None:
-            self._close()
+        if self._sender is not None:
+            self._sender.close()
 
 
-def _sender(url: str) -> tuple[Callable[[ReadableSpan], None], Callable[[], None]]:
-    """How a span is handed over, and how what waits is sent at the end."""
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError:
-        raise ValueError(MISSING) from None
-    processor = BatchSpanProcessor(
-        OTLPSpanExporter(endpoint=url, timeout=ANSWER_SECONDS),
-        max_queue_size=MOST_WAITING,
-        schedule_delay_millis=FLUSH_SECONDS * 1000,
-        max_export_batch_size=BATCH,
-    )
-    return processor.on_end, processor.shutdown
+class _Sender:
+    """OpenTelemetry's, made once per process: every span names the same resource and scope.
 
+    Raises:
+        ValueError: it is not installed.
+    """
 
-def _readable(
-    span: Span, name: str, begun_ns: int, kind: Kind, attributes: dict[str, str | int], service: str, *, failed: bool
-) -> ReadableSpan:
-    from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-    from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+    def __init__(self, url: str, service: str) -> None:
+        try:
+            from opentelemetry import trace as api
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk import trace as sdk
+            from opentelemetry.sdk.resources import Resource
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+            from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+        except ImportError:
+            raise ValueError(MISSING) from None
+        self._api, self._sdk = api, sdk
+        self._resource, self._scope = Resource({"service.name": service}), InstrumentationScope("backprobe")
+        self._sampled = api.TraceFlags(api.TraceFlags.SAMPLED)
+        self._processor = BatchSpanProcessor(
+            OTLPSpanExporter(endpoint=url, timeout=ANSWER_SECONDS),
+            max_queue_size=MOST_WAITING,
+            schedule_delay_millis=FLUSH_SECONDS * 1000,
+            max_export_batch_size=BATCH,
+        )
 
-    def context(span_id: str) -> SpanContext:
-        flags = TraceFlags(TraceFlags.SAMPLED)
-        return SpanContext(int(span.trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=flags)
+    def send(
+        self, span: Span, name: str, begun_ns: int, kind: Kind, attributes: dict[str, str | int], *, failed: bool
+    ) -> None:
+        """Queue a span that ends now."""
+        status = self._api.StatusCode.ERROR if failed else self._api.StatusCode.UNSET
+        ended = self._sdk.ReadableSpan(
+            name=name,
+            context=self._context(span.trace_id, span.span_id),
+            parent=self._context(span.trace_id, span.parent_id) if span.parent_id else None,
+            resource=self._resource,
+            attributes=attributes,
+            kind=self._api.SpanKind[kind.upper()],
+            status=self._api.Status(status),
+            start_time=begun_ns,
+            end_time=time.time_ns(),
+            instrumentation_scope=self._scope,
+        )
+        self._processor.on_end(ended)
 
-    return ReadableSpan(
-        name=name,
-        context=context(span.span_id),
-        parent=context(span.parent_id) if span.parent_id else None,
-        resource=Resource({"service.name": service}),
-        attributes=attributes,
-        kind=SpanKind[kind.upper()],
-        status=Status(StatusCode.ERROR if failed else StatusCode.UNSET),
-        start_time=begun_ns,
-        end_time=time.time_ns(),
-        instrumentation_scope=InstrumentationScope("backprobe"),
-    )
+    def close(self) -> None:
+        """Send what waits, once, and end."""
+        self._processor.shutdown()
+
+    def _context(self, trace_id: str, span_id: str) -> SpanContext:
+        return self._api.SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=self._sampled)

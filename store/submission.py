@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store import partitions
+from store.access.quotas import QuotaExceeded, demand_gpu
 from store.ids import new_id, part
 from store.moves import in_status, leave_event
-from store.quotas import QuotaExceeded, demand_gpu
+from store.record import partitions
 from store.run import RunRow, Submission
 from store.run_rows import by_number
 from store.session import Transaction
@@ -76,6 +77,19 @@ class QueueFull(QuotaExceeded):
 
 
 def submit(transaction: Transaction, submission: Submission) -> RunRow:
+    """Queue a run (`enqueue`), and read it as everybody sees it."""
+    return by_number(transaction, enqueue(transaction, submission).number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queued:
+    """What a new run is known by: outside, and in the database."""
+
+    id: str
+    number: int
+
+
+def enqueue(transaction: Transaction, submission: Submission) -> Queued:
     """Queue a run: its snippet is found by hash or stored, a `queued` event written. Publish the wake-up after commit.
 
     Raises:
@@ -107,7 +121,7 @@ def submit(transaction: Transaction, submission: Submission) -> RunRow:
         },
     ).one()
     leave_event(transaction, row, "queued", public_id, payload={"queue": submission.queue})
-    return by_number(transaction, row.id)
+    return Queued(id=public_id, number=row.id)
 
 
 def _asked(submission: Submission) -> dict[str, Any]:

@@ -13,21 +13,21 @@ from typing import Any, Final
 
 import msgspec
 
-_ESCAPE: Final = "\x1a"
+ESCAPE: Final = "\x1a"
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder()
 
 
 def stored(text: str) -> str:
     """The text as a column keeps it."""
-    if _ESCAPE in text or "\0" in text:
-        text = text.replace(_ESCAPE, "\x1a1").replace("\0", "\x1a0")
+    if ESCAPE in text or "\0" in text:
+        text = text.replace(ESCAPE, "\x1a1").replace("\0", "\x1a0")
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()
     return text
 
 
-_FLOAT: Final = f"{_ESCAPE}2"
+_FLOAT: Final = f"{ESCAPE}2"
 _WHOLE_FROM: Final = 2.0**53
 """From here on every float is a whole number."""
 
@@ -36,9 +36,9 @@ _LARGE: Final = re.compile(rb"[0-9]e[+]?[0-9]|[0-9]{16}")
 
 def restored(text: str) -> str:
     """What `stored` was given."""
-    if _ESCAPE not in text:
+    if ESCAPE not in text:
         return text
-    return text.replace("\x1a0", "\0").replace("\x1a1", _ESCAPE)
+    return text.replace("\x1a0", "\0").replace("\x1a1", ESCAPE)
 
 
 def json_text(value: Any) -> str:

@@ -16,8 +16,8 @@ from typing import Any, Final, Self
 from sqlalchemy.exc import SQLAlchemyError
 
 from store.moves import CHANNEL
-from store.run import RunRow
-from store.run_rows import get
+from store.run import ENDED
+from store.run_rows import status_of
 from store.session import Database
 
 LOOK_SECONDS: Final = 0.005
@@ -41,19 +41,20 @@ class Hub:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def wait(self, public_id: str, seconds: float, *, tenant_id: int = 1) -> RunRow | None:
-        """The run as soon as it has ended; None: it had not after so many seconds, or there is no such run.
+    def wait(self, public_id: str, seconds: float, *, tenant_id: int = 1) -> bool:
+        """Wait until the run has ended; False: it had not after so many seconds, or there is no such run.
 
         Called from any thread. A run that has ended already returns at once.
         """
-        found: list[RunRow | None] = [None]
+        status: str | None = None
 
         def over() -> bool:
+            nonlocal status
             with self._database.read() as reading:
-                found[0] = get(reading, public_id, tenant_id=tenant_id)
-            return found[0] is None or found[0].ended
+                status = status_of(reading, public_id, tenant_id=tenant_id)
+            return status is None or status in ENDED
 
-        return found[0] if self.until(over, seconds) else None
+        return self.until(over, seconds) and status is not None
 
     def until(self, over: Callable[[], bool], seconds: float) -> bool:
         """Wait until something is over that tells when it changes (`store.moves.tell`); False: it was not by then.

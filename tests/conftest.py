@@ -170,6 +170,22 @@ def rabbitmq_url() -> Iterator[str]:
     empty()
 
 
+class Clock:
+    """A clock that stands until a test moves `now`, in seconds."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """For what takes a clock, so that no test waits."""
+    return Clock()
+
+
 def _rank(item: pytest.Item) -> int:
     folder = item.path.relative_to(ROOT / "tests").as_posix() if item.path.is_relative_to(ROOT / "tests") else ""
     return next((n for n, quick in enumerate(QUICK) if folder.startswith(f"{quick}/")), len(QUICK))

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from store import runs
-from store.live import FLUSH_SECONDS
-from store.live_record import LiveRecord
+from store.record.live import FLUSH_SECONDS
+from store.record.live_record import LiveRecord
 from store.session import Database, is_unavailable
 from workers.lease import Lease
 

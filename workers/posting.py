@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from store.destination import Address, Target
+from store.outward.destination import Address, Target
 
 ANSWER_BYTES: Final = 1024
 """Of an answer that are read; the rest is never taken off the wire."""

@@ -13,8 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from store import audit_judging, idempotency, outbox, partitions, retention, runs, workers
+from store import runs, workers
+from store.access import idempotency
+from store.auditing import judging as audit_judging
+from store.outward import outbox
+from store.record import partitions, retention
 from store.session import Database
+from store.watched import ending as recorder_end
+from store.watched import frames as recorder_frames
+from store.watched.view import Views
 from workers.leader import Leadership
 from workers.rejudge import Rejudging
 
@@ -32,6 +39,12 @@ MONTHS_SECONDS: Final = 3600.0
 
 EXPIRED_AT_ONCE: Final = 20
 """Records dropped in one round, at most, and as many for the size cap: leases are looked at every second."""
+
+ENDING_SECONDS: Final = 0.5
+"""Of one round for ends of watched runs, and one run more."""
+
+SHOWING_SECONDS: Final = 0.5
+"""Of one round for what recorders have sent, and two frames more."""
 
 BEAT_FILE: Final = "reaper.beat"
 """In the home: touched after each round, for `backprobe reaper --check`."""
@@ -61,6 +74,7 @@ class Reaper:
         self._woken_at: dict[str, float] = {}
         self._done_at: dict[str, float] = {}
         self._rejudging = Rejudging(database)
+        self._views = Views(database)
 
     def serve(self, stop: threading.Event) -> None:
         """Work until `stop` is set."""
@@ -74,6 +88,8 @@ class Reaper:
         """Each duty once."""
         self._fenced("expiring leases", self._expire_leases)
         self._fenced("expiring queued runs", self._expire_queued)
+        self._fenced("ending recorders", self._end_recorders)
+        self._fenced("showing recorders", lambda: self._views.turn(SHOWING_SECONDS))
         self._fenced("dropping silent workers", self._drop_silent)
         self._fenced("waking workers", self._wake)
         self._fenced("planning deliveries", self._plan_deliveries)
@@ -103,6 +119,17 @@ class Reaper:
         lost = runs.expire_queued(self._database)
         if lost:
             _log.warning("no worker came; lost: %s", ", ".join(lost))
+
+    def _end_recorders(self) -> None:
+        until = time.monotonic() + ENDING_SECONDS
+        for run, tenant_id in recorder_end.overdue(self._database):
+            try:
+                if recorder_end.end_overdue(self._database, run, tenant_id):
+                    _log.warning("its recorder is silent, was canceled or broke off: %s was ended", run)
+            except Exception as error:  # noqa: BLE001 - the fence around a task: the next one's frames may be better
+                _log.error("the run %s of a recorder could not be ended: %s", run, type(error).__name__)
+            if time.monotonic() > until:
+                return
 
     def _drop_silent(self) -> None:
         if not self._is_due("silent", workers.SILENT_SECONDS / 6):
@@ -149,6 +176,7 @@ class Reaper:
         if self._is_due("leftovers", LEFTOVERS_SECONDS):
             retention.leftovers(self._database)
             retention.drop_sent(self._database)
+            recorder_frames.drop_left(self._database)
 
     def _is_due(self, duty: str, seconds: float) -> bool:
         """So long has passed since this was last true, or it never was."""

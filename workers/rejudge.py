@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from backprobe.rules import kept_options, ruleset
-from store import rejudging
-from store.rejudging import Change, Due
+from store.judged import rejudging
+from store.judged.rejudging import Change, Due
 from store.session import Database
 from workers.patience import broken_off, judged_in_time
 

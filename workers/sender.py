@@ -17,9 +17,9 @@ from typing import Final
 import msgspec
 
 from backprobe import __version__
-from store import deliveries, signing
-from store.deliveries import Due, Try
-from store.destination import Allowed, Refused, Resolve, resolved
+from store.outward import deliveries, signing
+from store.outward.deliveries import Due, Try
+from store.outward.destination import Allowed, Refused, Resolve, resolved
 from store.session import Database
 from workers.posting import Answer, NoAnswer, post
 
@@ -43,7 +43,7 @@ class Sender:
 
     Args:
         database: Where deliveries are.
-        secret: The server's; signs through `store.signing`.
+        secret: The server's; signs through `store.outward.signing`.
         allowed: Networks that may be posted to although they are not global.
         resolve: Resolves names.
         tls: What certificates are demanded; None: those that the machine trusts.

@@ -13,5 +13,6 @@ again, with pauses that grow; a POST carries an Idempotency-Key, so that it has 
 
 from backprobe.client.asked import ApiError, Run, ServiceAway
 from backprobe.client.clients import AsyncClient, Client
+from backprobe.client.run_ids import new_run_id
 
-__all__ = ["ApiError", "AsyncClient", "Client", "Run", "ServiceAway"]
+__all__ = ["ApiError", "AsyncClient", "Client", "Run", "ServiceAway", "new_run_id"]

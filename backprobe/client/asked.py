@@ -212,6 +212,30 @@ def uploaded(data: bytes, project: str | None) -> Question[Run]:
     )
 
 
+def began(run: str, body: Mapping[str, Any]) -> Question[Run]:
+    """The run of a recorder, made now or by this very request before."""
+    return run_of((yield from call("PUT", f"/v1/runs/{run}", body=body)).json())
+
+
+def framed(run: str, n: int, frame: bytes) -> Question[int]:
+    """The number of the frame that is wanted after this one."""
+    path = f"/v1/runs/{run}/frames/{n}"
+    reply = yield from call("PUT", path, headers={"Content-Type": RECORD_MEDIA}, content=frame)
+    return int(reply.headers["next-frame"])
+
+
+def over(run: str, body: Mapping[str, Any]) -> Question[Run]:
+    """The run of a recorder, ended; while another request is ending it, it is asked again."""
+    pause = FIRST_PAUSE_SECONDS
+    for _ in range(MOST_TRIES):
+        reply = yield from call("POST", f"/v1/runs/{run}/end", body=body)
+        if reply.status != 202:
+            return run_of(reply.json())
+        yield Pause(seconds=_pause(reply, pause))
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+    raise ServiceAway(f"/v1/runs/{run}/end: another request has been ending it for too long")
+
+
 class Resumed:
     """Where a stream of events stands: what was seen of it, and whether it is worth asking again when it breaks.
 

@@ -152,6 +152,26 @@ class Client:
         """Store the bytes of a record file as a run of its own; its findings come within seconds."""
         return self._ask(asked.uploaded(record, project))
 
+    def begin_recording(self, run: str, **body: Any) -> Run:
+        """Make the run of a recorder under an id of its own: `backprobe.client.new_run_id()`.
+
+        `body` as `PUT /v1/runs/{run}` takes it. The same again changes nothing.
+        """
+        return self._ask(asked.began(run, body))
+
+    def send_frame(self, run: str, n: int, frame: bytes) -> int:
+        """Send one frame, cut by `backprobe.record.split`; the number of the frame that is wanted next.
+
+        Raises:
+            ApiError: `frame-missing`: some before it have not come, and `run(...)` tells in `told["recorder"]` which is
+                wanted. `run-ended`, `frame-differs`, `bad-record`, `too-large`: see the hint.
+        """
+        return self._ask(asked.framed(run, n, frame))
+
+    def end_recording(self, run: str, **body: Any) -> Run:
+        """Say how the job ended (`POST /v1/runs/{run}/end`); the run, ended. Again changes nothing."""
+        return self._ask(asked.over(run, body))
+
     def audit(self, items: Iterable[Mapping[str, Any]], *, wait: float = 0, **head: Any) -> Mapping[str, Any]:
         """Begin an audit of up to 50,000 items; `head` and each item as `POST /v1/audits` takes them."""
         return self._ask(audited(items, head, wait))
@@ -263,6 +283,18 @@ class AsyncClient:
     async def upload(self, record: bytes, *, project: str | None = None) -> Run:
         """As `Client.upload`."""
         return await self._ask(asked.uploaded(record, project))
+
+    async def begin_recording(self, run: str, **body: Any) -> Run:
+        """As `Client.begin_recording`."""
+        return await self._ask(asked.began(run, body))
+
+    async def send_frame(self, run: str, n: int, frame: bytes) -> int:
+        """As `Client.send_frame`."""
+        return await self._ask(asked.framed(run, n, frame))
+
+    async def end_recording(self, run: str, **body: Any) -> Run:
+        """As `Client.end_recording`."""
+        return await self._ask(asked.over(run, body))
 
     async def audit(self, items: Iterable[Mapping[str, Any]], *, wait: float = 0, **head: Any) -> Mapping[str, Any]:
         """As `Client.audit`."""

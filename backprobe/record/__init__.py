@@ -1,7 +1,19 @@
 """What is left behind of a run: plain typed values and their codec."""
 
 from backprobe.record.asked import Hook, Mode, Passed, WatchedCall
-from backprobe.record.codec import MAGIC, FrameReader, batch_frames, dumps, encode, end_frame, header_frame, loads
+from backprobe.record.codec import (
+    MAGIC,
+    MOST_FRAME_BYTES,
+    FrameReader,
+    batch_frames,
+    dumps,
+    encode,
+    end_frame,
+    frame_kind,
+    frame_rows,
+    header_frame,
+    loads,
+)
 from backprobe.record.events import (
     Frame,
     InplaceEvent,
@@ -15,6 +27,7 @@ from backprobe.record.events import (
     Warned,
 )
 from backprobe.record.fields import Row
+from backprobe.record.frames import split
 from backprobe.record.graph import BackwardCall, Edge, GradInput, Node, NodePass, Output, Retention, Root, Saved
 from backprobe.record.integrity import REFERENCES, BadRecord, check
 from backprobe.record.operations import Operation
@@ -29,6 +42,7 @@ from backprobe.record.versions import upgraded
 __all__ = [
     "KEYS",
     "MAGIC",
+    "MOST_FRAME_BYTES",
     "REFERENCES",
     "SCHEMA_VERSION",
     "TABLES",
@@ -89,9 +103,12 @@ __all__ = [
     "encode",
     "end_frame",
     "flat",
+    "frame_kind",
+    "frame_rows",
     "header_frame",
     "itemsize",
     "loads",
     "nested",
+    "split",
     "upgraded",
 ]

@@ -25,12 +25,16 @@ from backprobe.record.weight import most_weight, weight
 
 MAGIC: Final = b"BPREC\x01\n"
 MAX_FRAME: Final = 1 << 20
-"""Bytes in one frame."""
+"""Bytes in one frame, its length apart."""
+
+MOST_FRAME_BYTES: Final = MAX_FRAME + 4
+"""Of one frame and its length."""
 
 BATCH_ROWS: Final = 2000
 """Rows in one batch frame: 2.8 million rows/s are decoded at this size, a third of that in one piece."""
 
-_LENGTH: Final = struct.Struct("<I")
+LENGTH: Final = struct.Struct("<I")
+"""Stands before each frame."""
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
@@ -92,8 +96,8 @@ def batches(frames: bytes) -> Iterator[tuple[str, list[Row]]]:
     """The rows of whole batch frames that this process wrote itself, with the names of their tables."""
     at = 0
     while at < len(frames):
-        (size,) = _LENGTH.unpack_from(frames, at)
-        at += _LENGTH.size + size
+        (size,) = LENGTH.unpack_from(frames, at)
+        at += LENGTH.size + size
         batch = _DECODER.decode(frames[at - size : at])
         yield _TABLE_OF[type(batch)], batch.rows
 
@@ -111,7 +115,46 @@ def _split(batch: type[msgspec.Struct], rows: Sequence[Row]) -> Iterator[bytes]:
 
 
 def _framed(body: bytes) -> bytes:
-    return _LENGTH.pack(len(body)) + body
+    return LENGTH.pack(len(body)) + body
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return _DECODER.decode(body)
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as error:
+        raise BadRecord("bad-frame", str(error)[:300]) from error
+
+
+def frame_rows(data: bytes) -> tuple[str, Sequence[Any]]:
+    """What one whole frame is, its length before it: "header", "end" or the name of its table; and its rows.
+
+    A header's row is itself, of today's version; an end has none. Types and ranges are checked, references are not: the
+    rows that they lead to may come in another frame.
+
+    Raises:
+        BadRecord: it is no frame, or more than one.
+    """
+    if len(data) < LENGTH.size:
+        raise BadRecord("bad-frame", f"{len(data)} bytes: a frame begins with its length in {LENGTH.size}")
+    (size,) = LENGTH.unpack_from(data)
+    if size > MAX_FRAME:
+        raise BadRecord("frame-too-large", f"a frame of {size} bytes; {MAX_FRAME} is the most")
+    if size != len(data) - LENGTH.size:
+        raise BadRecord("bad-frame", f"its length says {size} bytes, and {len(data) - LENGTH.size} follow")
+    frame = _decoded(data[LENGTH.size :])
+    if isinstance(frame, _HeaderFrame):
+        return "header", (upgraded(frame.body),)
+    return ("end", ()) if isinstance(frame, _EndFrame) else (_TABLE_OF[type(frame)], frame.rows)
+
+
+def frame_kind(data: bytes) -> tuple[str, int]:
+    """What one whole frame is, as of `frame_rows`, and how many rows of a table are in it.
+
+    Raises:
+        BadRecord: it is no frame, or more than one.
+    """
+    kind, rows = frame_rows(data)
+    return kind, 0 if kind == "header" else len(rows)
 
 
 class FrameReader:
@@ -160,13 +203,13 @@ class FrameReader:
             raise BadRecord("record-too-large", f"more than {self.max_bytes} bytes of record")
         self._buffer += piece
         at = 0
-        while len(self._buffer) - at >= _LENGTH.size:
-            (size,) = _LENGTH.unpack_from(self._buffer, at)
+        while len(self._buffer) - at >= LENGTH.size:
+            (size,) = LENGTH.unpack_from(self._buffer, at)
             if size > MAX_FRAME:
                 raise BadRecord("frame-too-large", f"a frame of {size} bytes; {MAX_FRAME} is the most")
-            if len(self._buffer) - at - _LENGTH.size < size:
+            if len(self._buffer) - at - LENGTH.size < size:
                 break
-            start = at + _LENGTH.size
+            start = at + LENGTH.size
             self._take(bytes(self._buffer[start : start + size]))
             at = start + size
         del self._buffer[:at]
@@ -174,10 +217,7 @@ class FrameReader:
             raise BadRecord("bytes-after-end", "bytes follow the end frame")
 
     def _take(self, body: bytes) -> None:
-        try:
-            frame = _DECODER.decode(body)
-        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as error:
-            raise BadRecord("bad-frame", str(error)[:300]) from error
+        frame = _decoded(body)
         if self.ended:
             raise BadRecord("bytes-after-end", "a frame follows the end frame")
         if isinstance(frame, _HeaderFrame):

@@ -1,6 +1,17 @@
 """Record -> findings. One file per rule; the file is its manual. Torch is not needed."""
 
-from backprobe.rules.finding import Edit, Finding, Fix, Location, Occurrences, Region, Related, finding_json
+from backprobe.rules.finding import (
+    Edit,
+    Finding,
+    Fix,
+    Identity,
+    Location,
+    Occurrences,
+    Region,
+    Related,
+    finding_json,
+    identity_of,
+)
 from backprobe.rules.judge import Judgement, NotRun, judge, ruleset, unjudged
 from backprobe.rules.manual import Manual, UnknownRule, manual
 from backprobe.rules.options import BadOption, JudgeOptions, kept_options, options_from
@@ -17,6 +28,7 @@ __all__ = [
     "Edit",
     "Finding",
     "Fix",
+    "Identity",
     "JudgeOptions",
     "Judgement",
     "JudgingTooLong",
@@ -31,6 +43,7 @@ __all__ = [
     "UnknownRule",
     "WhyNone",
     "finding_json",
+    "identity_of",
     "judge",
     "kept_options",
     "manual",

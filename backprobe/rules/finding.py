@@ -181,21 +181,63 @@ def _places(shown: dict[str, Any]) -> Iterable[dict[str, Any]]:
         yield other["location"]
 
 
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """What a fingerprint is made of: no line number, id, step, absolute path or message.
+
+    Attributes:
+        rule: Its name. path: relative, POSIX.
+        function: The qualified name around the line; `<module>` at the top of a file.
+        text: The line, blanks collapsed. binding: the name that it is about; "": none.
+        n: Its place among the findings of a run that are equal in all of these, from 0.
+    """
+
+    rule: str
+    path: str
+    function: str
+    text: str
+    binding: str
+    n: int
+
+    @property
+    def fingerprint(self) -> str:
+        """The first 16 hex digits of SHA-256 over them, behind the version of this recipe."""
+        text = "\0".join((self.rule, self.path, self.function, self.text, self.binding, str(self.n)))
+        return f"backprobe/v1:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+MOST_EQUAL: Final = 1000
+"""Findings of one run, equal in all but their place, among which a fingerprint is looked for."""
+
+
+def _identity(finding: Finding) -> Identity:
+    place = finding.location
+    return Identity(
+        rule=finding.rule.name,
+        path=place.path.replace("\\", "/"),
+        function=place.function,
+        text=" ".join(place.text.split()),
+        binding=str(finding.evidence.get("binding", "")),
+        n=0,
+    )
+
+
+def identity_of(finding: Finding) -> Identity | None:
+    """What the finding's fingerprint was made of; None: not of this finding, or it is not among `MOST_EQUAL`."""
+    first = _identity(finding)
+    for n in range(MOST_EQUAL):
+        made = msgspec.structs.replace(first, n=n)
+        if made.fingerprint == finding.fingerprint:
+            return made
+    return None
+
+
 def with_fingerprints(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The same findings, each with its identity: no line number, id, step, absolute path or message is part of it."""
-    seen: Counter[tuple[str, ...]] = Counter()
+    """The same findings, each with its identity."""
+    seen: Counter[Identity] = Counter()
     named: list[Finding] = []
     for finding in findings:
-        place = finding.location
-        key = (
-            finding.rule.name,
-            place.path.replace("\\", "/"),
-            place.function,
-            " ".join(place.text.split()),
-            str(finding.evidence.get("binding", "")),
-        )
-        text = "\0".join((*key, str(seen[key])))
-        seen[key] += 1
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        named.append(msgspec.structs.replace(finding, fingerprint=f"backprobe/v1:{digest}"))
+        first = _identity(finding)
+        fingerprint = msgspec.structs.replace(first, n=seen[first]).fingerprint
+        seen[first] += 1
+        named.append(msgspec.structs.replace(finding, fingerprint=fingerprint))
     return tuple(named)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 MOST_DEPTH: Final = 64
 """Calls inside each other that are told apart; what is deeper belongs to the last of them."""
@@ -92,13 +92,19 @@ def boxes(found: Mapping[int, int | None]) -> int:
     return sum(call is None for call in found.values()) + len({call for call in found.values() if call is not None})
 
 
-def fitting(ops: Ops, most: int, opened: Iterable[int] = ()) -> int | None:
-    """The greatest depth with at most so many boxes; None: even the outermost calls are too many."""
+def fitting(
+    ops: Ops, most: int, opened: Iterable[int] = (), *, count: Callable[[Mapping[int, int | None]], int] = boxes
+) -> int | None:
+    """The greatest depth with at most so many boxes; None: even the outermost calls are too many.
+
+    Args:
+        count: Boxes of a fold. It is taken to rise with the depth: where it does not, a lesser depth may be told.
+    """
     asked = tuple(opened)
     low, high = -1, deepest(ops)
-    while low < high:  # boxes never get fewer with depth
+    while low < high:
         middle = (low + high + 1) // 2
-        if boxes(folded(ops, middle, asked)) <= most:
+        if count(folded(ops, middle, asked)) <= most:
             low = middle
         else:
             high = middle - 1

@@ -1,12 +1,13 @@
-"""What comes in pieces: frames keep their bytes until their run ends, items of an audit may have no name.
+"""What comes in pieces: watched runs have a recorder, items of an audit may have no name.
 
-And `max_gpu_seconds` of a tenant. Frozen. It imports nothing of ours. Code of the release before can write to this
-schema: what is new may be NULL, and nothing has written to `frame` so far.
+Frames keep their bytes until their run ends. And `max_gpu_seconds` of a tenant, and who still uses what will go.
+Frozen. It imports nothing of ours. Code of the release before can write to this schema: what is new may be NULL, and
+nothing has written to `frame` so far.
 """
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 
 revision = "0008"
 down_revision = "0007"
@@ -28,6 +29,8 @@ FRAME = {
 def upgrade() -> None:
     """Add them; `frame`, which is empty, is made anew."""
     _frame(new=True)
+    _recorder()
+    _deprecated_use()
     if op.get_bind().dialect.name == "sqlite":
         _rewrite("audit_item", "\tcustom_id TEXT NOT NULL, \n", "\tcustom_id TEXT, \n")
         _rewrite("tenant", "\tCONSTRAINT ", "\tmax_gpu_seconds BIGINT, \n\tCONSTRAINT ")
@@ -38,6 +41,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drop them; items without a name get one, recorders that are at work lose what they sent."""
+    op.drop_table("recorder")
     op.execute(sa.text("UPDATE audit_item SET custom_id = '(item ' || n || ')' WHERE custom_id IS NULL"))
     if op.get_bind().dialect.name == "sqlite":
         op.execute(sa.text("UPDATE tenant SET max_gpu_seconds = NULL"))
@@ -46,13 +50,28 @@ def downgrade() -> None:
     else:
         op.drop_column("tenant", "max_gpu_seconds")
         op.alter_column("audit_item", "custom_id", nullable=False, comment=ITEM[False])
+    op.drop_table("deprecated_use")
     _frame(new=False)
+
+
+def _deprecated_use() -> None:
+    op.create_table(
+        "deprecated_use",
+        sa.Column("tenant_id", sa.BigInteger(), nullable=False, comment="Whose caller."),
+        sa.Column("actor", sa.Text(), nullable=False, comment="Who asked: key:..., user:... or local."),
+        sa.Column("operation", sa.Text(), nullable=False, comment="What for: GET /v1/things/<thing>."),
+        sa.Column("times", sa.BigInteger(), nullable=False, comment="How often."),
+        sa.Column("first_at", TIME, nullable=False, comment="When it was first asked for."),
+        sa.Column("last_at", TIME, nullable=False, comment="When it was last asked for."),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name="fk_deprecated_use_tenant_id"),
+        sa.PrimaryKeyConstraint("tenant_id", "actor", "operation", name="pk_deprecated_use"),
+        comment="Who still uses an operation of the API that will go.",
+    )
 
 
 def _frame(*, new: bool) -> None:
     op.drop_table("frame")
     more = [
-        sa.Column("rows", sa.Integer(), comment="Rows in it; NULL: they were not counted."),
         sa.Column("body", sa.LargeBinary(), comment="Its bytes; NULL: its run has ended, and the record has its rows."),
     ]
     op.create_table(
@@ -75,6 +94,29 @@ def _frame(*, new: bool) -> None:
     if new:
         kept = sa.text("body is not null")
         op.create_index("frame_kept", "frame", ["run_id"], postgresql_where=kept, sqlite_where=kept)
+        op.create_index("frame_at", "frame", ["at"])
+
+
+def _recorder() -> None:
+    asked = "SHA-256 of the request that made it: the same once more is no error, another is."
+    last = "What the last frame was: header, end or a table; NULL: none has come."
+    told = "How the job ended, as its recorder told; NULL: it has not told."
+    where = "Where the job runs, in the recorder's words: text by name."
+    number = "Number of the frame that is wanted next: so many have come."
+    json = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+    op.create_table(
+        "recorder",
+        sa.Column("run_id", sa.BigInteger(), nullable=False, comment="Which watched run."),
+        sa.Column("asked", sa.LargeBinary(), nullable=False, comment=asked),
+        sa.Column("environment", json, nullable=False, comment=where),
+        sa.Column("next_frame", sa.Integer(), nullable=False, comment=number),
+        sa.Column("rows", sa.BigInteger(), nullable=False, comment="Rows in them."),
+        sa.Column("last", sa.Text(), comment=last),
+        sa.Column("told", json, comment=told),
+        sa.ForeignKeyConstraint(["run_id"], ["run.id"], name="fk_recorder_run_id"),
+        sa.PrimaryKeyConstraint("run_id", name="pk_recorder"),
+        comment="The recorder of a watched run.",
+    )
 
 
 def _rewrite(table: str, old: str, new: str) -> None:

@@ -30,6 +30,7 @@ class ItemAsked(RunAsked):
     """An item of an audit: a snippet as in `POST /v1/runs`, or a run that is there."""
 
     custom_id: CustomId = Field(description="Your name for it; unique in the audit.")
+    project: ProjectId | None = Field(default=None, description="Not here: an item goes where its audit goes.")
     run: Annotated[str, Field(pattern=_RUN)] | None = Field(default=None, description="A run that is there, by its id.")
 
     @model_validator(mode="after")
@@ -37,6 +38,9 @@ class ItemAsked(RunAsked):
         given: Sequence[Any] = (self.source, self.files, self.snippet, self.run)
         if sum(one is not None for one in given) != 1:
             message = "Give exactly one of `source`, `files`, `snippet` and `run`"
+            raise ValueError(message)
+        if self.project is not None:
+            message = "An item goes where its audit goes: `project` stands beside `items`, or in line 1"
             raise ValueError(message)
         if self.files is None and self.entry is not None:
             message = "`entry` names one of `files`; a `source`, a `snippet` and a `run` know where they start"

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from service.api.offer import Wanted, offered
+from service.api.offer import least_for
 from service.api.submit import program_of, queue_of, submission_of
 from service.caller import caller
-from service.context import context
-from service.errors import Problem
-from store import audit_uploads, runs
-from store.audits import NewItem
+from service.errors import LONGEST_DETAIL, Problem
+from store import runs
+from store.auditing import uploads as audit_uploads
+from store.auditing.audits import NewItem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.api.audit_asked import ItemAsked
     from service.snippet import Snippet
-    from store.projects import Project
+    from store.access.projects import Project
     from store.run import Level, Queue
     from store.session import Transaction
 
@@ -46,15 +46,7 @@ def looked_at(asked: ItemAsked) -> Entry:
         return Entry(name=asked.custom_id, asked=asked)
     try:
         queue, program = queue_of(asked), program_of(asked)
-        wanted = Wanted(
-            queue=queue,
-            device=asked.device,
-            isolation=asked.isolation,
-            processes=asked.limits.processes,
-            disk_bytes=asked.limits.disk_bytes,
-        )
-        with context().database.read() as transaction:
-            least = offered(transaction, wanted)
+        least = least_for(asked, queue)
     except Problem as error:
         return Entry(name=asked.custom_id, asked=asked, problem=problem_json(error))
     return Entry(name=asked.custom_id, asked=asked, program=program, queue=queue, least=least)
@@ -63,7 +55,7 @@ def looked_at(asked: ItemAsked) -> Entry:
 def problem_json(error: Problem) -> dict[str, Any]:
     """What is told of an item that was refused."""
     places = [place.as_json() for place in error.places]
-    return {"code": error.code, "detail": error.detail, "errors": places}
+    return {"code": error.code, "detail": error.detail[:LONGEST_DETAIL], "errors": places}
 
 
 def known_runs(transaction: Transaction, entries: Sequence[Entry]) -> dict[str, int]:
@@ -88,4 +80,4 @@ def item_of(transaction: Transaction, one: Entry, place: Project, known: dict[st
         missing = Problem("not-found", f"There is no run {str(one.asked.run)[:40]}.")
         return NewItem(custom_id=one.name, problem=problem_json(missing))
     submission = submission_of(one.asked, one.program, one.queue, one.least, place, custom_id=one.name)
-    return NewItem(custom_id=one.name, run_id=runs.submit(transaction, submission).run_id)
+    return NewItem(custom_id=one.name, run_id=runs.enqueue(transaction, submission).number)

@@ -16,19 +16,22 @@ from service.api.audits import audit_headers, audit_of
 from service.api.body import query
 from service.api.exports import BATCH, MEDIA, SCHEMAS, export, varied, wanted_format
 from service.api.reply import after_of, page_reply
-from service.api.told_findings import FindingList, FindingTold
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
-from store import audit_findings, audit_judging, findings, runs
+from service.told.findings import FindingList, FindingTold
+from store import runs
+from store.auditing import findings as audit_findings
+from store.auditing import judging as audit_judging
+from store.judged import findings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from store.audit_findings import AuditFindings
-    from store.audit_items import ItemRow
-    from store.audits import Audit
-    from store.findings import FindingRow
+    from store.auditing.audits import Audit
+    from store.auditing.findings import AuditFindings
+    from store.auditing.items import ItemRow
+    from store.judged.findings import FindingRow
     from store.session import Database, Transaction
 
     Place3 = tuple[int, int, int]

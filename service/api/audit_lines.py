@@ -26,16 +26,18 @@ from service.api.submit import within_quotas
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from store import audit_uploads, audits, idempotency, projects
-from store.backlog import Overfull
-from store.quotas import QuotaExceeded
+from store.access import idempotency, projects
+from store.access.backlog import Overfull
+from store.access.quotas import QuotaExceeded
+from store.auditing import audits
+from store.auditing import uploads as audit_uploads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from service.api.lines import Line
-    from store.audits import NewItem
-    from store.projects import Project
+    from store.access.projects import Project
+    from store.auditing.audits import NewItem
     from store.run import Queue
     from store.session import Transaction
 

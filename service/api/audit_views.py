@@ -14,17 +14,19 @@ from service.api.body import query
 from service.api.cells import Column, csv_header, csv_rows
 from service.api.exports import MEDIA, export, varied, wanted_format
 from service.api.reply import after_of, json_reply, page_reply
-from service.api.told_audits import AuditItemList, AuditItemTold, ItemVerdict, Matrix
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import Answer, answers
-from store import audit_items, audit_judging, queries
+from service.told.audits import AuditItemList, AuditItemTold, ItemVerdict, Matrix
+from store import queries
+from store.auditing import items as audit_items
+from store.auditing import judging as audit_judging
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from store.audit_items import ItemRow
-    from store.audits import Audit
+    from store.auditing.audits import Audit
+    from store.auditing.items import ItemRow
     from store.session import Database, Transaction
 
 

@@ -19,22 +19,23 @@ from service.api.policies import policy_of
 from service.api.projects import place_of_caller
 from service.api.record import NoQuery
 from service.api.record_file import seat
-from service.api.reply import after_of, json_reply, page_reply
+from service.api.reply import SAME, after_of, conditional, json_reply, page_reply
 from service.api.submit import within_quotas
-from service.api.told_audits import AuditList, AuditTold
 from service.caller import caller
 from service.context import context
 from service.errors import Problem
 from service.openapi import ONCE, Answer, answers
+from service.told.audits import AuditList, AuditTold
 from service.waiting import asked_seconds
-from store import audits, runs
-from store.audits import Audit, NewAudit
+from store import runs
+from store.auditing import audits
+from store.auditing.audits import Audit, NewAudit
 from store.ids import is_id
 
 if TYPE_CHECKING:
     from flask import Response
 
-    from store.projects import Project
+    from store.access.projects import Project
     from store.session import Transaction
 
 blueprint = APIBlueprint("audits", __name__, tag="Audits")
@@ -180,11 +181,14 @@ def list_audits(query: AuditsQuery) -> Response:
 
 @blueprint.get("/v1/audits/<audit>")
 @query(NoQuery)
-@answers({200: Answer(text="The audit.", model=AuditTold, headers=("ETag", "Preference-Applied"))}, headers=("Prefer",))
+@answers(
+    {200: Answer(text="The audit.", model=AuditTold, headers=("ETag", "Preference-Applied")), 304: SAME},
+    headers=("Prefer", "If-None-Match"),
+)
 def get_audit(audit: str) -> Response:
     """One audit: how far it is, and what it came to; with `Prefer: wait=N` as soon as it has ended."""
     found, waited = waited_for(audit)
-    return json_reply(audit_json(found), headers={**audit_headers(found), **waited})
+    return conditional(json_reply(audit_json(found), headers={**audit_headers(found), **waited}))
 
 
 @blueprint.post("/v1/audits/<audit>/cancel")

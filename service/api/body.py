@@ -17,6 +17,7 @@ from flask import g, request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from backprobe.show.plain import plain
+from service.api.content import check_content_type, check_encoding
 from service.errors import Place, Problem
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 MOST_NESTING: Final = 32
 """Arrays and objects inside each other."""
+
+LONGEST_NAME: Final = 200
+"""Characters of a member's name that a pointer repeats: a refused line of an audit is stored with its pointers."""
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -65,8 +69,12 @@ def _no_constant(name: str) -> float:
 
 
 def pointer(parts: Iterable[int | str]) -> str:
-    """RFC 6901, as a URI fragment: `#/files/0/text`."""
-    return "#" + "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    """RFC 6901, as a URI fragment: `#/files/0/text`. A name that no schema has may be as long as a body: it is cut."""
+    return "#" + "".join("/" + _cut(str(part)).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
 
 
 def _read_json(raw: bytes, what: str) -> Any:
@@ -176,12 +184,6 @@ def _invalid(error: ValidationError, place: Callable[[ErrorDetails], Place]) -> 
     return Problem("invalid-request", f"{where}: {first.detail}{more}", places=places)
 
 
-def _check_content_type() -> None:
-    charset = request.mimetype_params.get("charset", "utf-8").lower()
-    if request.mimetype != "application/json" or charset != "utf-8":
-        raise Problem("unsupported-media-type", f"The body's type is {request.content_type or 'not given'!r:.100}.")
-
-
 def _handing(view: Callable[..., Any], name: str, model: type[Strict]) -> Callable[..., Any]:
     """Calls a view with what was asked under a name; without it where it can say nothing."""
     if model.model_fields:
@@ -225,13 +227,14 @@ def body(model: type[Strict], *, optional: bool = False, lines: tuple[type[Stric
 
         @functools.wraps(view)
         def checked(*args: Any, **kwargs: Any) -> Any:
+            check_encoding()
             if lines and request.mimetype == LINES:
                 return hand(None, *args, **kwargs)
             raw = request.get_data(cache=False)
             g.body_sha256 = hashlib.sha256(raw).digest()
             if not raw and optional:
                 return hand(model(), *args, **kwargs)
-            _check_content_type()
+            check_content_type()
             return hand(parsed(raw, model), *args, **kwargs)
 
         checked.body_model, checked.body_optional = model, optional  # type: ignore[attr-defined] for the document

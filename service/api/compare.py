@@ -10,18 +10,19 @@ from pydantic import Field
 from service.api.body import Strict, query
 from service.api.reply import json_reply
 from service.api.run_json import recorded, run_of
-from service.api.told_compare import Comparison
 from service.comparing import align, diffs, lines_of, tensor_json
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import Answer, answers
-from store import findings, queries
+from service.told.compare import Comparison
+from store import queries
+from store.judged import findings
 from store.queries import aligned
 
 if TYPE_CHECKING:
     from flask import Response
 
-    from store.findings import FindingRow
+    from store.judged.findings import FindingRow
     from store.run import RunRow
     from store.session import Transaction
 

@@ -12,15 +12,16 @@ from service.api.asked import Nothing, Page, Split
 from service.api.body import body, query
 from service.api.effect import effect
 from service.api.reply import after_of, json_reply, page_reply
-from service.api.told_webhooks import DeliveryList
 from service.api.webhooks import refused, scope, webhook_of
 from service.caller import caller
 from service.context import context
 from service.errors import Problem
 from service.openapi import ONCE, Answer, answers
-from store import deliveries, delivery_log, outbox, queries, webhooks
-from store.delivery_log import Delivery
+from service.told.webhooks import DeliveryList
+from store import queries
 from store.ids import is_id
+from store.outward import deliveries, delivery_log, outbox, webhooks
+from store.outward.delivery_log import Delivery
 
 if TYPE_CHECKING:
     from flask import Response

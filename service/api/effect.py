@@ -16,7 +16,7 @@ from flask import g, request
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from store import audit_log, idempotency
+from store.access import audit_log, idempotency
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -20,10 +20,10 @@ from service.api.asked import Page, Whole
 from service.api.body import query
 from service.api.reply import after_of, page_reply
 from service.api.run_json import run_of
-from service.api.told import EventList
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import Answer, answers
+from service.told.runs import EventList
 from store import queries, runs
 
 if TYPE_CHECKING:

@@ -13,22 +13,22 @@ from service.api.exports import BATCH, EXPORTS, MEDIA, SCHEMAS, export, varied, 
 from service.api.filters import Rules
 from service.api.finding_formats import RENDERED, rendered
 from service.api.record import NoQuery
-from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
+from service.api.reply import SAME, after_of, cache_headers, conditional, json_reply, not_modified, page_reply
 from service.api.run_json import run_of
-from service.api.told_findings import FindingList, FindingTold
 from service.caller import caller
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
-from store import findings
+from service.told.findings import FindingList, FindingTold
 from store.ids import is_id
+from store.judged import findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from flask import Response
 
-    from store.findings import FindingRow
+    from store.judged.findings import FindingRow
     from store.run import RunRow
     from store.session import Database
 
@@ -76,7 +76,7 @@ class FindingsQuery(Page):
             media={MEDIA[name]: {"schema": SCHEMAS[name]} for name in (*EXPORTS, *RENDERED)},
             headers=("Link", "ETag", "Content-Disposition"),
         ),
-        304: Answer(text="Not changed since."),
+        304: SAME,
     },
     problems=("not-judged-yet", "not-acceptable", "too-much-asked", "too-many-streams"),
     headers=("If-None-Match", "Accept"),
@@ -90,19 +90,27 @@ def list_findings(run: str, query: FindingsQuery) -> Response:
         after = after_of(listing, query)
         if not row.ended and row.findings.ruleset is None:
             raise Problem("not-judged-yet", f"Run {row.id} is {row.status}.", headers={"Retry-After": "1"})
-        headers = varied(cache_headers(row), form)
+        headers = _headers(row, findings.groups_version(transaction, row))
         if form == "json":
-            if same := not_modified(row):
+            if same := not_modified(row, headers):
                 return same
+            headers = varied(headers, form)
             last = after[0] if after else None
             page = findings.page(transaction, row, **query.asked(), after=last, limit=query.limit)
             following = None if page.next is None else [page.next]
             return page_reply(listing, query, [found.json() for found in page.items], following, headers)
+    headers = varied(headers, form)
     batches = _batches(context().database, row, query, after[0] if after else None)
     if form in RENDERED:
         return rendered(row, [found.finding for rows in batches for found in rows], form, headers)
     plain = ([found.json() for found in rows] for rows in batches)
     return export(f"{row.id}-findings", form, FindingTold, plain, headers)
+
+
+def _headers(run: RunRow, groups: int) -> dict[str, str]:
+    """ETag of a list of findings: also what people make of one, at any time after the run's end, changes it."""
+    told = cache_headers(run)
+    return {"ETag": f'{told["ETag"][:-1]}-g{groups}"', "Cache-Control": "no-cache"}
 
 
 def _batches(
@@ -119,7 +127,9 @@ def _batches(
 
 @blueprint.get("/v1/findings/<finding>")
 @query(NoQuery)
-@answers({200: Answer(text="The finding.", model=FindingTold)})
+@answers(
+    {200: Answer(text="The finding.", model=FindingTold, headers=("ETag",)), 304: SAME}, headers=("If-None-Match",)
+)
 def get_finding(finding: str) -> Response:
     """One finding by its id."""
     with context().database.read() as transaction:
@@ -129,4 +139,4 @@ def get_finding(finding: str) -> Response:
             run_of(transaction, found.run)
     if found is None:
         raise Problem("not-found", f"There is no finding {finding[:40]}.")
-    return json_reply(found.json())
+    return conditional(json_reply(found.json()))

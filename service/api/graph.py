@@ -10,7 +10,7 @@ from pydantic import Field
 
 from backprobe.show import svg
 from backprobe.show.graph import Arrow, Box, Graph
-from service.api.asked import Split, Strict, Whole
+from service.api.asked import Flag, Split, Strict, Whole
 from service.api.below import too_much
 from service.api.body import query
 from service.api.moments import At, moment_at
@@ -51,6 +51,9 @@ class GraphQuery(Strict):
     open: Annotated[list[_Opened], Split, Field(min_length=1, max_length=100)] | None = Field(
         default=None, description="Ids of boxes of module calls that are open beside, joined by commas: `c5`."
     )
+    repeats: Flag = Field(
+        default=True, description="Equal closed calls that follow each other are one box with a count; `false`: each."
+    )
     max: Annotated[Whole, Field(ge=1, le=1500)] = Field(
         default=400,
         description="Boxes at most, leaves that need no gradient apart. Where `depth` is given more are refused, else"
@@ -83,7 +86,9 @@ def get_graph(run: str, query: GraphQuery) -> Response:
         if same := not_modified(row):
             return same
         moment = None if query.at is None else moment_at(transaction, row, query.at)
-        asked = queries.GraphAsked(root=root, moment=moment, depth=query.depth, opened=opened, most=query.max)
+        asked = queries.GraphAsked(
+            root=root, moment=moment, depth=query.depth, opened=opened, repeats=query.repeats, most=query.max
+        )
         try:
             found = queries.graph_view(transaction, row, asked)
         except queries.NoSuchRoot as error:
@@ -98,7 +103,7 @@ def get_graph(run: str, query: GraphQuery) -> Response:
 
 
 def _drawing(found: GraphView) -> Graph:
-    """What a drawing takes of it: a closed call is drawn as a node."""
+    """What a drawing takes of it: closed calls are drawn as nodes."""
     return Graph(
         boxes=tuple(_box(box) for box in found.boxes),
         edges=tuple(Arrow(start=edge.start, end=edge.end, wanted=edge.wanted) for edge in found.edges),
@@ -110,6 +115,6 @@ def _drawing(found: GraphView) -> Graph:
 
 def _box(box: GraphBox) -> Box:
     told: dict[str, Any] = {name: getattr(box, name) for name in Box.__slots__}
-    if box.kind == "call":
+    if box.kind in {"call", "fold"}:
         told["kind"] = "node"
     return Box(**told)

@@ -9,25 +9,29 @@ from apiflask import APIBlueprint
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from backprobe.rules.manual import every_rule
 from service.api.asked import Confidence, FindingLevel, Page, Short, Split, Strict, Time
 from service.api.body import body, query
 from service.api.effect import effect
 from service.api.filters import Rules
 from service.api.record import NoQuery
-from service.api.reply import after_of, check_match, iso, json_reply, page_reply
-from service.api.told_findings import FindingList
-from service.api.told_groups import GroupList, GroupTold
+from service.api.reply import SAME, after_of, check_match, conditional, iso, json_reply, page_reply
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import Answer, answers
-from store import findings, group_rows, queries
+from service.told.findings import FindingList
+from service.told.groups import GroupList, GroupTold
+from store import queries
 from store.ids import is_id
+from store.judged import findings, group_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flask import Response
 
-    from store.group_rows import GroupRow
+    from store.judged.group_rows import GroupRow
     from store.session import Transaction
 
 blueprint = APIBlueprint("groups", __name__, tag="Findings")
@@ -60,7 +64,7 @@ class GroupsQuery(Page):
     state: Annotated[list[State], Split, Field(min_length=1, max_length=4)] | None = Field(
         default=None, description=_ANY_OF
     )
-    rule: Rules | None = Field(default=None, description=f"Names. {_ANY_OF}")
+    rule: Rules | None = Field(default=None, description=f"Names or codes. {_ANY_OF}")
     level: _Levels | None = Field(default=None, description=_ANY_OF)
     project: _Project | None = Field(default=None, description="Only those of this project.")
     owner: Annotated[Short, Field(min_length=1)] | None = Field(default=None, description="Whose task it is.")
@@ -131,7 +135,7 @@ def list_groups(query: GroupsQuery) -> Response:
             project=_project_of(query.project),
             state=query.state or (),
             level=query.level or (),
-            rule=query.rule or (),
+            rule=_names(query.rule or ()),
             owner=query.owner,
             last_seen_after=None if query.last_seen_gt is None else iso(query.last_seen_gt),
             after=None if after is None else (after[0], after[1]),
@@ -140,14 +144,20 @@ def list_groups(query: GroupsQuery) -> Response:
     return page_reply("finding-groups", query, [_told(group) for group in page.items], page.next)
 
 
+def _names(asked: Sequence[str]) -> list[str]:
+    """Rules by name, whether they were asked for by name or code; what no rule has finds nothing."""
+    names = {rule.code: rule.name for rule in every_rule()}
+    return [names.get(one, one) for one in asked]
+
+
 @blueprint.get("/v1/finding-groups/<group>")
 @query(NoQuery)
-@answers({200: Answer(text="The group.", model=GroupTold, headers=("ETag",))})
+@answers({200: Answer(text="The group.", model=GroupTold, headers=("ETag",)), 304: SAME}, headers=("If-None-Match",))
 def get_group(group: str) -> Response:
     """One group by its id."""
     with context().database.read() as transaction:
         found = _group_of(transaction, group)
-    return json_reply(_told(found), headers=_headers(found))
+    return conditional(json_reply(_told(found), headers=_headers(found)))
 
 
 @blueprint.patch("/v1/finding-groups/<group>")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from apiflask import APIBlueprint
 
 from service.api.reply import json_reply
-from service.api.told import Health, Readiness
 from service.context import context
 from service.home import probe
 from service.openapi import Answer, answers
+from service.told.runs import Health, Readiness
 from store import migrate, workers
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from service.api.body import body, query
 from service.api.effect import effect
 from service.api.record import NoQuery
 from service.api.reply import after_of, iso, json_reply, page_reply
-from service.api.told_access import AuditEntryList, KeyList, KeyMade, Me
 from service.caller import SCOPES, Scope, caller, demand, demand_tenant, digest_of, new_key
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
-from store import audit_log, keys, quotas
+from service.told.access import AuditEntryList, KeyList, KeyMade, Me
+from store.access import audit_log, keys, quotas, tenants
 from store.ids import is_id
 from store.limits import LIMITS
 
@@ -146,16 +146,18 @@ def revoke_key(key: str) -> Response:
 @query(NoQuery)
 @answers({200: Answer(text="Who the caller is.", model=Me)})
 def get_me() -> Response:
-    """Who one is: actor, scopes, limits of a run (default, least, most), the tenant's quotas, requests in a minute."""
+    """Who one is: actor, tenant, scopes; limits of a run (default, least, most), quotas, requests in a minute."""
     asked, shared = caller(), context()
     with shared.database.read() as transaction:
         had = quotas.quotas(transaction, tenant_id=asked.tenant_id)
+        tenant = tenants.public_id(transaction, asked.tenant_id)
     limits = {
         name: {"default": limit.default, "least": limit.least, "most": limit.most, "unit": limit.unit}
         for name, limit in LIMITS.items()
     }
     told = {
         "actor": asked.actor,
+        "tenant": tenant,
         "scopes": [scope for scope in SCOPES if asked.may(scope)],
         "project": asked.project,
         "expires_at": asked.expires_at,

@@ -12,13 +12,13 @@ from service.api.asked import Flag, Page, Split, Whole
 from service.api.below import page_below
 from service.api.body import query
 from service.api.record import NoQuery
-from service.api.reply import after_of, cache_headers, json_reply, not_modified, sign
+from service.api.reply import after_of, cache_headers, json_reply, next_link, not_modified, sign
 from service.api.run_json import recorded, run_of
 from service.api.tensor_filters import Line
-from service.api.told_parts import BackwardCallFull, NodeList
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
+from service.told.parts import BackwardCallFull, NodeList
 from store import queries
 
 if TYPE_CHECKING:
@@ -86,7 +86,10 @@ def get_node(run: str, node: int) -> Response:
 @blueprint.get("/v1/runs/<run>/backward-calls/<int:call>")
 @query(Page)
 @answers(
-    {200: Answer(text="The call, and a page of its passes.", model=BackwardCallFull, headers=("ETag",)), 304: _SAME},
+    {
+        200: Answer(text="The call and a page of its passes.", model=BackwardCallFull, headers=("Link", "ETag")),
+        304: _SAME,
+    },
     problems=("record-expired",),
     headers=("If-None-Match",),
 )
@@ -105,4 +108,4 @@ def get_backward_call(run: str, call: int, query: Page) -> Response:
         page = queries.passes(transaction, row, call, after=key, limit=query.limit)
     cursor = None if page.next is None else sign(listing, query.filters(), page.next)
     told = {"call": queries.as_json(found[0]), "passes": {"items": queries.as_json(page.items), "next_cursor": cursor}}
-    return json_reply(told, headers=cache_headers(row))
+    return json_reply(told, headers=cache_headers(row) | next_link(cursor))

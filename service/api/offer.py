@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from service.context import context
 from service.errors import Place, Problem
 from store import workers
 from store.run import LEVELS
@@ -12,6 +13,7 @@ from store.run import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from service.api.asked import RunAsked
     from store.run import Level, Queue
     from store.session import Transaction
 
@@ -44,6 +46,23 @@ def _demanded(asked: Wanted, levels: Sequence[Level]) -> tuple[Level, str]:
     if asked.disk_bytes and best != "none" and LEVELS.index(asked.isolation) <= LEVELS.index("process"):
         return "namespace", "disk_bytes"
     return asked.isolation, ""
+
+
+def least_for(asked: RunAsked, queue: Queue) -> Level:
+    """The least level at which a run that is submitted, alone or in an audit, has what it asks for.
+
+    Raises:
+        Problem: as `offered`.
+    """
+    wanted = Wanted(
+        queue=queue,
+        device=asked.device,
+        isolation=asked.isolation,
+        processes=asked.limits.processes,
+        disk_bytes=asked.limits.disk_bytes,
+    )
+    with context().database.read() as transaction:
+        return offered(transaction, wanted)
 
 
 def offered(transaction: Transaction, asked: Wanted) -> Level:

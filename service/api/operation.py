@@ -13,12 +13,13 @@ from service.api.asked import Page, Strict
 from service.api.body import query
 from service.api.record import NoQuery
 from service.api.reply import after_of, json_reply, page_reply
-from service.api.told_operation import QueuesTold, UsageTold, WorkerList
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import Answer, answers
-from store import usage, workers
+from service.told.operation import QueuesTold, UsageTold, WorkerList
+from store import workers
+from store.access import usage
 from store.queries import as_json
 
 if TYPE_CHECKING:

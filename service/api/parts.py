@@ -15,10 +15,10 @@ from service.api.history import Steps, span
 from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_of
 from service.api.tensor_filters import Kinds, Line
-from service.api.told import RowList
-from service.api.told_parts import RetentionTold
 from service.context import context
 from service.openapi import Answer, answers
+from service.told.parts import RetentionTold
+from service.told.runs import RowList
 from store import queries
 
 if TYPE_CHECKING:
@@ -102,18 +102,18 @@ def list_inplace_events(run: str, query: TensorPartQuery) -> Response:
 
 
 @blueprint.get("/v1/runs/<run>/modules")
-@query(PlaceQuery)
+@query(TensorPartQuery)
 @_listed("A page of modules, by number.")
-def list_modules(run: str, query: PlaceQuery) -> Response:
-    """The nn.Modules of the program with their parameters and buffers."""
+def list_modules(run: str, query: TensorPartQuery) -> Response:
+    """The nn.Modules of the program with their parameters and buffers; by `tensor`: those that it is one of."""
     return _rows(run, "modules", query)
 
 
 @blueprint.get("/v1/runs/<run>/optimizers")
-@query(PlaceQuery)
+@query(TensorPartQuery)
 @_listed("A page of optimizers, by number.")
-def list_optimizers(run: str, query: PlaceQuery) -> Response:
-    """The optimizers of the program with the tensors that they step."""
+def list_optimizers(run: str, query: TensorPartQuery) -> Response:
+    """The optimizers of the program with the tensors that they step; by `tensor`: those that step it."""
     return _rows(run, "optimizers", query)
 
 

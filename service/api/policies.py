@@ -12,19 +12,19 @@ from backprobe.rules.manual import UnknownRule, every_rule, manual
 from service.api.asked import Confidence, Page, Short, Whole
 from service.api.body import Strict, body, pointer, query
 from service.api.effect import effect
-from service.api.reply import after_of, check_match, json_reply, page_reply
-from service.api.told_audits import PolicyList, PolicyTold
+from service.api.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
 from service.caller import caller, demand_tenant
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
-from store import policies
+from service.told.audits import PolicyList, PolicyTold
+from store.auditing import policies
 from store.ids import is_id
 
 if TYPE_CHECKING:
     from flask import Response
 
-    from store.policies import Policy
+    from store.auditing.policies import Policy
     from store.session import Transaction
 
 blueprint = APIBlueprint("policies", __name__, tag="Audits")
@@ -152,12 +152,12 @@ def list_policies(query: Page) -> Response:
 
 @blueprint.get("/v1/policies/<policy>")
 @query(RevisionQuery)
-@answers({200: Answer(text="The policy.", model=PolicyTold, headers=("ETag",))})
+@answers({200: Answer(text="The policy.", model=PolicyTold, headers=("ETag",)), 304: SAME}, headers=("If-None-Match",))
 def get_policy(policy: str, query: RevisionQuery) -> Response:
     """One policy, or an older revision of it."""
     with context().database.read() as transaction:
         found = policy_of(transaction, policy, query.revision)
-    return json_reply(_told(found), headers=_headers(found))
+    return conditional(json_reply(_told(found), headers=_headers(found)))
 
 
 def _checked(asked: PolicyRules) -> dict[str, Any]:

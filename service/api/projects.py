@@ -13,18 +13,18 @@ from service.api.asked import Page, RulesAsked, Short
 from service.api.body import Int, Strict, body, query
 from service.api.effect import effect
 from service.api.record import NoQuery
-from service.api.reply import after_of, check_match, json_reply, page_reply
-from service.api.told_operation import ProjectList, ProjectTold
+from service.api.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
 from service.caller import caller, demand_tenant
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
-from store import projects, tenants
+from service.told.operation import ProjectList, ProjectTold
+from store.access import projects
 
 if TYPE_CHECKING:
     from flask import Response
 
-    from store.projects import Project
+    from store.access.projects import Project
     from store.session import Transaction
 
 blueprint = APIBlueprint("projects", __name__, tag="Operation")
@@ -71,12 +71,14 @@ def list_projects(query: Page) -> Response:
 
 @blueprint.get("/v1/projects/<project>")
 @query(NoQuery)
-@answers({200: Answer(text="The project.", model=ProjectTold, headers=("ETag",))})
+@answers(
+    {200: Answer(text="The project.", model=ProjectTold, headers=("ETag",)), 304: SAME}, headers=("If-None-Match",)
+)
 def get_project(project: str) -> Response:
     """One project by its id."""
     with context().database.read() as transaction:
         found = _project_of(transaction, project)
-    return _reply(found)
+    return conditional(_reply(found))
 
 
 @blueprint.post("/v1/projects")
@@ -170,7 +172,7 @@ def place_of_caller(transaction: Transaction, asked: str | None) -> Project:
     """
     if asked is not None or caller().project is not None:
         return place_of_run(transaction, asked or str(caller().project))
-    return projects.numbered(transaction, tenants.first_project(transaction, caller().tenant_id))
+    return projects.first(transaction, caller().tenant_id)
 
 
 def _reply(found: Project, status: int = 200, more: dict[str, str] | None = None) -> Response:

@@ -15,10 +15,10 @@ from service.api.moments import moment_at
 from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
 from service.api.run_json import recorded, run_of
 from service.api.tensor_filters import ExportQuery, Kinds, Moment, TensorFilters, TensorsQuery
-from service.api.told import BackwardCallList, SnapshotList, SnapshotRow, TensorFull, TensorList, TensorRow
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
+from service.told.runs import BackwardCallList, SnapshotList, SnapshotRow, TensorFull, TensorList, TensorRow
 from store import queries
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _listed(run: str, what: str, query: ExportQuery, row_type: type[Any], page_o
         what: Of the run: the list's name.
         query: Format, limit and cursor.
         row_type: The class that describes a row.
-        page_of: Rows behind a key, and the key of the last one; None at the end.
+        page_of: Rows behind a key, as plain JSON values, and the key of the last one; None at the end.
     """
     form, database = wanted_format(query.format, EXPORTS), context().database
     with database.read() as transaction:
@@ -79,14 +79,14 @@ def _listed(run: str, what: str, query: ExportQuery, row_type: type[Any], page_o
             if same := not_modified(row):
                 return same
             items, last = page_of(transaction, row, after, query.limit)
-            return page_reply(listing, query, queries.as_json(items), last, headers)
+            return page_reply(listing, query, items, last, headers)
 
     def batches() -> Iterator[Sequence[Any]]:
         key = after
         while True:
             with database.read() as transaction:
                 items, key = page_of(transaction, row, key, BATCH)
-            yield queries.as_json(items)
+            yield items
             if key is None:
                 return
 
@@ -114,14 +114,14 @@ def list_tensors(run: str, query: TensorsQuery) -> Response:
 
     def page_of(
         transaction: Transaction, row: RunRow, after: Sequence[Any] | None, limit: int
-    ) -> tuple[Sequence[TensorRow], Sequence[Any] | None]:
+    ) -> tuple[Sequence[Any], Sequence[Any] | None]:
         last = after[0] if after else None
-        if query.at is not None:
-            named, moment = query.named(), moment_at(transaction, row, query.at)
-            page = queries.tensors_at(transaction, row, moment, state=query.then(), after=last, limit=limit, **named)
-        else:
-            page = queries.tensors(transaction, row, sort=query.sort, after=last, limit=limit, **query.tensors())
-        return page.items, None if page.next is None else [page.next]
+        if query.at is None:
+            told = queries.tensors_told(transaction, row, sort=query.sort, after=last, limit=limit, **query.tensors())
+            return told.items, None if told.next is None else [told.next]
+        named, moment = query.named(), moment_at(transaction, row, query.at)
+        page = queries.tensors_at(transaction, row, moment, state=query.then(), after=last, limit=limit, **named)
+        return queries.as_json(page.items), None if page.next is None else [page.next]
 
     return _listed(run, "tensors", query, TensorRow, page_of)
 
@@ -171,12 +171,12 @@ def list_tensor_snapshots(run: str, no: int, query: TensorSnapshotsQuery) -> Res
 
     def page_of(
         transaction: Transaction, row: RunRow, after: Sequence[Any] | None, limit: int
-    ) -> tuple[Sequence[SnapshotRow], Sequence[Any] | None]:
+    ) -> tuple[Sequence[Any], Sequence[Any] | None]:
         last = after[0] if after else None
         found = queries.tensor_snapshots(transaction, row, no, after=last, limit=limit + 1, **asked)
         if not found:
             _full(transaction, row, no)
-        return found[:limit], [found[limit - 1].moment] if len(found) > limit else None
+        return queries.as_json(found[:limit]), [found[limit - 1].moment] if len(found) > limit else None
 
     return _listed(run, f"tensor {no} snapshots", query, SnapshotRow, page_of)
 
@@ -202,10 +202,10 @@ def list_snapshots(run: str, query: SnapshotsQuery) -> Response:
 
     def page_of(
         transaction: Transaction, row: RunRow, after: Sequence[Any] | None, limit: int
-    ) -> tuple[Sequence[SnapshotRow], Sequence[Any] | None]:
+    ) -> tuple[Sequence[Any], Sequence[Any] | None]:
         key = (after[0], after[1]) if after else None
         page = queries.snapshots(transaction, row, kind=kinds, nan=query.nan, after=key, limit=limit, **query.tensors())
-        return page.items, page.next
+        return queries.as_json(page.items), page.next
 
     return _listed(run, "snapshots", query, SnapshotRow, page_of)
 

@@ -20,6 +20,7 @@ from pydantic import Field
 from backprobe.record import MAGIC, BadRecord, FrameReader, dumps
 from service.api.asked import ProjectId, Strict
 from service.api.body import query
+from service.api.content import check_encoding
 from service.api.effect import effect
 from service.api.filters import WithLabels
 from service.api.projects import place_of_caller
@@ -27,12 +28,14 @@ from service.api.record import NoQuery
 from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_json, run_of
 from service.api.submit import within_quotas
-from service.api.told import RunTold
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
-from store import idempotency, records, rejudging, uploads
+from service.told.runs import RunTold
+from store.access import idempotency
+from store.judged import rejudging
+from store.record import records, uploads
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -140,6 +143,7 @@ def upload_record(query: RecordAsked) -> Response:
 
     The body is a file of at most 67,108,864 bytes that `backprobe run --save` or `GET /v1/runs/{run}/record` wrote.
     """
+    check_encoding()
     if request.mimetype != MEDIA:
         raise Problem("unsupported-media-type", f"The body's type is {request.content_type or 'not given'!r:.100}.",
                       hint=f"Send `Content-Type: {MEDIA}`.")  # fmt: skip

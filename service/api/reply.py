@@ -13,6 +13,7 @@ from backprobe import __version__
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
+from service.openapi import Answer
 
 if TYPE_CHECKING:
     import datetime
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 REVISION: Final = hashlib.sha256(__version__.encode()).hexdigest()[:6]
 """Part of every ETag: another version may show the same state in another way."""
 
+SAME: Final = Answer(text="Not changed since.")
+"""How a 304 is told in the document."""
+
 _encoder = msgspec.json.Encoder()
 
 
@@ -32,16 +36,35 @@ def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None 
     return Response(_encoder.encode(value), status, dict(headers or {}), mimetype="application/json")
 
 
+def conditional(answer: Response) -> Response:
+    """The answer, with an ETag of its bytes if it has none; 304 for whoever has this very state already."""
+    tag, _ = answer.get_etag()
+    if tag is None:
+        tag = hashlib.sha256(answer.get_data()).hexdigest()[:16]
+        answer.headers["ETag"] = f'"{tag}"'
+        answer.headers["Cache-Control"] = "no-cache"
+    if not request.if_none_match.contains_weak(tag):
+        return answer
+    kept = {name: value for name, value in answer.headers.items() if name not in {"Content-Type", "Content-Length"}}
+    return Response(status=304, headers=kept)
+
+
 def etag_of(run: RunRow) -> str:
     """The ETag of everything below a run, quotes included; it changes whenever a reader could see a difference."""
     place = "" if run.queue_position is None else f"-q{run.queue_position}"
     return f'"{run.version}{place}-{REVISION}"'
 
 
-def not_modified(run: RunRow) -> Response | None:
-    """304 if the client has this very state already; the record is not touched for it."""
-    if request.if_none_match.contains_weak(etag_of(run).strip('"')):
-        return Response(status=304, headers=cache_headers(run))
+def not_modified(run: RunRow, headers: Mapping[str, str] | None = None) -> Response | None:
+    """304 if the client has this very state already; the record is not touched for it.
+
+    Args:
+        run: Whose.
+        headers: Those of the answer, with its ETag; not given: `cache_headers`.
+    """
+    told = cache_headers(run) if headers is None else dict(headers)
+    if request.if_none_match.contains_weak(told["ETag"].strip('"')):
+        return Response(status=304, headers=told)
     return None
 
 
@@ -79,6 +102,14 @@ def sign(listing: str, filters: Mapping[str, Any], key: Sequence[int | float | s
     return context().cursors.sign(f"{caller().tenant_id} {listing}", filters, key)
 
 
+def next_link(cursor: str | None) -> dict[str, str]:
+    """The header that leads to the next page of this request's list; none at the end."""
+    if cursor is None:
+        return {}
+    again = {name: value for name, value in request.args.items() if name != "cursor"}
+    return {"Link": f'<{request.path}?{urlencode({**again, "cursor": cursor})}>; rel="next"'}
+
+
 def page_reply(
     listing: str,
     query: Page,
@@ -98,8 +129,7 @@ def page_reply(
     cursor = None
     if after is not None:
         cursor = sign(listing, query.filters(), after)
-        again = {name: value for name, value in request.args.items() if name != "cursor"}
-        sent["Link"] = f'<{request.path}?{urlencode({**again, "cursor": cursor})}>; rel="next"'
+        sent |= next_link(cursor)
     return json_reply({"items": items, "next_cursor": cursor}, headers=sent)
 
 

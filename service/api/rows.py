@@ -9,10 +9,10 @@ from service.api.asked import Page
 from service.api.body import query
 from service.api.reply import after_of, cache_headers, not_modified, page_reply
 from service.api.run_json import recorded, run_of
-from service.api.told import RowList
 from service.context import context
 from service.errors import Problem
 from service.openapi import Answer, answers
+from service.told.runs import RowList
 from store import queries
 
 blueprint = APIBlueprint("rows", __name__, tag="What the run saw")

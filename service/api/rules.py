@@ -15,10 +15,10 @@ from service.api.asked import Confidence, FindingLevel, Page, Split
 from service.api.body import query
 from service.api.record import NoQuery
 from service.api.reply import after_of, json_reply, page_reply
-from service.api.told import RuleFull, RuleList
 from service.errors import Problem
 from service.openapi import Answer, answers
 from service.rule_families import Family, family_of
+from service.told.runs import RuleFull, RuleList
 
 if TYPE_CHECKING:
     from backprobe.rules import Rule

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from service.api.reply import sign
 from service.caller import caller
 from service.errors import Problem
-from store import findings, queries, runs
+from store import queries, runs
 from store.ids import is_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from store.run import RunRow
     from store.session import Transaction
 
 _NOT_SHOWN: Final = ("key", "tenant_id", "project_id", "run_id")
-MOST_INCLUDED: Final = 100
 
 
 def run_of(transaction: Transaction, public_id: str) -> RunRow:
@@ -57,19 +53,3 @@ def run_json(run: RunRow, included: dict[str, Any] | None = None) -> dict[str, A
         "links": {"self": base, **links, "page": f"/runs/{run.id}"},
         "included": included,
     }
-
-
-def included_json(transaction: Transaction, run: RunRow, names: Sequence[str]) -> dict[str, Any] | None:
-    """What `include=` asks for: the first page of each list, with the cursor of its second."""
-    if not names:
-        return None
-    told: dict[str, Any] = {"findings": None, "tensors": None}
-    if "findings" in names:
-        found = findings.page(transaction, run, limit=MOST_INCLUDED)
-        cursor = None if found.next is None else sign(f"{run.id} findings", {}, [found.next])
-        told["findings"] = {"items": [row.json() for row in found.items], "next_cursor": cursor}
-    if "tensors" in names:
-        seen = queries.tensors(transaction, run, limit=MOST_INCLUDED)
-        cursor = None if seen.next is None else sign(f"{run.id} tensors", {}, [seen.next])
-        told["tensors"] = {"items": queries.as_json(seen.items), "next_cursor": cursor}
-    return told

@@ -26,6 +26,7 @@ from service.api.asked import (
 from service.api.body import body, query
 from service.api.effect import effect
 from service.api.filters import Rules, WithLabels
+from service.api.included import included_json
 from service.api.reply import (
     after_of,
     cache_headers,
@@ -37,14 +38,16 @@ from service.api.reply import (
     page_reply,
     sign,
 )
-from service.api.run_json import included_json, run_json, run_of
-from service.api.told import RunList, RunTold
+from service.api.run_json import run_json, run_of
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
+from service.told.runs import RunList, RunTold
 from service.waiting import asked_seconds
-from store import projects, rejudging, runs
+from store import runs
+from store.access import projects
+from store.judged import rejudging
 from store.run import RunPage
 from store.run_filter import RunFilter
 

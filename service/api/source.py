@@ -9,13 +9,14 @@ from pydantic import Field
 
 from service.api.asked import Strict
 from service.api.body import query
+from service.api.moments import At, moment_at
 from service.api.record import NoQuery
 from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_of
-from service.api.told import SourceTold, Streams
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import Answer, answers
+from service.told.runs import SourceTold, Streams
 from store import queries, runs
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ class SourceQuery(Strict):
 
     file: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
         default=None, description="A path of the snippet; the entry if it is not given."
+    )
+    at: At | None = Field(
+        default=None,
+        description="As it was at a moment: its number, or `after-backward:0`. Names, passes, calls and bytes are those"
+        " by then; findings are those of the whole run. The end if not given.",
     )
     lines: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,8}-[1-9][0-9]{0,8}$")] | None = Field(
         default=None, description=f"First and last line, `1-200`; at most {MOST_LINES} of them, and those by default."
@@ -74,7 +80,8 @@ def get_source(run: str, query: SourceQuery) -> Response:
             return same
         if row.snippet is None:
             raise Problem("source-not-kept", f"Run {row.id} has no snippet of its own.")
-        found = queries.source(transaction, row, path=query.file)
+        moment = None if query.at is None else moment_at(transaction, row, query.at)
+        found = queries.source(transaction, row, path=query.file, at=moment)
         kept = found is not None or runs.program_of(transaction, row) is not None
     if not kept:
         raise Problem("source-not-kept", f"The program of run {row.id} is not kept.")

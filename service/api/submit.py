@@ -12,20 +12,21 @@ from flask import g
 from service.api.asked import DEVICES, Included, RerunAsked, RulesAsked, RunAsked
 from service.api.body import body, query
 from service.api.effect import effect
-from service.api.offer import Wanted, offered
+from service.api.included import included_json
+from service.api.offer import Wanted, least_for, offered
 from service.api.projects import place_of_caller
 from service.api.reply import etag_of, json_reply
-from service.api.run_json import included_json, run_json, run_of
+from service.api.run_json import run_json, run_of
 from service.api.snippets import of_files, stored
-from service.api.told import RunTold
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
 from service.snippet import SOURCE_NAME, Snippet
+from service.told.runs import RunTold
 from service.waiting import asked_seconds
 from store import runs
-from store.backlog import Overfull
+from store.access.backlog import Overfull
 from store.limits import Limits
 from store.run import Submission
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from flask import Response
 
-    from store.projects import Project
+    from store.access.projects import Project
     from store.run import Level, Queue, RunRow
 
 blueprint = APIBlueprint("submit", __name__, tag="Runs")
@@ -147,21 +148,13 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     """
     shared = context()
     queue, snippet = queue_of(body), program_of(body)
-    wanted = Wanted(
-        queue=queue,
-        device=body.device,
-        isolation=body.isolation,
-        processes=body.limits.processes,
-        disk_bytes=body.limits.disk_bytes,
-    )
-    with shared.database.read() as transaction:
-        least = offered(transaction, wanted)
+    least = least_for(body, queue)
     with within_quotas(), effect() as write:
         if write.known is None:
             shared.room.demand(write.transaction, tenant_id=caller().tenant_id)
             shared.backlog.demand(write.transaction, queue)
             place = place_of_caller(write.transaction, body.project)
-            run = runs.submit(write.transaction, submission_of(body, snippet, queue, least, place)).id
+            run = runs.enqueue(write.transaction, submission_of(body, snippet, queue, least, place)).id
             write.done("run.submit", run, run=run)
         else:
             run = str(write.known.run)
@@ -219,7 +212,7 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
             )
             least = offered(write.transaction, wanted)
             shared.backlog.demand(write.transaction, again.queue)
-            new = runs.submit(write.transaction, replace(again, min_isolation=least)).id
+            new = runs.enqueue(write.transaction, replace(again, min_isolation=least)).id
             write.done("run.rerun", new, run=new, detail={"of": first.id})
             queue = again.queue
         else:

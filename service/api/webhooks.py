@@ -12,21 +12,22 @@ from service.api.asked import Nothing, Page
 from service.api.body import Strict, body, query
 from service.api.effect import effect
 from service.api.record import NoQuery
-from service.api.reply import after_of, check_match, json_reply, page_reply
-from service.api.told_webhooks import WebhookList, WebhookMade, WebhookTold
+from service.api.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
-from store import queries, signing, webhooks
-from store.destination import LONGEST_URL, Refused
+from service.told.webhooks import WebhookList, WebhookMade, WebhookTold
+from store import queries
 from store.ids import is_id
+from store.outward import signing, webhooks
+from store.outward.destination import LONGEST_URL, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from store.outward.webhooks import Webhook
     from store.session import Transaction
-    from store.webhooks import Webhook
 
 blueprint = APIBlueprint("webhooks", __name__, tag="Webhooks")
 
@@ -159,12 +160,14 @@ def list_webhooks(query: Page) -> Response:
 
 @blueprint.get("/v1/webhooks/<webhook>")
 @query(NoQuery)
-@answers({200: Answer(text="The webhook.", model=WebhookTold, headers=("ETag",))})
+@answers(
+    {200: Answer(text="The webhook.", model=WebhookTold, headers=("ETag",)), 304: SAME}, headers=("If-None-Match",)
+)
 def get_webhook(webhook: str) -> Response:
     """One webhook, without its secret: whether events go there, and if not, why."""
     with context().database.read() as transaction:
         found = webhook_of(transaction, webhook)
-    return json_reply(_told(found), headers=_headers(found))
+    return conditional(json_reply(_told(found), headers=_headers(found)))
 
 
 @blueprint.patch("/v1/webhooks/<webhook>")

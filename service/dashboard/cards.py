@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from backprobe.rules.finding import Edit, Finding, Fix, Location
-    from store.findings import FindingRow
+    from store.judged.findings import FindingRow
 
 _LONGEST_VALUE: Final = 300
 _MOST_DIFF: Final = 60

@@ -43,7 +43,7 @@ class Line:
     bound: tuple[Bound, ...]
     more_names: int
     passes: int
-    held_bytes: int
+    saved_bytes: int
     calls: tuple[BackwardCallRow, ...]
     more_calls: int
     cards: tuple[Card, ...]
@@ -96,7 +96,7 @@ def _line(
         bound=bound[:_MOST_NAMES],
         more_names=max(0, len(bound) - _MOST_NAMES),
         passes=line.passes,
-        held_bytes=line.held_bytes,
+        saved_bytes=line.saved_bytes,
         calls=tuple(known[-1:]) if len(known) > 2 else tuple(known),
         more_calls=len(line.backward_calls) - min(len(known), 1 if len(known) > 2 else 2),
         cards=found,

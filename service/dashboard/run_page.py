@@ -15,7 +15,9 @@ from service.dashboard.cards import Card, card
 from service.dashboard.lines import Listing, listing
 from service.dashboard.tables import Row, rows
 from service.dashboard.words import RECORDED, Said, said
-from store import findings, queries, records, workers
+from store import queries, workers
+from store.judged import findings
+from store.record import records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

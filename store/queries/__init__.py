@@ -62,6 +62,7 @@ from store.queries.tensor_answers import (
 from store.queries.tensor_filter import TensorFilter
 from store.queries.tensors import tensors
 from store.queries.tensors_at import StateFilter, tensors_at
+from store.queries.tensors_told import ToldPage, tensors_told
 
 __all__ = [
     "LISTABLE",
@@ -115,6 +116,7 @@ __all__ = [
     "TensorPage",
     "TensorRow",
     "TensorState",
+    "ToldPage",
     "TooMuch",
     "WarningRow",
     "WhyNoneRow",
@@ -146,6 +148,7 @@ __all__ = [
     "tensor_snapshots",
     "tensors",
     "tensors_at",
+    "tensors_told",
     "tensors_without_grad",
     "top",
 ]

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from store import tables
 from store.queries.tensor_answers import GradState
 from store.queries.tensors import same_key
-from store.record_load import at_key
+from store.record.load import at_key
 from store.run import RunRow
 from store.session import Transaction
 

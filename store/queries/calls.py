@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from store import tables
 from store.queries.graph_answers import BackwardCallRow, BackwardRoot
-from store.record_load import at_key
+from store.record.load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
 

@@ -15,7 +15,7 @@ from store import tables
 from store.queries.curves import numbers
 from store.queries.history import heatmap
 from store.queries.tensor_filter import TensorFilter
-from store.record_load import at_key
+from store.record.load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
 

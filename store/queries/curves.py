@@ -15,10 +15,10 @@ import numpy as np
 import sqlalchemy as sa
 
 from store import tables
-from store.layout import COLUMNS, GRAD_MEASURED, MISSING, VALUE_MEASURED
 from store.queries.history import Array, heatmap, series
 from store.queries.tensor_filter import TensorFilter
-from store.record_load import at_key
+from store.record.layout import COLUMNS, GRAD_MEASURED, MISSING, VALUE_MEASURED
+from store.record.load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from store import tables
 from store.among import among
 from store.queries.graph_answers import EdgeRow, Graph, NodeRow
-from store.record_load import at_key
+from store.record.load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
 

@@ -109,16 +109,21 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphBox:
-    """One box: a node, a leaf, or a module call that is shown closed.
+    """One box: a node, a leaf, a module call that is shown closed, or several equal ones that follow each other.
 
     Attributes:
-        id: Unique in the graph: `n12` a node, `t3` a tensor, `c5` a module call, as `open` takes it.
-        kind: leaf; leaf-no-grad; non-leaf: a node whose result has a name; node: any other; call: a module call.
-        label: Name of the tensor, type of the node, chain of the call; detail: a second line; title: all in words.
+        id: Unique in the graph: `n12` a node, `t3` a tensor, `c5` a module call, as `open` takes it; `c5x268` a fold.
+        kind: leaf; leaf-no-grad; non-leaf: a node whose result has a name; node: any other; call: a module call; fold:
+            equal module calls.
+        label: Name of the tensor, type of the node, chain of the call, with `*` for what differs in a fold; detail: a
+            second line; title: all in words.
         state: held, freed, nothing (it saved nothing) or leaf. grad: of its tensor; None: it has none that is named.
-        module_call: A closed call's own number; else of the innermost call that the node was made in.
+        module_call: A closed call's own number, a fold's first; else of the innermost call that the node was made in.
         nodes: In it; held_nodes, freed_nodes: of those that saved something. held_bytes: what is held.
         calls: Module calls folded in it, itself included; 0: it is none.
+        times: How many equal calls a fold stands for; else 1. instances: their numbers, as `open` takes them with `c`,
+            in the order in which a gradient comes to them. noted: those with findings, where too many have some to be
+            told apart from the fold.
         findings: About its tensors, by level.
     """
 
@@ -140,6 +145,9 @@ class GraphBox:
     freed_nodes: int
     held_bytes: int
     calls: int
+    times: int
+    instances: tuple[int, ...]
+    noted: tuple[int, ...]
     findings: dict[str, int]
 
 

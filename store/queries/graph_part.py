@@ -14,11 +14,12 @@ import msgspec
 import sqlalchemy as sa
 
 from backprobe import record as r
-from store import layout, tables
+from store import tables
 from store.among import among
 from store.queries.history import state_at
-from store.record_load import at_key, decoded, mappings
-from store.row_spec import SPECS
+from store.record import layout
+from store.record.load import at_key, decoded, mappings
+from store.record.row_spec import SPECS
 from store.run import RunKey, RunRow
 from store.session import Transaction
 

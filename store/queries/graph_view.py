@@ -19,9 +19,10 @@ from store import tables
 from store.among import among
 from store.queries.curves import TooMuch
 from store.queries.graph_answers import GraphView
-from store.queries.graph_boxes import Fold, drawn
+from store.queries.graph_boxes import Fold, drawn, levels_of, states_of
 from store.queries.graph_part import in_pieces
-from store.record_load import at_key
+from store.queries.graph_repeats import Repeats
+from store.record.load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
 
@@ -49,6 +50,7 @@ class GraphAsked:
         moment: As it was then; None: at the end.
         depth: Levels of module calls that are open; None: as many as fit.
         opened: Module calls that are open beside.
+        repeats: Equal closed calls that follow each other are one box; otherwise one each.
         most: Boxes at most, leaves that need no gradient apart.
     """
 
@@ -56,6 +58,7 @@ class GraphAsked:
     moment: int | None = None
     depth: int | None = None
     opened: Sequence[int] = ()
+    repeats: bool = True
     most: int = 400
 
 
@@ -72,13 +75,21 @@ def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> Grap
         return _nothing(run, asked)
     kind, number = root
     rows = _nodes(transaction, key, kind, number)
-    ops = _ops(transaction, key, rows)
+    calls = _calls(transaction, key)
+    ops = _ops(transaction, key, rows, {call: row.parent for call, row in calls.items()})
     unknown = [call for call in asked.opened if call not in ops.parents]
     if unknown:
         raise NoSuchRoot(f"There is no module call {unknown[0]}; the run has {len(ops.parents)} of them.")
     marked = _marked(transaction, key, kind, number)
-    depth, found, order, hidden = _folded(ops, asked, [node for node, row in rows.items() if row.tensor in marked])
-    fold = Fold(ops=ops, rows=rows, found=found, shown=order, roots=marked, moment=asked.moment)
+    equal = Repeats(
+        ops=ops,
+        rows=rows,
+        chains={call: row.chain for call, row in calls.items()},
+        held=states_of(transaction, key, rows, asked.moment),
+        levels=levels_of(transaction, run, key),
+        roots=marked,
+    )
+    fold, depth, hidden = _folded(equal, asked)
     boxes, edges = drawn(transaction, run, key, fold)
     return GraphView(
         boxes=boxes,
@@ -151,11 +162,13 @@ class _Node:
     freed_by: int | None
     died: int | None
     tensor: int | None
+    seq: int | None
+    type: str
 
 
 def _nodes(transaction: Transaction, key: RunKey, kind: str, number: int) -> dict[int, _Node]:
     """The nodes below the root by number. What they made is read apart: for node or leaf no index serves a join."""
-    names = ("node", "module_call", "variable", "saved_bytes", "freed_by", "died")
+    names = ("node", "module_call", "variable", "saved_bytes", "freed_by", "died", "seq", "type")
     query = _below(key, kind, number, on_sqlite=transaction.dialect.name == "sqlite").limit(2 * MOST_NODES)
     below = sorted(set(transaction.execute(query).scalars()))
     if len(below) > MOST_NODES:
@@ -180,6 +193,8 @@ def _nodes(transaction: Transaction, key: RunKey, kind: str, number: int) -> dic
             freed_by=row.freed_by,
             died=row.died,
             tensor=made.get(row.node) if row.variable is None else row.variable,
+            seq=row.seq,
+            type=row.type,
         )
         for row in rows
     }
@@ -190,18 +205,23 @@ def _in_piece(column: sa.ColumnElement[int], piece: Sequence[int]) -> tuple[sa.C
     return column >= piece[0], column <= piece[-1], among(column, piece)
 
 
-def _ops(transaction: Transaction, key: RunKey, rows: Mapping[int, _Node]) -> Ops:
+def _calls(transaction: Transaction, key: RunKey) -> dict[int, Any]:
+    """Parent and chain of each module call."""
+    query = sa.select(_c.c.module_call, _c.c.parent, _c.c.chain).where(at_key(_c, key))
+    return {row.module_call: row for row in transaction.execute(query)}
+
+
+def _ops(transaction: Transaction, key: RunKey, rows: Mapping[int, _Node], parents: Mapping[int, int | None]) -> Ops:
     edges: list[tuple[int, int]] = []
     for piece in in_pieces(list(rows)):
         query: Any = sa.select(_e.c.node, _e.c.to_node).where(at_key(_e, key), *_in_piece(_e.c.node, piece))
         found = transaction.execute(query.where(_e.c.to_node.is_not(None)).order_by(_e.c.node, _e.c.slot))
         edges += [(row.node, row.to_node) for row in found if row.to_node in rows]
-    calls: Any = sa.select(_c.c.module_call, _c.c.parent).where(at_key(_c, key))
     return Ops(
         call_of={node: row.module_call if row.variable is None else None for node, row in rows.items()},
         edges=edges,
         accumulators={node for node, row in rows.items() if row.variable is not None},
-        parents={row.module_call: row.parent for row in transaction.execute(calls)},
+        parents=parents,
     )
 
 
@@ -219,24 +239,28 @@ def _cut(transaction: Transaction, key: RunKey, call: int) -> bool:
     return bool(transaction.execute(query).scalar())
 
 
-def _folded(ops: Ops, asked: GraphAsked, roots: Sequence[int]) -> tuple[int, dict[int, int | None], list[int], int]:
-    """Depth, box of each node, the nodes whose boxes are shown in order, and how many nodes are not."""
-    fits = folding.fitting(ops, asked.most, asked.opened)
-    order = folding.from_the_root(ops, roots)
-    if asked.depth is None:
-        depth = 0 if fits is None else fits
-    else:
-        depth = min(asked.depth, folding.deepest(ops))
-        if fits is None or depth > fits:
-            found = folding.boxes(folding.folded(ops, depth, asked.opened))
-            way = "ask for a `root` nearer to the leaves" if fits is None else f"depth {fits} fits"
-            raise TooMuch(f"{found:,} boxes at depth {asked.depth}; {asked.most:,} are asked for at most: {way}")
+def _folded(equal: Repeats, asked: GraphAsked) -> tuple[Fold, int, int]:
+    """What shares a box, the depth, and how many nodes are not shown."""
+    ops, most = equal.ops, asked.most
+
+    def count(found: Mapping[int, int | None]) -> int:
+        plain = folding.boxes(found)
+        return plain if plain <= most or not asked.repeats else equal.count(found)
+
+    fits = folding.fitting(ops, most, asked.opened, count=count)
+    depth = (0 if fits is None else fits) if asked.depth is None else min(asked.depth, folding.deepest(ops))
     found = folding.folded(ops, depth, asked.opened)
-    if fits is not None:
-        return depth, found, order, 0
+    runs = equal.runs(found) if asked.repeats else ()
+    boxes = folding.boxes(found) - sum(len(run) - 1 for run in runs)
+    if asked.depth is not None and boxes > most:
+        way = "ask for a `root` nearer to the leaves" if fits is None else f"depth {fits} fits"
+        raise TooMuch(f"{boxes:,} boxes at depth {asked.depth}; {most:,} are asked for at most: {way}")
+    first = {call: run[0] for run in runs for call in run}
     kept: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    order = folding.from_the_root(ops, [node for node, row in equal.rows.items() if row.tensor in equal.roots])
     for node in order:
         call = found[node]
-        kept[("n", node) if call is None else ("c", call)].append(node)
-    shown = [node for nodes in list(kept.values())[: asked.most] for node in nodes]
-    return depth, found, shown, len(order) - len(shown)
+        kept[("n", node) if call is None else ("c", first.get(call, call))].append(node)
+    shown = order if boxes <= most else [node for nodes in list(kept.values())[:most] for node in nodes]
+    fold = Fold(equal=equal, found=found, runs={run[0]: run for run in runs}, shown=shown, moment=asked.moment)
+    return fold, depth, len(order) - len(shown)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from store import tables
 from store.among import among
-from store.chunks import HEAD, columns_of
-from store.layout import BLOCK
-from store.record_load import at_key, mappings
+from store.record.chunks import HEAD, columns_of
+from store.record.layout import BLOCK
+from store.record.load import at_key, mappings
 from store.run import RunKey, RunRow
 from store.session import Transaction
 

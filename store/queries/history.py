@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from store import tables
 from store.among import among
-from store.chunks import HEAD, Columns, columns_of, unpack
-from store.layout import COLUMNS, GRAD_NONE, MISSING, REQUIRES_GRAD
-from store.record_load import at_key, mappings
+from store.record.chunks import HEAD, Columns, columns_of, unpack
+from store.record.layout import COLUMNS, GRAD_NONE, MISSING, REQUIRES_GRAD
+from store.record.load import at_key, mappings
 from store.run import RunRow
 from store.session import Transaction
 
@@ -55,7 +55,7 @@ def series(
     from_moment: int = 0,
     to_moment: int = 2**31 - 1,
 ) -> Columns:
-    """Columns of one tensor's snapshots by moment, as `store.layout.COLUMNS` names them.
+    """Columns of one tensor's snapshots by moment, as `store.record.layout.COLUMNS` names them.
 
     Returns:
         `tensor`, `moment` and the columns, arrays of equal length; empty if there is no snapshot.

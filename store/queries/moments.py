@@ -7,7 +7,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
-from store.record_load import at_key
+from store.record.load import at_key
 from store.run import RunRow
 from store.session import Transaction
 

@@ -14,7 +14,7 @@ from store.queries.graph_answers import EdgeRow, NodeRow
 from store.queries.snapshots import statistics_row
 from store.queries.tensor_answers import StatisticsRow
 from store.queries.tensor_filter import same_key
-from store.record_load import at_key, statistics_of
+from store.record.load import at_key, statistics_of
 from store.run import RunKey, RunRow
 from store.session import Transaction
 

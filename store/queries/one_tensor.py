@@ -12,7 +12,7 @@ from store.queries.snapshots import tensor_snapshots
 from store.queries.tensor_answers import BindingRow, HolderRow, InplaceRow, SavedByRow, SmallValueRow, TensorFull
 from store.queries.tensor_filter import same_key
 from store.queries.tensors import SELECT_TENSORS, tensor_rows
-from store.record_load import at_key
+from store.record.load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
 
@@ -33,7 +33,7 @@ def tensor(transaction: Transaction, run: RunRow, number: int) -> TensorFull | N
     if row is None:
         return None
     return TensorFull(
-        tensor=tensor_rows(transaction, run, key, [row])[0],
+        tensor=tensor_rows(transaction, run, [row])[0],
         bindings=_bindings(transaction, key, number),
         snapshots=tensor_snapshots(transaction, run, number, limit=LISTED),
         inplace_events=_inplace_events(transaction, key, number),

@@ -32,7 +32,8 @@ class SourceLine:
     """One line of a file and what happened on it.
 
     Attributes:
-        passes: How often one of its statements was passed. held_bytes: saved by the nodes born on it, freed or not.
+        passes: How often one of its statements was passed. saved_bytes: by the nodes born on it, freed or not.
+        held_bytes: Of those, what was neither freed nor gone, of nodes that a backward call had met.
         backward_calls: Numbers. findings: public ids.
     """
 
@@ -41,6 +42,7 @@ class SourceLine:
     bindings: tuple[LineBinding, ...]
     passes: int
     backward_calls: tuple[int, ...]
+    saved_bytes: int
     held_bytes: int
     findings: tuple[str, ...]
 

@@ -13,7 +13,7 @@ from store import tables
 from store.among import among
 from store.queries.curves import TooMuch
 from store.queries.tensor_filter import same_key
-from store.record_load import at_key
+from store.record.load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
 

@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 import sqlalchemy as sa
 
 from store import tables
-from store.record_load import at_key, decoded, row_of
-from store.row_spec import IN_HEAD, SPECS, plain
+from store.record.load import at_key, decoded, row_of
+from store.record.row_spec import IN_HEAD, SPECS, plain
 from store.run import RunRow
 from store.session import Transaction
 
@@ -58,6 +58,7 @@ def chosen(
     *,
     line: int | None = None,
     path: str | None = None,
+    tensor: int | None = None,
     after: int | None = None,
     limit: int = 100,
     **equal: Any,
@@ -72,6 +73,7 @@ def chosen(
         path: See line.
         after: `RowPage.next` of the page before, a key; None: the first page.
         limit: Rows at most.
+        tensor: Only those of this tensor: in their own column, or among their parameters, buffers or tensors.
         equal: Columns, and the value that they must have, or several of them; None: any.
     """
     if run.key is None:
@@ -90,6 +92,8 @@ def chosen(
             query = query.where(
                 column.in_(cast("Sequence[Any]", value)) if isinstance(value, list) else column == value
             )
+    if tensor is not None:
+        query = query.where(_of_tensor(transaction, spec.table, tensor))
     if after is not None:
         query = query.where(number > after)
     stored = [dict(one) for one in transaction.execute(query.order_by(number).limit(limit + 1)).mappings()]
@@ -98,6 +102,23 @@ def chosen(
         for one in stored[:limit]
     )
     return RowPage(items=items, next=stored[limit - 1][number.name] if len(stored) > limit else None)
+
+
+_WITH_TENSORS: Final = {tables.module: ("parameters", "buffers"), tables.optimizer: ("tensors",)}
+"""Tables whose rows have several tensors, in lists of `{"tensor": ...}`."""
+
+
+def _of_tensor(transaction: Transaction, table: sa.Table, tensor: int) -> sa.ColumnElement[bool]:
+    if table not in _WITH_TENSORS:
+        return table.c.tensor == tensor
+    on_sqlite = transaction.dialect.name == "sqlite"
+    found: list[sa.ColumnElement[bool]] = []
+    for name in _WITH_TENSORS[table]:
+        each = sa.func.json_each if on_sqlite else sa.func.jsonb_array_elements
+        one = each(table.c[name]).table_valued(sa.column("value", sa.JSON)).alias(f"one_of_{name}")
+        value: Any = sa.func.json_extract(one.c.value, "$.tensor") if on_sqlite else one.c.value["tensor"].as_integer()
+        found.append(sa.exists(sa.select(sa.literal(1)).select_from(one).where(value == tensor)))
+    return sa.or_(*found)
 
 
 def _without_bytes(row: dict[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,10 @@ import sqlalchemy as sa
 from backprobe.record import Snapshot, Statistics
 from store import tables
 from store.among import among
-from store.chunks import NAMES
 from store.queries.tensor_answers import SnapshotPage, SnapshotRow, StatisticsRow
 from store.queries.tensor_filter import TensorFilter
-from store.record_load import at_key, mappings, snapshots_of
+from store.record.chunks import NAMES
+from store.record.load import at_key, mappings, snapshots_of
 from store.run import RunKey, RunRow
 from store.session import Transaction
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from store import tables
 from store.queries.program_answers import LineBinding, SourceFile, SourceLine
+from store.queries.tensor_answers import TensorRow
 from store.queries.tensors import same_key, why_none_row
-from store.record_load import at_key
+from store.queries.tensors_at import AT_ONCE, tensors_at
+from store.record.load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
+
+_STATE: Final = ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "grad")
 
 LISTED: Final = 5000
 """Names annotated in one file."""
@@ -27,13 +33,16 @@ _t: Final = tables.tensor
 _REAL: Final[sa.Double[float]] = sa.Double()
 
 
-def source(transaction: Transaction, run: RunRow, *, path: str | None = None) -> SourceFile | None:
+def source(
+    transaction: Transaction, run: RunRow, *, path: str | None = None, at: int | None = None
+) -> SourceFile | None:
     """A file of the run's snippet, annotated; it needs no record, only then nothing is annotated.
 
     Args:
         transaction: To read by.
         run: Whose snippet.
         path: One of the snippet's; None: the entry.
+        at: As it was at this moment: what came later is left out, but for the findings; None: at the end.
 
     Returns:
         None: no such file.
@@ -53,19 +62,19 @@ def source(transaction: Transaction, run: RunRow, *, path: str | None = None) ->
     return SourceFile(
         path=wanted,
         files=(run.entry, *others) if run.entry is not None else others,
-        lines=_lines(transaction, run, wanted, bodies[wanted].decode()),
+        lines=_lines(transaction, run, wanted, bodies[wanted].decode(), at),
     )
 
 
-def _lines(transaction: Transaction, run: RunRow, path: str, text: str) -> tuple[SourceLine, ...]:
+def _lines(transaction: Transaction, run: RunRow, path: str, text: str, at: int | None) -> tuple[SourceLine, ...]:
     texts = _LINE_END.split(text.removeprefix("\ufeff"))
     if texts and not texts[-1]:
         texts.pop()
     key = run.key
-    bindings = _bindings(transaction, key, path) if key else {}
-    passes = _passes(transaction, key, path) if key else {}
-    calls = _calls(transaction, key, path) if key else {}
-    held = _held(transaction, key, path) if key else {}
+    bindings = _bindings(transaction, run, key, path, at) if key else {}
+    passes = _passes(transaction, key, path, at) if key else {}
+    calls = _calls(transaction, key, path, at) if key else {}
+    saved = _saved(transaction, key, path, at) if key else {}
     findings = _findings(transaction, run, path)
     return tuple(
         SourceLine(
@@ -74,19 +83,26 @@ def _lines(transaction: Transaction, run: RunRow, path: str, text: str) -> tuple
             bindings=tuple(bindings.get(number, ())),
             passes=passes.get(number, 0),
             backward_calls=tuple(calls.get(number, ())),
-            held_bytes=held.get(number, 0),
+            saved_bytes=saved.get(number, (0, 0))[0],
+            held_bytes=saved.get(number, (0, 0))[1],
             findings=tuple(findings.get(number, ())),
         )
         for number, line in enumerate(texts, start=1)
     )
 
 
-def _bindings(transaction: Transaction, key: RunKey, path: str) -> dict[int, list[LineBinding]]:
+def _until(column: Any, at: int | None) -> tuple[sa.ColumnElement[bool], ...]:
+    return () if at is None else (column <= at,)
+
+
+def _bindings(
+    transaction: Transaction, run: RunRow, key: RunKey, path: str, at: int | None
+) -> dict[int, list[LineBinding]]:
     """For each line the names bound there, each with the tensor it got last."""
     at_line = (
         sa.select(_s.c.line, _b.c.name, sa.func.max(_b.c.binding).label("binding"), sa.func.count().label("times"))
         .join_from(_b, _s, sa.and_(same_key(_s, _b), _s.c.site == _b.c.site))
-        .where(at_key(_b, key), _s.c.path == path)
+        .where(at_key(_b, key), _s.c.path == path, *_until(_b.c.moment, at))
         .group_by(_s.c.line, _b.c.name)
         .subquery()
     )
@@ -97,10 +113,30 @@ def _bindings(transaction: Transaction, key: RunKey, path: str) -> dict[int, lis
         .order_by(at_line.c.line, at_line.c.binding)
         .limit(LISTED)
     )
+    rows = transaction.execute(query).all()
+    then = {} if at is None else _then(transaction, run, sorted({row.tensor for row in rows}), at)
     found: dict[int, list[LineBinding]] = defaultdict(list)
-    for row in transaction.execute(query):
-        found[row.at_line].append(_line_binding(row))
+    for row in rows:
+        told = _line_binding(row)
+        found[row.at_line].append(told if at is None else _as_it_was(told, then.get(row.tensor)))
     return found
+
+
+def _then(transaction: Transaction, run: RunRow, numbers: Sequence[int], at: int) -> dict[int, TensorRow]:
+    """The tensors of these numbers that had been seen by then."""
+    found: dict[int, TensorRow] = {}
+    for start in range(0, len(numbers), AT_ONCE):
+        some = numbers[start : start + AT_ONCE]
+        found |= {row.tensor: row for row in tensors_at(transaction, run, at, limit=AT_ONCE, numbers=some).items}
+    return found
+
+
+def _as_it_was(told: LineBinding, row: TensorRow | None) -> LineBinding:
+    if row is None or row.state is None:
+        nothing = dict.fromkeys(_STATE)
+        return replace(told, **nothing, why_none=None, grad_norm=None)
+    state = {name: getattr(row.state, name) for name in _STATE}
+    return replace(told, **state, why_none=row.why_none, grad_norm=row.grad_norm)
 
 
 def _line_binding(row: Any) -> LineBinding:
@@ -120,23 +156,23 @@ def _line_binding(row: Any) -> LineBinding:
     )
 
 
-def _passes(transaction: Transaction, key: RunKey, path: str) -> dict[int, int]:
+def _passes(transaction: Transaction, key: RunKey, path: str, at: int | None) -> dict[int, int]:
     m = tables.moment
     query = (
         sa.select(_s.c.line, sa.func.count().label("passed"))
         .join_from(m, _s, sa.and_(same_key(_s, m), _s.c.site == m.c.site))
-        .where(at_key(m, key), m.c.kind == "after-statement", _s.c.path == path)
+        .where(at_key(m, key), m.c.kind == "after-statement", _s.c.path == path, *_until(m.c.moment, at))
         .group_by(_s.c.line)
     )
     return {row.line: row.passed for row in transaction.execute(query)}
 
 
-def _calls(transaction: Transaction, key: RunKey, path: str) -> dict[int, list[int]]:
+def _calls(transaction: Transaction, key: RunKey, path: str, at: int | None) -> dict[int, list[int]]:
     b = tables.backward_call
     query = (
         sa.select(_s.c.line, b.c.call)
         .join_from(b, _s, sa.and_(same_key(_s, b), _s.c.site == b.c.site))
-        .where(at_key(b, key), _s.c.path == path)
+        .where(at_key(b, key), _s.c.path == path, *_until(b.c.moment_before, at))
         .order_by(b.c.call)
     )
     found: dict[int, list[int]] = defaultdict(list)
@@ -145,17 +181,25 @@ def _calls(transaction: Transaction, key: RunKey, path: str) -> dict[int, list[i
     return found
 
 
-def _held(transaction: Transaction, key: RunKey, path: str) -> dict[int, int]:
-    n = tables.node
+def _saved(transaction: Transaction, key: RunKey, path: str, at: int | None) -> dict[int, tuple[int, int]]:
+    """For each line what its nodes saved, and how much of that is held."""
+    n, b = tables.node, tables.backward_call
+    over = sa.select(b.c.call).where(
+        at_key(b, key), sa.func.coalesce(b.c.moment_after, b.c.moment_before + 1) <= (at or 0)
+    )
+    freed = n.c.freed_by.is_not(None) if at is None else n.c.freed_by.in_(over)
+    gone = n.c.died.is_not(None) if at is None else sa.func.coalesce(n.c.died <= at, sa.false())
+    size = sa.cast(n.c.saved_bytes, _REAL)
+    held = sa.case((sa.or_(sa.func.coalesce(freed, sa.false()), gone), 0.0), else_=size)
     query = (
-        sa.select(_s.c.line, sa.func.sum(sa.cast(n.c.saved_bytes, _REAL)).label("held"))
+        sa.select(_s.c.line, sa.func.sum(size).label("saved"), sa.func.sum(held).label("held"))
         .join_from(n, _s, sa.and_(same_key(_s, n), _s.c.site == n.c.site))
-        .where(at_key(n, key), _s.c.path == path)
+        .where(at_key(n, key), _s.c.path == path, *_until(n.c.first_seen, at))
         .group_by(_s.c.line)
     )
-    return {
-        row.line: int(min(row.held, 2.0**53)) for row in transaction.execute(query)
-    }  # a hostile record may overflow
+    # a hostile record may overflow
+    most = 2.0**53
+    return {row.line: (int(min(row.saved, most)), int(min(row.held, most))) for row in transaction.execute(query)}
 
 
 def _findings(transaction: Transaction, run: RunRow, path: str) -> dict[int, list[str]]:

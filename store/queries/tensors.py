@@ -1,15 +1,19 @@
-"""The tensors of a run: a page of them, or one in full."""
+"""The tensors of a run: a page of them, as values or as JSON.
+
+A page of the usual kind, by number and without filters, is asked for by statements that were made once a month's
+partition: making one anew costs SQLAlchemy as long as the database takes to answer it.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
 from store import tables
-from store.among import among
+from store.queries.said import said_of
 from store.queries.tensor_answers import (
     TensorCreated,
     TensorPage,
@@ -18,17 +22,24 @@ from store.queries.tensor_answers import (
     WhyNoneRow,
 )
 from store.queries.tensor_filter import TensorFilter, same_key
-from store.record_load import at_key
+from store.record.load import at_key, in_month
 from store.run import RunKey, RunRow
 from store.session import Transaction
 
 _t: Final = tables.tensor
 _s: Final = tables.site
 _m: Final = tables.moment
-_b: Final = tables.binding
+
+SHOWN: Final = (
+    "tensor", "name", "fqn", "role", "class", "shape", "dtype", "device", "numel", "size_bytes", "line", "storage",
+    "view_of", "created_by", "created_how", "proof", "died", "last_moment", "is_leaf", "requires_grad", "retains_grad",
+    "grad_fn", "version", "grad", "held_bytes", "why_none", "why_line", "why_call", "why_text", "grad_norm",
+    "value_norm", "nonfinite", "grad_ever",
+)  # fmt: skip
+"""Columns of `tensor` that lists show; the others are not fetched."""
 
 SELECT_TENSORS: Final = (
-    sa.select(_t, _s.c.path, _m.c.kind.label("last_kind"))
+    sa.select(*[_t.c[name] for name in SHOWN], _s.c.path, _m.c.kind.label("last_kind"))
     .select_from(_t)
     .outerjoin(_s, sa.and_(same_key(_s, _t), _s.c.site == _t.c.site))
     .outerjoin(_m, sa.and_(same_key(_m, _t), _m.c.moment == _t.c.last_moment))
@@ -46,7 +57,27 @@ _SORTS: Final[Mapping[str, tuple[sa.ColumnElement[Any], bool]]] = {
 """What is sorted by, and whether the greatest comes first; where there is none, it comes last."""
 
 
-def tensors(
+@functools.lru_cache(maxsize=64)
+def _usual(part: int) -> sa.Select[Any]:
+    """A page by number, of all tensors."""
+    behind, most = sa.bindparam("after", type_=sa.Integer()), sa.bindparam("most", type_=sa.Integer())
+    return SELECT_TENSORS.where(in_month(_t, part), _t.c.tensor > behind).order_by(_t.c.tensor).limit(most)
+
+
+def tensors(transaction: Transaction, run: RunRow, **asked: Any) -> TensorPage:
+    """Tensors by their last state.
+
+    Args:
+        transaction: To read by.
+        run: Whose tensors.
+        asked: As of `found_tensors`.
+    """
+    rows, following = found_tensors(transaction, run, **asked)
+    items = tensor_rows(transaction, run, rows)
+    return TensorPage(items=items, next=following)
+
+
+def found_tensors(
     transaction: Transaction,
     run: RunRow,
     *,
@@ -54,29 +85,38 @@ def tensors(
     after: int | None = None,
     limit: int = 100,
     **filters: Any,
-) -> TensorPage:
-    """Tensors by their last state.
+) -> tuple[Sequence[Any], int | None]:
+    """Rows of `SELECT_TENSORS`, and the `after` of the next page, None at the end.
 
     Args:
         transaction: To read by.
         run: Whose tensors.
         sort: In which order; equal ones by number.
-        after: `TensorPage.next` of the page before; None: the first page.
+        after: What the page before answered; None: the first page.
         limit: Tensors at most.
         filters: The fields of `TensorFilter`.
     """
     if run.key is None:
-        return TensorPage(items=(), next=None)
-    query = SELECT_TENSORS.where(at_key(_t, run.key), *TensorFilter(**filters).conditions(transaction))
+        return (), None
+    if sort == "tensor" and not filters:
+        least = -1 if after is None else after
+        which = {"run_id": run.key.run_id, "attempt": run.key.attempt, "after": least, "most": limit + 1}
+        rows = transaction.execute(_usual(run.key.part), which).all()
+    else:
+        rows = transaction.execute(_query(transaction, run.key, sort, after, filters).limit(limit + 1)).all()
+    return rows[:limit], rows[limit - 1].tensor if len(rows) > limit else None
+
+
+def _query(
+    transaction: Transaction, key: RunKey, sort: Sort, after: int | None, filters: Mapping[str, Any]
+) -> sa.Select[Any]:
+    query = SELECT_TENSORS.where(at_key(_t, key), *TensorFilter(**filters).conditions(transaction))
     if after is not None:
-        query = query.where(_behind(run.key, sort, after))
-    order = (_t.c.tensor,)
-    if sort != "tensor":
-        by, greatest_first = _SORTS[sort]
-        order = (by.desc() if greatest_first else by, _t.c.tensor)
-    rows = transaction.execute(query.order_by(*order).limit(limit + 1)).all()
-    items = tensor_rows(transaction, run, run.key, rows[:limit])
-    return TensorPage(items=items, next=items[-1].tensor if len(rows) > limit else None)
+        query = query.where(_behind(key, sort, after))
+    if sort == "tensor":
+        return query.order_by(_t.c.tensor)
+    by, greatest_first = _SORTS[sort]
+    return query.order_by(by.desc() if greatest_first else by, _t.c.tensor)
 
 
 def _behind(key: RunKey, sort: Sort, after: int) -> sa.ColumnElement[bool]:
@@ -88,20 +128,9 @@ def _behind(key: RunKey, sort: Sort, after: int) -> sa.ColumnElement[bool]:
     return sa.or_(by < its if greatest_first else by > its, sa.and_(by == its, _t.c.tensor > after))
 
 
-def tensor_rows(transaction: Transaction, run: RunRow, key: RunKey, rows: Sequence[Any]) -> tuple[TensorRow, ...]:
+def tensor_rows(transaction: Transaction, run: RunRow, rows: Sequence[Any]) -> tuple[TensorRow, ...]:
     """Rows of `SELECT_TENSORS` with the names that the tensors had and the findings about them."""
-    numbers = [row.tensor for row in rows]
-    names: dict[int, dict[str, None]] = defaultdict(dict)
-    bound = sa.select(_b.c.tensor, _b.c.name).where(at_key(_b, key), among(_b.c.tensor, numbers)).order_by(_b.c.binding)
-    for row in transaction.execute(bound):
-        names[row.tensor][row.name] = None
-    f = tables.finding
-    about = sa.select(f.c.tensor, f.c.public_id).where(
-        f.c.run_id == run.run_id, f.c.attempt == key.attempt, among(f.c.tensor, numbers), f.c.gone_at.is_(None)
-    )
-    findings: dict[int, list[str]] = defaultdict(list)
-    for row in transaction.execute(about.order_by(f.c.n)):
-        findings[row.tensor].append(row.public_id)
+    names, findings = said_of(transaction, run, [row.tensor for row in rows])
     return tuple(_tensor_row(row._mapping, tuple(names[row.tensor]), tuple(findings[row.tensor])) for row in rows)  # noqa: SLF001 - the documented way to a column named `class`
 
 

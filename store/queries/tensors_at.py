@@ -16,12 +16,12 @@ import sqlalchemy as sa
 
 from store import tables
 from store.among import among
-from store.layout import MISSING
 from store.queries.graph_part import flags_told
 from store.queries.history import state_at
 from store.queries.tensor_answers import GradState, TensorPage, TensorRow, TensorState
 from store.queries.tensors import tensors
-from store.record_load import at_key
+from store.record.layout import MISSING
+from store.record.load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
 

@@ -5,10 +5,11 @@ from store.tables.audits import audit, audit_cell, audit_item, audit_verdict, po
 from store.tables.findings import finding, finding_group
 from store.tables.graph import backward_call, edge, node, node_pass, retention, saved
 from store.tables.key import KEY
-from store.tables.keys import api_key, audit_log, frame, idempotency
+from store.tables.keys import api_key, audit_log, deprecated_use, idempotency
 from store.tables.metadata import METADATA
 from store.tables.outward import delivery, delivery_try, outbox, webhook
 from store.tables.program import module, module_call, moment, record, site
+from store.tables.recorders import frame, recorder
 from store.tables.runs import run, run_attempt, run_event, worker_node
 from store.tables.snapshots import snapshot_chunk
 from store.tables.tensors import (
@@ -40,6 +41,7 @@ __all__ = [
     "binding",
     "delivery",
     "delivery_try",
+    "deprecated_use",
     "edge",
     "finding",
     "finding_group",
@@ -64,6 +66,7 @@ __all__ = [
     "postgresql_view",
     "project",
     "record",
+    "recorder",
     "retention",
     "run",
     "run_attempt",

@@ -23,7 +23,7 @@ def record_table(
 ) -> sa.Table:
     """A table of the record. It has no foreign keys: rows come in bulk, and months are dropped whole.
 
-    On PostgreSQL it holds rows by `store.partitions` only.
+    On PostgreSQL it holds rows by `store.record.partitions` only.
 
     Args:
         key: Columns of the primary key after `KEY`.

@@ -1,4 +1,4 @@
-"""Who may ask, and what was asked: API keys, idempotency keys, the audit log, the frames of watched runs."""
+"""Who may ask, and what was asked: API keys, idempotency keys, the audit log, operations that will go."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from store.tables.metadata import METADATA
-from store.tables.types import blob, i2, i4, i8, identity, json, one_of, public_id, refers, text, time
+from store.tables.types import blob, i2, i8, identity, json, one_of, public_id, refers, text, time
 
 api_key: Final = sa.Table(
     "api_key",
@@ -85,18 +85,15 @@ for _statement in SQLITE_LOG:
 for _statement in POSTGRESQL_LOG:
     event.listen(audit_log, "after_create", sa.DDL(_statement).execute_if(dialect="postgresql"))
 
-frame: Final = sa.Table(
-    "frame",
+deprecated_use: Final = sa.Table(
+    "deprecated_use",
     METADATA,
-    refers("run_id", "run", "Of which watched run."),
-    i4("n", "Its number, from 0."),
-    blob("sha256", "Of its bytes: the same number with other bytes is refused."),
-    i8("size_bytes", "How many bytes."),
-    time("at", "When it came."),
-    i4("rows", "Rows in it; NULL: they were not counted.", null=True),
-    blob("body", "Its bytes; NULL: its run has ended, and the record has its rows.", null=True),
-    sa.PrimaryKeyConstraint("run_id", "n"),
-    comment="A frame that a recorder sent.",
+    refers("tenant_id", "tenant", "Whose caller."),
+    text("actor", "Who asked: key:..., user:... or local."),
+    text("operation", "What for: GET /v1/things/<thing>."),
+    i8("times", "How often."),
+    time("first_at", "When it was first asked for."),
+    time("last_at", "When it was last asked for."),
+    sa.PrimaryKeyConstraint("tenant_id", "actor", "operation"),
+    comment="Who still uses an operation of the API that will go.",
 )
-_kept: Final = sa.text("body is not null")
-sa.Index("frame_kept", frame.c.run_id, postgresql_where=_kept, sqlite_where=_kept)

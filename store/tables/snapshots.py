@@ -1,4 +1,4 @@
-"""Snapshots: up to 480 moments of one tensor in a row, one byte column per field. See `store.layout`."""
+"""Snapshots: up to 480 moments of one tensor in a row, one byte column per field. See `store.record.layout`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from store.layout import COLUMNS
+from store.record.layout import COLUMNS
 from store.tables.key import key_columns, record_table
 from store.tables.types import blob, f4, i2, i4, i8
 

@@ -11,7 +11,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from store.layout import (
+from store.record.layout import (
     CHUNK,
     COLUMNS,
     GRAD_MEASURED,

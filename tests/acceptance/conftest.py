@@ -148,7 +148,8 @@ class Stack:
 
     def record(self, run: str) -> Record:
         """The stored record, as the database gives it back."""
-        from store import records, runs
+        from store import runs
+        from store.record import records
         from store.session import Database
         from store.settings import StoreSettings
 

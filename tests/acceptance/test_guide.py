@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backprobe.client import Client
-from docs import api_guide, api_reference
+from backprobe.record import split
+from docs import api_guide, api_reference, api_steps
 from service.openapi_examples import SNIPPET
+from store.ids import new_id
 
 if TYPE_CHECKING:
     from conftest import Stack
@@ -53,9 +55,9 @@ def shell(commands: list[str], folder: Path, environment: dict[str, str]) -> lis
 def test_the_commands_of_the_guide_answer_as_it_shows(stack: Stack, tmp_path: Path, require: Any) -> None:
     require("curl")
     commands = blocks("README.md", "sh")
-    assert len(commands) == len(api_guide.STEPS)
+    assert len(commands) == len(api_steps.STEPS)
     said = shell(commands, tmp_path, {"API": stack.url})
-    for step, (code, text) in zip(api_guide.STEPS, said, strict=True):
+    for step, (code, text) in zip(api_steps.STEPS, said, strict=True):
         assert code == 0, (step.title, text)
         answer = text if isinstance(step.answer, str) else json.loads(text)
         assert api_guide.like(step.answer, answer), (step.title, answer)
@@ -64,7 +66,7 @@ def test_the_commands_of_the_guide_answer_as_it_shows(stack: Stack, tmp_path: Pa
 def test_the_python_of_the_guide_answers_as_it_shows(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API", stack.url)
     names: dict[str, Any] = {}
-    for step, code in zip(api_guide.STEPS, blocks("README.md", "python"), strict=True):
+    for step, code in zip(api_steps.STEPS, blocks("README.md", "python"), strict=True):
         exec(code, names)
         assert api_guide.like(step.value or step.answer, names["answer"]), (step.title, names["answer"])
     names["service"].close()
@@ -103,7 +105,7 @@ def variables(service: Client) -> dict[str, str]:
     run, other = (service.submit(source=SNIPPET, wait=60) for _ in range(2))
     assert run.ended
     assert other.ended
-    known = {"run": run.id, "other": other.id}
+    known = {"run": run.id, "other": other.id, "watched": new_id("run")}
     for path, item in DOCUMENT["paths"].items():
         body = copy_of(item["post"]) if "post" in item and "{" not in path else None
         if body is not None and path != "/v1/runs":
@@ -140,6 +142,7 @@ def test_every_command_of_the_reference_is_taken(
     commands = blocks(page, "sh")
     named = {name.upper(): value for name, value in variables(client).items()}
     (tmp_path / "run.bprec").write_bytes(client.record(named["RUN"]))
+    (tmp_path / "frame.bin").write_bytes(next(split(client.record(named["RUN"]))))
     said = shell(commands, tmp_path, named | {"API": stack.url, "KEY": key})
     refused = [(command, text) for command, (code, text) in zip(commands, said, strict=True) if code]
     assert refused == []
@@ -152,6 +155,7 @@ def test_every_python_line_of_the_reference_is_taken(
     client, _key = service
     names = {**variables(client), "service": client, "Path": Path}
     (tmp_path / "run.bprec").write_bytes(client.record(names["run"]))
+    (tmp_path / "frame.bin").write_bytes(next(split(client.record(names["run"]))))
     monkeypatch.chdir(tmp_path)
     for line in blocks(page, "python"):
         exec(re.sub(r"'(gate|trials)'", r"'\1 of Python'", line), names)  # the curl of this page has taken the name

@@ -8,9 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from store import queries, records, runs
+from store import queries, runs
+from store.record import records
+from store.record.sweep import RECORD_TABLES
 from store.run import ENDED
-from store.sweep import RECORD_TABLES
 from store.tables import finding, run, run_attempt, run_event
 from tests.chaos.programs import SNAPSHOTS_LEAST, TENSORS, Program
 from tests.chaos.stack import Stack

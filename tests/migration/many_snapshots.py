@@ -18,12 +18,12 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 import sqlalchemy as sa
 
-from store.bulk import Batch, write
-from store.chunks import NAMES, chunk_rows, floats
 from store.ids import new_id, part
-from store.layout import CHUNK
 from store.migrate import downgrade, upgrade
-from store.partitions import ensure
+from store.record.bulk import Batch, write
+from store.record.chunks import NAMES, chunk_rows, floats
+from store.record.layout import CHUNK
+from store.record.partitions import ensure
 from store.run import RunKey
 from store.session import Database
 from store.tables import snapshot_chunk

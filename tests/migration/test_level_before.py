@@ -4,9 +4,10 @@ import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
-from store import finish, records, runs
+from store import finish, runs
 from store.migrate import head, upgrade
-from store.partitions import tables_and_partitions
+from store.record import records
+from store.record.partitions import tables_and_partitions
 from store.session import Database
 from tests.migration.test_migrations import ROOT
 from tests.store.small_record import a_record

@@ -15,10 +15,11 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from backprobe.record import SCHEMA_VERSION
-from store import records, runs
+from store import runs
 from store.ids import new_id, part
 from store.migrate import DatabaseTooNew, at_head, downgrade, head, upgrade
-from store.partitions import ensure, name_of, tables_and_partitions
+from store.record import records
+from store.record.partitions import ensure, name_of, tables_and_partitions
 from store.run import RunKey
 from store.session import Database
 from store.tables import METADATA

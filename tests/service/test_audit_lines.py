@@ -11,7 +11,8 @@ import tracemalloc
 import pytest
 import sqlalchemy as sa
 
-from store import audit_judging, tables
+from store import tables
+from store.auditing import judging as audit_judging
 
 MEDIA = "application/x-ndjson"
 TEXT = {"source": "x = 1\n"}
@@ -148,6 +149,16 @@ def test_another_upload_under_the_same_key_is_refused_and_changes_nothing(site, 
     assert send(body(one, two), 422, key="run").json["code"] == "idempotency-mismatch"
     assert [told["id"] for told in audits(site)] == [first["id"]]
     assert send(body(one, two), key="k").json["items"]["total"] == 2
+
+
+def test_a_key_of_one_project_cannot_go_on_with_the_upload_of_another(site, send):
+    project = site.client.post("/v1/projects", json={"name": "theirs"}).json["id"]
+    asked = {"name": "ci", "scopes": ["read", "audits:write"], "project": project}
+    limited = {"Authorization": f"Bearer {site.client.post('/v1/keys', json=asked).json['secret']}"}
+    whole = body({"custom_id": "a", **TEXT})
+    told = send(whole, key="k").json
+    refused = send(whole, 422, key="k", headers=limited)
+    assert (refused.json["code"], told["id"] in refused.text) == ("idempotency-mismatch", False)
 
 
 def test_without_a_key_an_upload_that_breaks_is_canceled_with_its_runs(site, send):
@@ -302,3 +313,13 @@ def test_a_line_without_an_end_is_not_held_in_memory():
         tracemalloc.stop()
     assert [(line.number, line.raw) for line in lines] == [(1, None)]
     assert peak < 12 << 20
+
+
+def test_a_bad_line_stores_a_refusal_and_not_itself(site, send, items_of):
+    """Else a page of 1,000 such items were 4 GiB."""
+    lines = [{"custom_id": f"a{n}", "source": "x = 1\n", f"{n}" + "k" * 1_000_000: 1} for n in range(3)]
+    audit = send(body(*lines)).json["id"]
+    items = items_of(audit)
+    assert len(items) == 3
+    assert all(item["problem"]["errors"][0]["code"] == "unknown-field" for item in items)
+    assert len(json.dumps(items)) < 10_000

@@ -8,7 +8,8 @@ import json
 
 import pytest
 
-from store import audit_judging, tables
+from store import tables
+from store.auditing import judging as audit_judging
 
 
 @pytest.fixture
@@ -344,3 +345,9 @@ def test_audits_are_listed_by_label(ask, begun):
         assert [row["id"] for row in ask("GET", f"/v1/audits?{query}", 200).json["items"]] == found
     for query, named in (("label.no+blank=1", "label.no blank"), ("label.=1", "label."), ("labels=1", "labels")):
         assert ask("GET", f"/v1/audits?{query}", 422).json["errors"][0]["parameter"] == named
+
+
+def test_an_item_cannot_go_to_a_project_of_its_own(ask):
+    item = {"custom_id": "a", "source": "x = 1\n", "project": "prj_01JD8PZ4T8W2K5C7Q9R3M6X1BA"}
+    answer = ask("POST", "/v1/audits", 422, json={"items": [item]})
+    assert (answer.json["code"], answer.json["errors"][0]["pointer"]) == ("invalid-request", "#/items/0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -175,3 +176,30 @@ def test_a_body_beyond_the_cap_is_too_large(plain_site):
 def test_a_file_beyond_what_a_record_keeps_is_too_large(plain_site):
     told = problem_of(send(plain_site, {"source": "#" * (1 << 20) + "\n"}), 413, "too-large")
     assert told["errors"][0]["pointer"] == "#/source"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/v1/runs", "application/json"),
+        ("/v1/audits", "application/x-ndjson"),
+        ("/v1/records", "application/vnd.backprobe.record"),
+    ],
+)
+def test_a_packed_body_is_refused_before_it_is_read(plain_site, path, kind):
+    for coding in ("gzip", "br", "deflate, gzip", "x"):
+        sent = gzip.compress(b"0" * 50_000_000) if coding == "gzip" else b'{"source": "x = 1"}'
+        answer = plain_site.client.post(path, data=sent, content_type=kind, headers={"Content-Encoding": coding})
+        assert (answer.status_code, answer.json["code"]) == (415, "unsupported-media-type"), (coding, answer.text)
+        assert answer.json["errors"][0]["header"] == "Content-Encoding"
+        assert answer.headers["Accept-Encoding"] == "identity"
+    sent = {"data": b'{"source": "x = 1"}', "content_type": "application/json"}
+    assert plain_site.client.post("/v1/runs", headers={"Content-Encoding": "identity"}, **sent).status_code == 202
+
+
+def test_a_name_as_long_as_a_body_is_not_repeated(plain_site):
+    for body in ({"source": GOOD, "k" * 1_000_000: 1}, {"source": GOOD, "labels": {"k" * 1_000_000: "x"}}):
+        answer = send(plain_site, body)
+        told = problem_of(answer, 422, "invalid-request")
+        assert told["errors"][0]["pointer"].endswith("k...") or "k.../" in told["errors"][0]["pointer"]
+        assert len(answer.data) < 4_000

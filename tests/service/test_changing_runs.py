@@ -59,7 +59,7 @@ def test_a_wrong_change_is_told_where_and_changes_nothing(plain_site, body, poin
 
 
 def test_what_is_deleted_is_gone_and_the_run_and_its_findings_stay(site, samples):
-    from store.sweep import RECORD_TABLES
+    from store.record.sweep import RECORD_TABLES
 
     run = site.finished()
     findings = site.client.get(f"/v1/runs/{run}/findings").json
@@ -84,7 +84,8 @@ def test_what_is_deleted_is_gone_and_the_run_and_its_findings_stay(site, samples
 
 
 def test_the_rows_of_a_large_record_go_after_the_answer_and_nobody_reads_them_meanwhile(site, monkeypatch):
-    from store import kept, retention
+    from store import kept
+    from store.record import retention
     from store.tables import record
 
     monkeypatch.setattr(kept, "AT_ONCE", 3)

@@ -369,7 +369,8 @@ def test_what_cannot_be_done_is_said(served, impatient, capsys, tmp_path, monkey
 
 
 def test_an_audit_is_begun_by_lines_waited_for_and_goes_on_when_there_is_room(served, impatient, samples):
-    from store import audit_judging, tables
+    from store import tables
+    from store.auditing import judging as audit_judging
 
     def may_queue(count):
         with site.context.database.begin() as transaction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import copy
 import datetime
 import functools
@@ -11,7 +12,8 @@ import pytest
 from flask import Response
 
 from docs.compatibility import RELEASED, TODAY, broken, untold
-from service import deprecation
+from service import deprecation, key_commands
+from store.access import deprecated
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +131,36 @@ def test_a_deprecated_operation_says_so_in_each_answer_and_in_the_document(make)
     assert told["deprecated"] is True
     assert told["description"].endswith("Deprecated since 2026-12-01; gone from 2027-07-01 on. Use /v1/queue.")
     assert {"Deprecation", "Sunset", "Link"} <= set(told["responses"]["200"]["headers"])
+
+
+def test_who_still_uses_what_will_go_is_counted_by_key_and_told_to_the_operator(site, capsys, monkeypatch):
+
+    view = site.app.view_functions["operation.list_workers"]
+    mine = functools.wraps(view)(functools.partial(view))
+    monkeypatch.setitem(site.app.view_functions, "operation.list_workers", deprecation.deprecated(**DAYS)(mine))
+    asked = {"name": "ci", "scopes": ["read"]}
+    keys = [site.client.post("/v1/keys", json=asked).json for _ in range(2)]
+    for key, times in zip(keys, (3, 1), strict=True):
+        for _ in range(times):
+            site.client.get("/v1/workers", headers={"Authorization": f"Bearer {key['secret']}"})
+            site.client.get("/v1/queue", headers={"Authorization": f"Bearer {key['secret']}"})
+    site.client.get("/v1/workers?colour=red", headers={"Authorization": f"Bearer {keys[1]['secret']}"})
+    assert site.client.get("/v1/workers", headers={"Authorization": "Bearer bp_none"}).status_code == 401
+    with site.context.database.read() as transaction:
+        found = {one.actor: one for one in deprecated.uses(transaction)}
+    assert {actor: (one.operation, one.times) for actor, one in found.items()} == {
+        f"key:{keys[0]['prefix']}": ("GET /v1/workers", 3),
+        f"key:{keys[1]['prefix']}": ("GET /v1/workers", 2),
+    }
+    assert all(one.first_at <= one.last_at for one in found.values())
+    monkeypatch.setenv("BACKPROBE_DATABASE_URL", site.context.settings.store.database_url)
+    parser = argparse.ArgumentParser()
+    key_commands.key(parser.add_subparsers())
+    told = parser.parse_args(["key", "--home", str(site.context.settings.store.home), "deprecated"])
+    assert told.run(told) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"default  key:{keys[0]['prefix']}  GET /v1/workers  3 times, last " in "\n".join(lines)
+    assert len(lines) == 2
 
 
 def test_nothing_goes_within_six_months_of_being_announced():

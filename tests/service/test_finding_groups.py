@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+
+import msgspec
 import pytest
+
+from backprobe.rules import Occurrences, judge
+from backprobe.rules.finding import with_fingerprints
 
 
 def groups(site, **more):
@@ -29,6 +36,43 @@ def test_runs_that_show_the_same_are_one_group_and_each_finding_names_it(site):
     assert (one.json, one.headers["ETag"]) == (group, '"2"')
     found = site.client.get(group["links"]["findings"]).json["items"]
     assert [finding["run"] for finding in found] == [second, first]
+
+
+def test_a_group_tells_what_its_fingerprint_was_made_of(site, samples):
+    record = samples.tutorial()
+    twice = msgspec.structs.replace(judge(record).findings[0], occurrences=Occurrences(count=3))
+    said = dataclasses.replace(judge(record), findings=with_fingerprints([judge(record).findings[0], twice]))
+    site.finished(record, judgement=said)
+    told = groups(site)
+    assert sorted(group["made_of"]["n"] for group in told) == [0, 1]
+    for group in told:
+        made = group["made_of"]
+        assert {**made, "n": 0} == {
+            "rule": "non-leaf-grad-read", "path": "snippet.py", "function": "<module>", "text": "z = (x @ W) + b",
+            "binding": "z", "n": 0,
+        }  # fmt: skip
+        parts = [made[name] for name in ("rule", "path", "function", "text", "binding")]
+        digest = hashlib.sha256("\0".join([*parts, str(made["n"])]).encode()).hexdigest()[:16]
+        assert group["fingerprint"] == f"backprobe/v1:{digest}"
+        assert site.client.get(group["links"]["self"]).json["made_of"] == made
+
+
+def test_a_fingerprint_that_its_finding_does_not_make_is_told_without_its_parts(site, samples):
+    record = samples.tutorial()
+    other = msgspec.structs.replace(judge(record).findings[0], fingerprint="backprobe/v1:0123456789abcdef")
+    site.finished(record, judgement=dataclasses.replace(judge(record), findings=(other,)))
+    (group,) = groups(site)
+    assert (group["fingerprint"], group["made_of"]) == (other.fingerprint, None)
+
+
+def test_groups_are_found_by_the_name_of_a_rule_and_by_its_code(site):
+    site.finished()
+    assert [len(groups(site, rule=rule)) for rule in ("non-leaf-grad-read", "BP101", "BP102,BP101", "BP102")] == [
+        1,
+        1,
+        1,
+        0,
+    ]
 
 
 def test_what_people_make_of_it_is_kept_until_it_comes_back(site):
@@ -65,7 +109,7 @@ def test_a_change_names_its_state_and_a_suppression_its_reason(site):
 
 
 def test_of_two_changes_of_one_state_the_second_is_refused_though_both_had_read_it(site):
-    from store import group_rows
+    from store.judged import group_rows
 
     site.finished()
     (group,) = groups(site)

@@ -83,7 +83,7 @@ def test_accept_chooses_and_format_wins(site):
         ("application/json, text/csv;q=0.5", "application/json"),
     ):
         answer = get(site, f"/v1/runs/{run}/tensors", Accept=accept)
-        assert (answer.mimetype, answer.headers["Vary"]) == (media, "Accept")
+        assert (answer.mimetype, "Accept" in answer.vary) == (media, True)
     assert get(site, f"/v1/runs/{run}/tensors?format=ndjson", Accept="text/csv").mimetype == "application/x-ndjson"
     refused = get(site, f"/v1/runs/{run}/tensors", 406, Accept="image/png").json
     assert (refused["code"], refused["errors"][0]["header"]) == ("not-acceptable", "Accept")

@@ -123,3 +123,12 @@ def test_every_answer_carries_the_headers_that_keep_it_inert(plain_site):
 def test_a_request_id_is_taken_if_it_is_one(plain_site, sent, kept):
     given = plain_site.client.get("/healthz", headers={"X-Request-Id": sent}).headers["X-Request-Id"]
     assert (given == sent) is kept
+
+
+def test_behind_tls_a_plain_page_of_the_same_name_is_another(make):
+    """Who can change what comes by http can write such a page for any name."""
+    site = make(https=True)
+    assert site.post(headers={"Origin": "https://localhost"}).status_code == 202
+    for origin in ("http://localhost", "ftp://localhost", "//localhost"):
+        answer = site.post(headers={"Origin": origin})
+        assert (answer.status_code, answer.json["code"]) == (403, "foreign-origin"), origin

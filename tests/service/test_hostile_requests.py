@@ -15,6 +15,8 @@ from urllib.parse import quote
 
 import pytest
 
+from service.api import deliveries
+
 WHOLE = bool(os.environ.get("BACKPROBE_CONTRACT_EXAMPLES"))
 DOCUMENT = json.loads(Path(__file__).parents[2].joinpath("docs/reference/openapi.json").read_text())
 OPERATIONS = [
@@ -78,7 +80,9 @@ def world(both, samples):
     for path, field in (("findings", "finding"), ("finding-groups", "group"), ("deliveries", "delivery")):
         items = (site.client.get(f"/v1/{path}").json or {}).get("items", [])
         known[field] = items[0]["id"] if items else "x"
-    return site, known
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deliveries, "TEST_SECONDS", 0.0)  # nothing sends here: each test call would wait for it
+        yield site, known
 
 
 def address(path, known):

@@ -104,7 +104,7 @@ def test_every_operation_demands_its_scope(site, admin):
                 continue
             (scope,) = operation["security"][1]["key"]
             address = path.replace("{run}", "run_00000000000000000000000000")
-            address = re.sub("{(no|node|call)}", "0", address).replace("{table}", "sites").replace("{name}", "BP101")
+            address = re.sub("{(no|node|call|n)}", "0", address).replace("{table}", "sites").replace("{name}", "BP101")
             address = address.replace("{finding}", "f_00000000000000000000000000")
             address = re.sub(
                 r"{(key|webhook|delivery|snippet|path|audit|policy)}", "key_00000000000000000000000000", address

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from store.figures import MEANINGS
+from store.operation.figures import MEANINGS
 
 LONG_AGO = "2020-01-01T00:00:00.000Z"
 LABELS = {"queue", "level", "status", "result", "kind", "method", "route", "le"}
@@ -49,7 +49,7 @@ def value(found, name, **labels):
 
 def key_of(site, scopes, tenant=None, project=None):
     from service.caller import digest_of, new_key
-    from store import keys, tenants
+    from store.access import keys, tenants
     from store.ids import new_id
 
     secret, prefix = new_key()

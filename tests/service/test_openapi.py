@@ -14,6 +14,9 @@ PROMISED = {
     "GET /v1/runs/{run}",
     "PATCH /v1/runs/{run}",
     "DELETE /v1/runs/{run}",
+    "PUT /v1/runs/{run}",
+    "PUT /v1/runs/{run}/frames/{n}",
+    "POST /v1/runs/{run}/end",
     "POST /v1/runs/{run}/cancel",
     "POST /v1/runs/{run}/rerun",
     "POST /v1/runs/{run}/judge",
@@ -191,8 +194,8 @@ BELOW = ("series", "moments", "nodes", "retention", "leaf-grads", "inplace-event
 
 def about_webhooks(site, ask):
     """A webhook, made, tried, changed and deleted."""
-    from store import deliveries
-    from store.deliveries import Try
+    from store.outward import deliveries
+    from store.outward.deliveries import Try
 
     url = {"url": "https://hooks.example/in", "events": ["run.ended"]}
     ask("POST /v1/webhooks", "/v1/webhooks", "POST", json={**url, "url": "https://10.0.0.1/"})
@@ -220,7 +223,7 @@ def about_webhooks(site, ask):
 
 def about_audits(site, ask):
     """A policy and an audit of it, begun, judged, judged again and canceled; a record out and in."""
-    from store import audit_judging
+    from store.auditing import judging as audit_judging
 
     run = site.finished()
     record = ask("GET /v1/runs/{run}/record", f"/v1/runs/{run}/record")
@@ -248,6 +251,24 @@ def about_audits(site, ask):
         ask(f"POST /v1/audits/{{audit}}/{verb}", f"{one}/{verb}", "POST")
 
 
+def about_recorders(ask, samples):
+    """A run that a recorder makes, sends and ends; each twice, and once as it is refused."""
+    from backprobe.client import new_run_id
+    from backprobe.record import dumps, split
+
+    run, media = f"/v1/runs/{new_run_id()}", "application/vnd.backprobe.record"
+    for body in ({"labels": {"job": "a"}}, {"labels": {"job": "a"}}, {}, {"colour": "red"}):
+        ask("PUT /v1/runs/{run}", run, "PUT", json=body)
+    ask("PUT /v1/runs/{run}", "/v1/runs/run_00000000000000000000000000", "PUT", json={})
+    header = next(iter(split(dumps(samples.tutorial()))))
+    for data in (header, header, b"", header[:-1] + b"x"):
+        ask("PUT /v1/runs/{run}/frames/{n}", f"{run}/frames/0", "PUT", data=data, content_type=media)
+    ask("PUT /v1/runs/{run}/frames/{n}", f"{run}/frames/7", "PUT", data=header, content_type=media)
+    ask("GET /v1/runs/{run}", run)
+    for body in ({"frames": 9}, {"status": "failed", "exit_code": 1}, {}):
+        ask("POST /v1/runs/{run}/end", f"{run}/end", "POST", json=body)
+
+
 def test_real_answers_are_what_the_document_says(site, document, samples):
     client, seen = site.client, set()
 
@@ -259,6 +280,7 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
 
     about_webhooks(site, ask)
     about_audits(site, ask)
+    about_recorders(ask, samples)
     for text in ("x = (", "x = 1\n", "x = 1\n"):
         sent = {"files": [{"path": "a/b.py", "text": text}]}
         kept = ask("POST /v1/snippets", "/v1/snippets", "POST", json=sent)

@@ -11,7 +11,7 @@ import pytest
 def tenant(site):
     """The headers of a key of another tenant than the operator's, which may do all in it."""
     from service.caller import digest_of, new_key
-    from store import keys, tenants
+    from store.access import keys, tenants
     from store.ids import new_id
 
     secret, prefix = new_key()

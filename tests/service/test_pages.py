@@ -295,3 +295,14 @@ def test_the_manual_of_every_rule_reads_as_prose(plain_site):
 
     for rule in every_rule():
         assert "\\x0a" not in page_of(plain_site, rule.url).text, rule.url
+
+
+@pytest.mark.parametrize(
+    "path", ["/runs?X=1", "/runs?q=X", "/runs?label.X=1", "/rules?q=X", "/rules/X", "/runs/X", "/X"]
+)
+def test_what_an_address_holds_is_shown_as_it_is_and_turns_nothing_round(plain_site, path):
+    there = path.replace("X", "%E2%80%AE%1B%07%3Cb%3Ex")
+    raw = plain_site.client.get(there, headers={"Accept": "text/html"}).text
+    assert "<b>x" not in raw
+    for invisible in ("\u202e", "\x1b", "\x07"):
+        assert invisible not in raw

@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 
 
@@ -125,7 +126,7 @@ def test_tensors_and_snapshots_are_filtered_by_amounts(get, path, tensors):
         "series?stat=colour", "series?steps=9-1", "series?steps=1", "series?points=2001", "series?kind=never",
         "tensors/1/series?columns=grad_norm,colour", "tensors/1/series?points=0", "retention?top=51", "moments?step=-1",
         "retention?steps=0-99999999999", "nodes?held=yes", "leaf-grads?tensor=x", "tensors?grad_norm.gt=nan",
-        "tensors?sort=grad", "tensors?held_bytes.gt=1.5", "tensors?grad_norm.gt=1e999", "modules?tensor=1",
+        "tensors?sort=grad", "tensors?held_bytes.gt=1.5", "tensors?grad_norm.gt=1e999", "modules?tensor=-1",
     ],
 )  # fmt: skip
 def test_a_read_refuses_what_is_not_as_described(get, path):
@@ -140,3 +141,43 @@ def test_a_read_below_an_ended_run_is_not_sent_twice(site, run, path):
     assert answer.headers["Cache-Control"] == "private, max-age=86400"
     again = site.client.get(f"/v1/runs/{run}/{path}", headers={"If-None-Match": answer.headers["ETag"]})
     assert (again.status_code, again.data) == (304, b"")
+
+
+def test_modules_and_optimizers_are_found_by_a_tensor_of_theirs(site, samples):
+    from backprobe import record as r
+
+    weight, scale = (r.ModuleParameter(name=name, tensor=n, requires_grad=True) for n, name in enumerate("ws", 1))
+    modules = (
+        r.Module(module=0, cls="Net", site=1),
+        r.Module(module=1, cls="Linear", parameters=(weight,), site=1),
+        r.Module(module=2, cls="Scaled", buffers=(scale,), site=2),
+    )
+    steps = tuple(r.OptimizerTensor(tensor=n, group=0) for n in (1, 2))
+    optimizers = (
+        r.Optimizer(optimizer=0, cls="SGD", moment=1, site=1, tensors=steps),
+        r.Optimizer(optimizer=1, cls="Adam", moment=1, site=1, tensors=steps[1:]),
+    )
+    run = site.finished(msgspec.structs.replace(samples.tutorial(), modules=modules, optimizers=optimizers))
+
+    def numbers(asked):
+        answer = site.client.get(f"/v1/runs/{run}/{asked}")
+        assert answer.status_code == 200, answer.text
+        return [row[asked.partition("s?")[0]] for row in answer.json["items"]]
+
+    assert [numbers(f"modules?{asked}") for asked in ("tensor=1", "tensor=2", "tensor=3", "tensor=2&line=3")] == [
+        [1], [2], [], [],
+    ]  # fmt: skip
+    assert [numbers(f"optimizers?tensor={n}") for n in (0, 1, 2)] == [[], [0], [0, 1]]
+
+
+def test_the_passes_of_a_call_lead_on_by_a_link(site, samples):
+    run = site.finished(samples.tutorial())
+    first = site.client.get(f"/v1/runs/{run}/backward-calls/0?limit=3")
+    assert first.headers["Link"].endswith('>; rel="next"')
+    rest = site.client.get(first.headers["Link"].partition(">")[0].lstrip("<"))
+    whole = site.client.get(f"/v1/runs/{run}/backward-calls/0").json["passes"]["items"]
+    assert first.json["passes"]["items"] + rest.json["passes"]["items"] == whole
+    assert len(whole) > 3
+    while "Link" in rest.headers:
+        rest = site.client.get(rest.headers["Link"].partition(">")[0].lstrip("<"))
+    assert rest.json["passes"]["next_cursor"] is None

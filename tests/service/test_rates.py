@@ -9,25 +9,15 @@ import pytest
 KEY = {"Authorization": "Bearer the-server"}
 
 
-class Clock:
-    """A clock that stands."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
-def limited(make):
+def limited(make, clock):
     """`limited(reads=3)`: an application with these limits and a clock that stands."""
     from service.settings import RateLimits
 
     def one(**limits):
         none = dict.fromkeys(("reads", "submits", "tenant_reads", "tenant_submits"), 0)
         site = make(api_key="the-server", rates=RateLimits(**none | limits))
-        site.context.rates.clock = Clock()
+        site.context.rates.clock = clock
         return site
 
     return one
@@ -74,7 +64,7 @@ def test_all_keys_of_a_tenant_share_its_quota_and_anothers_does_not(limited):
 
 def key_of(site, tenant):
     from service.caller import digest_of, new_key
-    from store import keys, tenants
+    from store.access import keys, tenants
 
     secret, prefix = new_key()
     with site.context.database.begin() as transaction:
@@ -105,9 +95,9 @@ def test_without_a_key_nothing_is_counted(make):
     assert site.client.get("/v1/me").json["rates"] == {}
 
 
-def test_by_default_it_is_600_reads_and_60_submits(make):
+def test_by_default_it_is_600_reads_and_60_submits(make, clock):
     site = make(api_key="the-server")
-    site.context.rates.clock = Clock()
+    site.context.rates.clock = clock
     assert site.client.get("/v1/me", headers=KEY).json["rates"] == {
         "key-reads": 600, "tenant-reads": 6000, "key-submits": 60, "tenant-submits": 600,
     }  # fmt: skip
@@ -176,11 +166,11 @@ def test_a_quota_of_records_that_is_used_up_refuses_before_anything_is_stored(si
             transaction.execute(tenant.update().where(tenant.c.id == 1).values(max_record_bytes=before))
 
 
-def test_a_sum_far_from_the_quota_holds_for_a_while(site):
-    from store.quotas import QuotaExceeded, Room
+def test_a_sum_far_from_the_quota_holds_for_a_while(site, clock):
+    from store.access.quotas import QuotaExceeded, Room
     from store.tables import tenant
 
-    room = Room(clock := Clock())
+    room = Room(clock)
 
     def refused():
         try:

@@ -175,6 +175,7 @@ def test_a_graph_is_told_from_a_root_as_it_was_and_capped(get):
         ("open=3", 422, "open"),
         ("max=1501", 422, "max"),
         ("max=0", 422, "max"),
+        ("repeats=1", 422, "repeats"),
         ("deep=1", 422, "deep"),
     ],
 )
@@ -209,6 +210,27 @@ def test_the_source_is_told_line_by_line(get, samples):
     assert get("source?lines=100-200").json["lines"] == []
 
 
+def test_the_source_is_told_as_it_was_at_a_moment(get):
+    def line(number, at=""):
+        return get(f"source{at}").json["lines"][number - 1]
+
+    (late,), (early,) = line(3)["bindings"], line(3, "?at=4")["bindings"]
+    assert [(told["grad"], told["grad_norm"]) for told in (early, late)] == [
+        ("none", None),
+        ("present", pytest.approx(2.44949)),
+    ]
+    assert early["is_leaf"] is late["is_leaf"] is True
+    assert [line(6, at)["passes"] for at in ("", "?at=4", "?at=3")] == [1, 1, 0]
+    assert [bool(line(6, at)["bindings"]) for at in ("", "?at=4", "?at=3")] == [True, True, False]
+    assert [line(7, at)["backward_calls"] for at in ("", "?at=5", "?at=4")] == [[0], [0], []]
+    held = [
+        (line(5, at)["saved_bytes"], line(5, at)["held_bytes"]) for at in ("", "?at=after-backward:0", "?at=5", "?at=4")
+    ]
+    assert held == [(12, 0), (12, 0), (12, 12), (0, 0)]  # first seen by the walk before the call that freed it
+    assert line(5, "?at=0")["findings"] == line(5)["findings"] != []
+    assert get("source?at=99", 404).json["errors"][0]["parameter"] == "at"
+
+
 def test_the_output_is_told_as_it_was(get):
     told = get("output").json
     assert told["stdout"] == {"tail": "None\n", "total_bytes": 5}
@@ -219,7 +241,8 @@ def test_the_output_is_told_as_it_was(get):
 @pytest.mark.parametrize("path", [*LISTS, *SINGLE])
 def test_reads_of_an_ended_run_are_kept_and_asked_for_again(get, path):
     first = get(path)
-    assert first.headers["Cache-Control"] == "private, max-age=86400"
+    people_change = path == "findings"  # the state of their groups
+    assert first.headers["Cache-Control"] == ("no-cache" if people_change else "private, max-age=86400")
     again = get(path, 304, **{"If-None-Match": first.headers["ETag"]})
     assert again.data == b""
     assert again.headers["ETag"] == first.headers["ETag"]

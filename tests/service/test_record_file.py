@@ -7,7 +7,7 @@ import pytest
 
 from backprobe.record import BadRecord, dumps, loads
 from backprobe.rules import judge
-from store import records, uploads
+from store.record import records, uploads
 
 MEDIA = "application/vnd.backprobe.record"
 

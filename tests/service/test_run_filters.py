@@ -52,9 +52,30 @@ def test_runs_are_found_by_what_rules_say_of_them(site, listed):
     assert listed(rule=rule, level="note,warning") == [found]
     assert listed(rule=rule, level="error") == listed(rule="BP102") == []
     assert listed() == [clean, found]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"gone_at": "2026-11-22T00:00:00.000Z", "gone_ruleset": "rs_x"},
+        {"suppressed": {"by": "comment"}},
+        {"attempt": 2},
+    ],
+    ids=["gone", "suppressed", "of an attempt that is not the result"],
+)
+def test_a_finding_that_does_not_count_finds_no_run(site, listed, change):
+    run = site.finished()
+    assert listed(rule="BP101") == [run]
     with site.context.database.begin() as transaction:
-        transaction.execute(tables.finding.update().values(gone_at="2026-11-22T00:00:00.000Z", gone_ruleset="rs_x"))
-    assert listed(rule=rule) == []
+        transaction.execute(tables.finding.update().values(change))
+    assert listed(rule="BP101") == []
+
+
+def test_the_bounds_of_a_time_are_not_in_it(site, listed):
+    run = site.submit()
+    at = site.client.get(f"/v1/runs/{run}").json["created_at"]
+    assert listed(**{"created.gt": at}) == listed(**{"created.lt": at}) == []
+    assert listed(**{"created.gt": "2026-01-01T00:00:00.000Z", "created.lt": "2999-01-01T00:00:00.000Z"}) == [run]
 
 
 @pytest.mark.parametrize("name", ["label.", "label.a b", "label." + "x" * 65, "labels", "label"])

@@ -6,6 +6,7 @@ import dataclasses
 import threading
 import time
 
+import msgspec
 import pytest
 
 
@@ -136,6 +137,24 @@ def test_a_finished_run_tells_its_outcome_and_carries_what_was_asked_for(site):
     assert get(site, f"/v1/runs/{run}").json["included"] is None
 
 
+def test_what_is_included_goes_on_in_its_own_list(site, samples, monkeypatch):
+    from backprobe.rules import judge
+    from service.api import included
+
+    monkeypatch.setattr(included, "MOST_INCLUDED", 2)
+    record = samples.tutorial()
+    said = judge(record)
+    three = [msgspec.structs.replace(said.findings[0], fingerprint=f"backprobe/v1:{n:016x}") for n in range(3)]
+    run = site.finished(record, judgement=dataclasses.replace(said, findings=tuple(three)))
+    told = get(site, f"/v1/runs/{run}?include=findings,tensors").json["included"]
+    for name in ("tensors", "findings"):
+        whole = get(site, f"/v1/runs/{run}/{name}").json["items"]
+        first, cursor = told[name]["items"], told[name]["next_cursor"]
+        assert first == whole[:2]
+        rest = get(site, f"/v1/runs/{run}/{name}?cursor={cursor}").json
+        assert (first + rest["items"], rest["next_cursor"]) == (whole, None)
+
+
 def test_an_etag_answers_304_until_something_changes(site):
     run = site.submit()
     first = get(site, f"/v1/runs/{run}")
@@ -238,7 +257,7 @@ def test_cancel_takes_no_fields(site):
 
 def test_a_run_is_judged_again_when_it_is_asked_for_and_what_is_gone_can_be_listed(site, samples):
     from backprobe.rules import Judgement
-    from store import rejudging
+    from store.judged import rejudging
 
     record = samples.tutorial()
     run = site.finished(record)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -98,3 +100,16 @@ def test_stopping_does_not_fail_where_the_loop_has_closed_all_before_it_is_woken
     server.stop()
     assert len(pulls) == 2
     assert not server._thread.is_alive()
+
+
+def test_what_a_served_application_is_made_of_is_no_garbage_to_look_through(tmp_path):
+    code = (
+        "import gc, socket, sys\nfrom pathlib import Path\nfrom service.serve import start_web\n"
+        "from service.settings import Settings\n"
+        "listening = socket.create_server(('127.0.0.1', 0))\n"
+        "server, shared = start_web(Settings.from_environment({}, Path(sys.argv[1])), listening)\n"
+        "print(gc.get_freeze_count() > 10 * len(gc.get_objects(generation=2)))\nserver.stop()\nshared.close()\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert found.stdout == "True\n", found.stderr

@@ -64,7 +64,8 @@ def test_what_cannot_be_set_is_said_and_changes_nothing(tenant, words, said):
 
 
 def test_gpu_seconds_are_counted_by_month_and_refuse_the_gpu_only(site):
-    from store import tables, tenants
+    from store import tables
+    from store.access import tenants
 
     def allow(seconds):
         with site.context.database.begin() as transaction:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from store import signing, tables
-from store.destination import Allowed
+from store import tables
+from store.outward import signing
+from store.outward.destination import Allowed
 from store.tables import Now
 from tests.workers.receiver import Receiver
 from workers.sender import Sender
@@ -153,7 +154,7 @@ def test_a_webhook_is_deleted_with_its_log(site, samples):
     one = f"/v1/webhooks/{made(site)['id']}"
     site.finished()
     with site.context.database.begin() as transaction:
-        from store import deliveries, outbox
+        from store.outward import deliveries, outbox
 
         outbox.plan(transaction)
         for due in deliveries.claim(transaction):
@@ -247,7 +248,7 @@ def test_the_manual_s_way_to_verify_takes_what_is_signed_and_nothing_else():
 
 
 def test_the_end_of_a_run_and_its_new_findings_arrive_and_can_be_sent_again(make, samples):
-    from store import outbox
+    from store.outward import outbox
 
     site = make(networks="127.0.0.0/8")
     sender = Sender(site.context.database, site.context.settings.secret, LOOPBACK)

@@ -1,23 +1,6 @@
 """So many runs may wait in a queue, of all tenants together."""
 
-import pytest
-
-from store.backlog import SURE_SECONDS, Backlog, Overfull
-
-
-class Clock:
-    """A clock that stands."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
+from store.access.backlog import SURE_SECONDS, Backlog, Overfull
 
 
 def test_runs_wait_up_to_the_bound_and_again_when_some_were_claimed(database, submit, claim, clock):

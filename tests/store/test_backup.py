@@ -9,9 +9,11 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from store import commands, ids, partitions
+from store import ids
 from store import migrate as migrations
-from store.backup import CannotBackUp, backup, restore
+from store.operation import commands
+from store.operation.backup import CannotBackUp, backup, restore
+from store.record import partitions
 from store.session import Database
 from store.tables import METADATA
 

@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from store.destination import Allowed, Refused, resolved
+from store.outward.destination import Allowed, Refused, resolved
 
 NONE = Allowed()
 LOOPBACK = Allowed.from_environment({"BACKPROBE_WEBHOOK_NETWORKS": "127.0.0.0/8, ::1/128"})

@@ -5,8 +5,9 @@ import pytest
 import sqlalchemy as sa
 
 from backprobe.rules import Judgement
-from store import finish, rejudging, runs, tables
+from store import finish, runs, tables
 from store.ids import new_id
+from store.judged import rejudging
 
 
 @pytest.fixture

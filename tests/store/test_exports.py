@@ -12,10 +12,12 @@ from backprobe import record as r
 from backprobe.record import BadRecord, dumps
 from backprobe.record.codec import MAGIC
 from backprobe.rules import ruleset
-from store import commands, exports, records, runs, uploads
-from store.exports import CannotExport, read_file, record_of, write_file, write_parquet
-from store.row_spec import plain
-from store.uploads import upload
+from store import runs
+from store.operation import commands
+from store.record import exports, records, uploads
+from store.record.exports import CannotExport, read_file, record_of, write_file, write_parquet
+from store.record.row_spec import plain
+from store.record.uploads import upload
 
 
 def loaded(database, run):

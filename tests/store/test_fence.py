@@ -2,7 +2,8 @@
 
 import pytest
 
-from store import finish, queries, records, runs
+from store import finish, queries, runs
+from store.record import records
 from store.run import RunError
 
 GOOD = finish.Ending(status="succeeded", exit_code=0)

@@ -4,9 +4,9 @@ import pytest
 import sqlalchemy as sa
 
 from store import runs, workers
-from store.figures import MEANINGS, figures
-from store.health import checks
 from store.migrate import head
+from store.operation.figures import MEANINGS, figures
+from store.operation.health import checks
 from store.session import Database
 
 

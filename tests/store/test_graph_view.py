@@ -1,5 +1,7 @@
 """What is seen of a graph: below a root, folded by module call, at a moment, capped with its counts."""
 
+import dataclasses
+
 import msgspec
 import pytest
 from sqlalchemy import event
@@ -68,12 +70,12 @@ def test_as_much_is_open_as_fits(view):
     assert (whole.root, whole.call, whole.depth, whole.most_depth, whole.hidden) == ("call:0", 1, 3, 3, {})
     assert whole.nodes == 2 + BLOCKS * (NODES + 1) == len(ids(whole)) - 1  # x needs no gradient: no node of its own
     assert view(most=16).depth == 2
-    assert ids(view(most=9)) == ["n0", "t1", "c1", "c3", "c5", "t0"]
+    assert ids(view(most=9, repeats=False)) == ["n0", "t1", "c1", "c3", "c5", "t0"]
     assert ids(view(most=3)) == ["n0", "t1", "c0", "t0"]
 
 
 def test_a_closed_call_tells_what_is_in_it(view):
-    seen = view(depth=1)
+    seen = view(depth=1, repeats=False)
     one, two, _three = (box for box in seen.boxes if box.kind == "call")
     assert (one.label, one.line, one.nodes, one.calls, one.state) == ("model#0.0#0", 4, 5, 2, "held")
     assert (one.held_nodes, one.held_bytes, one.freed_nodes) == (4, 32, 0)
@@ -84,13 +86,70 @@ def test_a_closed_call_tells_what_is_in_it(view):
     }
 
 
+def test_equal_calls_that_follow_each_other_are_one_box_with_their_count(view):
+    seen = view(depth=1)
+    assert ids(seen) == ["n0", "t1", "c1", "c3x2", "t0"]  # what c1 saved is held: it is another
+    (fold,) = (box for box in seen.boxes if box.kind == "fold")
+    assert (fold.times, fold.instances, fold.noted, fold.module_call) == (2, (3, 5), (), 3)
+    assert (fold.label, fold.detail) == ("model#*.*#*", "Block \u00d72 \u00b7 10 nodes")
+    assert fold.title == "model#*.*#*: 2 calls of Block one after the other (line 4); 10 nodes"
+    assert (fold.nodes, fold.calls, fold.state, fold.freed_nodes, fold.line) == (10, 4, "freed", 8, 4)
+    assert {box.id: box.times for box in seen.boxes if box.kind != "fold"} == {"n0": 1, "t1": 1, "c1": 1, "t0": 1}
+    edges = {(edge.start, edge.end, edge.count) for edge in seen.edges if edge.wanted}
+    assert edges == {("n0", "t1", 1), ("n0", "c1", 1), ("c1", "c3x2", 1)}
+    then = view(moment=3, depth=1)
+    assert ids(then) == ["n0", "t1", "c1x3", "t0"]  # as it was before the call that freed two of them
+    assert [box.held_bytes for box in then.boxes if box.kind == "fold"] == [96]
+
+
+def test_a_call_that_is_opened_leaves_its_fold(view):
+    seen = view(moment=3, depth=1, opened=[5])
+    assert ids(seen) == ["n0", "t1", "c1x2", "n20", "c6", "n23", "t0"]
+
+
+def test_folds_are_counted_as_one_box_where_as_many_are_asked_for_as_fit(view):
+    assert [view(moment=3, most=most).depth for most in (3, 2)] == [1, 0]
+    assert view(moment=3, depth=1, most=3).hidden == {}
+    with pytest.raises(queries.TooMuch, match="5 boxes at depth 1; 3 are asked for at most: depth 0 fits"):
+        view(moment=3, depth=1, most=3, repeats=False)
+
+
+def with_findings(judgement, tensors):
+    """The judgement with nothing but a finding about each of these tensors."""
+    (finding,) = [one for one in judgement.findings if one.level == "warning"]
+    found = tuple(
+        msgspec.structs.replace(finding, evidence={"tensor": tensor}, fingerprint=f"backprobe/v1:{tensor:016x}")
+        for tensor in tensors
+    )
+    return dataclasses.replace(judgement, findings=found)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "boxes", "noted"),
+    [
+        ([7], ["c1", "c3x3", "c9", "c11x9"], ()),
+        (range(4, 12), ["c1", "c3", "c5", "c7", "c9", "c11", "c13", "c15", "c17", "c19x5"], ()),
+        (range(4, 13), ["c1", "c3x13"], tuple(range(3, 20, 2))),
+    ],
+)
+def test_a_call_with_findings_leaves_its_fold_unless_they_are_many(
+    database, ended, a_record, a_judgement, leaves, boxes, noted
+):
+    run = ended(with_blocks(a_record, 14), judgement=with_findings(a_judgement, leaves))
+    with database.read() as reading:
+        seen = queries.graph_view(reading, run, GraphAsked(depth=1))
+    assert [box.id for box in seen.boxes if box.kind in {"call", "fold"}] == boxes
+    assert [box.noted for box in seen.boxes if box.noted] == ([noted] if noted else [])
+    assert sum(box.findings.get("warning", 0) for box in seen.boxes) == len(leaves)
+
+
 def test_findings_about_tensors_are_counted_at_their_boxes(view):
     (y,) = (box for box in view(depth=0).boxes if box.is_root)
     assert (y.id, y.label, y.findings) == ("n0", "y", {"error": 1, "warning": 1, "note": 1})
 
 
 def test_one_call_is_opened_with_those_around_it(view):
-    seen = view(depth=0, opened=[1])
+    seen = view(depth=0, opened=[1], repeats=False)
     assert ids(seen) == ["n0", "t1", "n10", "c2", "n13", "c3", "c5", "t0"]
     assert [box.module_call for box in seen.boxes if box.id == "n10"] == [1]
 
@@ -127,7 +186,7 @@ def test_a_module_call_that_there_is_not_is_refused(view):
 
 
 def test_at_a_moment_nodes_are_held_that_are_freed_later_and_gradients_are_not_there_yet(view):
-    before, after = view(moment=3, depth=1), view(moment=4, depth=1)
+    before, after = (view(moment=moment, depth=1, repeats=False) for moment in (3, 4))
     assert [box.state for box in before.boxes if box.kind == "call"] == ["held"] * 3
     assert [box.state for box in after.boxes if box.kind == "call"] == ["held", "freed", "freed"]
     grads = [next(box.grad for box in seen.boxes if box.id == "t1") for seen in (before, after)]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from store import finish, queries, tables
-from store.bulk import Batch, write
-from store.chunks import chunk_rows, floats
-from store.layout import CHUNK, GRAD_NONE, REQUIRES_GRAD
+from store.record.bulk import Batch, write
+from store.record.chunks import chunk_rows, floats
+from store.record.layout import CHUNK, GRAD_NONE, REQUIRES_GRAD
 
 TENSORS, MOMENTS = 6, CHUNK + 200
 

@@ -6,8 +6,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError
 
-from store import audit_log, events, idempotency, keys, runs, tables
-from store.idempotency import Answer
+from store import events, runs, tables
+from store.access import audit_log, idempotency, keys
+from store.access.idempotency import Answer
 
 SECRET = b"\x01" * 32
 

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from store import finish, live, records, runs, tables
-from store.chunks import NAMES, chunk_rows, columns_of, floats
-from store.layout import CHUNK
-from store.live import Live
-from store.record_rows import _grad_fns, snapshot_columns
+from store import finish, runs, tables
+from store.record import live, records
+from store.record.chunks import NAMES, chunk_rows, columns_of, floats
+from store.record.layout import CHUNK
+from store.record.live import Live
+from store.record.rows import _grad_fns, snapshot_columns
 
 MOMENTS = 2 * CHUNK + 37
 

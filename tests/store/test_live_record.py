@@ -8,9 +8,10 @@ import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
 from backprobe import record as r
-from store import events, finish, live_record, queries, records, runs, tables
-from store.live_record import LiveRecord
-from store.sweep import RECORD_TABLES
+from store import events, finish, queries, runs, tables
+from store.record import live_record, records
+from store.record.live_record import LiveRecord
+from store.record.sweep import RECORD_TABLES
 
 GOOD = finish.Ending(status="succeeded", exit_code=0)
 

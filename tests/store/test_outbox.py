@@ -5,8 +5,9 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from store import deliveries, outbox, tables
-from store.deliveries import RETRY_SECONDS, Try
+from store import tables
+from store.outward import deliveries, outbox
+from store.outward.deliveries import RETRY_SECONDS, Try
 from store.tables import Now
 
 GOOD = Try(address="203.0.113.9", ms=12, status=204)

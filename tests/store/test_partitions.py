@@ -7,13 +7,14 @@ import pytest
 import sqlalchemy as sa
 
 import store
-from store import finish, ids, kept, partitions, retention, runs, tables, uploads
-from store.health import checks
+from store import finish, ids, kept, runs, tables
 from store.ids import new_id, part
 from store.migrate import upgrade
-from store.partitions import name_of
+from store.operation.health import checks
+from store.record import partitions, retention, uploads
+from store.record.partitions import name_of
+from store.record.sweep import RECORD_TABLES
 from store.session import Database
-from store.sweep import RECORD_TABLES
 
 PAST, LATER = "2020-01-01T00:00:00.000Z", "2099-01-01T00:00:00.000Z"
 NOW = part(new_id("run"))

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from backprobe import record as r
-from store import findings, finish, queries, runs
+from store import finish, queries, runs
+from store.judged import findings
 from store.run import RunError
 
 SOURCE = "import torch\nx = torch.ones(3)\nw = torch.ones(3, requires_grad=True)\ny = x * w\ny.sum().backward()\n"
@@ -211,7 +212,7 @@ def test_source_lines_carry_what_happened_on_them(run, ask):
         ("y", 2, False, "not-read", 1)
     ]
     assert y.bindings[0].why_none.verdict == "not-leaf"
-    assert (y.passes, y.held_bytes, y.backward_calls, len(y.findings)) == (1, 24, (), 1)
+    assert (y.passes, y.saved_bytes, y.held_bytes, y.backward_calls, len(y.findings)) == (1, 24, 0, (), 1)
     assert (file.lines[4].backward_calls, len(file.lines[4].findings)) == ((0,), 1)
     other = ask(queries.source, run, path="a.py")
     assert [line.text for line in other.lines] == ["", "\x0c1", "2"]
@@ -221,10 +222,11 @@ def test_source_lines_carry_what_happened_on_them(run, ask):
 def test_counts_that_overflow_are_cut_and_shown(ended, ask, a_record):
     most = 2**63 - 1
     odd = r.Statistics(nan=most, inf=most, counted=most)
-    nodes = tuple(msgspec.structs.replace(a_record.nodes[0], node=n, saved_bytes=most) for n in range(2))
+    nodes = tuple(msgspec.structs.replace(a_record.nodes[0], node=n, saved_bytes=most, freed_by=None) for n in range(2))
     snapshots = (*a_record.snapshots[:3], msgspec.structs.replace(a_record.snapshots[3], value=odd))
     run = ended(msgspec.structs.replace(a_record, nodes=nodes, snapshots=snapshots), files={"train.py": SOURCE})
-    assert ask(queries.source, run).lines[3].held_bytes == 2**53
+    line = ask(queries.source, run).lines[3]
+    assert (line.saved_bytes, line.held_bytes) == (2**53, 2**53)
     assert ask(queries.tensor, run, 2).tensor.nonfinite == most
 
 

@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from backprobe import record as r
-from store import records
-from store.bulk import ARRAY_ROWS
 from store.ids import new_id, part
-from store.row_spec import IN_HEAD, SPECS, STATISTICS_OF
+from store.record import records
+from store.record.bulk import ARRAY_ROWS
+from store.record.row_spec import IN_HEAD, SPECS, STATISTICS_OF
+from store.record.sweep import delete_records
 from store.run import RunKey
-from store.sweep import delete_records
 from store.tables.types import float32
 
 KEY = RunKey(part=part(new_id("run")), run_id=1, attempt=1)

@@ -5,7 +5,8 @@ import pytest
 import sqlalchemy as sa
 
 from backprobe.rules import Judgement
-from store import findings, finish, rejudging, tables
+from store import finish, tables
+from store.judged import findings, rejudging
 from store.session import Database
 
 

@@ -3,8 +3,10 @@
 import pytest
 import sqlalchemy as sa
 
-from store import findings, retention, tables
-from store.sweep import RECORD_TABLES
+from store import tables
+from store.judged import findings
+from store.record import retention
+from store.record.sweep import RECORD_TABLES
 
 PAST = "2020-01-01T00:00:00.000Z"
 

@@ -5,8 +5,8 @@ import hmac
 
 import pytest
 
-from store import signing
-from store.secret import server_secret
+from store.access.secret import server_secret
+from store.outward import signing
 from store.settings import StoreSettings
 
 SERVER = b"s" * 32

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from store import finish, runs, tables
-from store.tally import RUN_SECONDS, Tally
+from store.operation.tally import RUN_SECONDS, Tally
 
 LONG_AGO = "2020-01-01T00:00:00.000Z"
 

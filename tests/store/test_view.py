@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from backprobe import record as r
 from store import finish, tables
-from store.bulk import Batch, write
-from store.chunks import chunk_rows, floats
-from store.layout import CHUNK, GRAD_MEASURED
+from store.record.bulk import Batch, write
+from store.record.chunks import chunk_rows, floats
+from store.record.layout import CHUNK, GRAD_MEASURED
 from store.tables.types import float32
 
 STATISTICS = ("norm", "sum", "min", "max", "nan", "inf", "zeros", "counted")

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from store import queries, runs
-from store.live_record import LiveRecord
+from store.record.live_record import LiveRecord
 from store.spans import Spans
 from workers import feed as feeds
 from workers import tasks

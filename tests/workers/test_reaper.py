@@ -3,8 +3,10 @@
 import pytest
 import sqlalchemy as sa
 
-from store import idempotency, outbox, tables
+from store import tables
+from store.access import idempotency
 from store.ids import new_id
+from store.outward import outbox
 from workers import reaper as reapers
 from workers.reaper import Reaper
 

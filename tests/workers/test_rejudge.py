@@ -9,10 +9,11 @@ import sqlalchemy as sa
 
 from backprobe.record import SCHEMA_VERSION, Environment, Header, Record, Source
 from backprobe.rules import Judgement, JudgeOptions, ruleset
-from store import findings, finish, rejudging, runs, tables
+from store import finish, runs, tables
+from store.judged import findings, rejudging
 from store.migrate import upgrade
+from store.record.sweep import delete_records
 from store.session import Database
-from store.sweep import delete_records
 from workers.rejudge import Rejudging
 
 WRITTEN = "x = 1  # backprobe: ignore\n"

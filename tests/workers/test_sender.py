@@ -11,8 +11,9 @@ import pytest
 import sqlalchemy as sa
 import trustme
 
-from store import deliveries, delivery_log, outbox, signing, tables, webhooks
-from store.destination import Allowed
+from store import tables
+from store.outward import deliveries, delivery_log, outbox, signing, webhooks
+from store.outward.destination import Allowed
 from store.tables import Now
 from tests.workers.receiver import Raw, Receiver
 from workers.sender import Sender

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backprobe.show.folding import Ops, boxes, chains, deepest, fitting, folded, from_the_root
+from tests.backprobe.show.graphs import graphs
 
 TWO_BLOCKS = Ops(  # model(0) calls block(1) and block(2), block(2) calls lin(3); node 9 adds to a leaf of block 1 alone
     call_of={0: None, 1: 3, 2: 2, 3: 1, 4: 1, 9: None},
@@ -36,24 +37,6 @@ def test_a_leaf_of_two_boxes_stands_alone():
 
 def test_a_call_that_was_made_in_itself_is_told_once():
     assert chains(Ops(call_of={0: 1}, edges=[], accumulators=set(), parents={1: 2, 2: 1})) == {1: (2, 1)}
-
-
-@st.composite
-def graphs(draw):
-    """Calls as intervals of the sequence inside each other, edges from later to earlier nodes, leaves at the end."""
-    parents, call_of, stack, count = {}, {}, [], draw(st.integers(1, 30))
-    for node in range(count):
-        for step in draw(st.lists(st.booleans(), max_size=3)):
-            if step:
-                parents[len(parents)] = stack[-1] if stack else None
-                stack.append(len(parents) - 1)
-            elif stack:
-                stack.pop()
-        call_of[node] = stack[-1] if stack else None
-    edges = [(late, early) for late in range(1, count) for early in draw(st.sets(st.integers(0, late - 1), max_size=3))]
-    leaves = {count + n for n in range(draw(st.integers(0, 4)))}
-    edges += [(draw(st.integers(0, count - 1)), leaf) for leaf in leaves for _ in range(2)]
-    return Ops(call_of=call_of | dict.fromkeys(leaves), edges=edges, accumulators=leaves, parents=parents)
 
 
 @given(graphs(), st.data())

@@ -1,0 +1,1 @@
+"""Who may ask, and how much: tenants, projects, keys, quotas, and the log of what they wrote."""

@@ -1,0 +1,1 @@
+"""Audits and the policies that judge them."""

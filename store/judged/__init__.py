@@ -1,0 +1,1 @@
+"""What rules said of runs: findings, their groups, and runs judged again."""

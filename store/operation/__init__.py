@@ -1,0 +1,1 @@
+"""For those who run the service: its figures and health, and a whole database saved, restored, tidied."""

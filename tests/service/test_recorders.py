@@ -1,0 +1,212 @@
+"""The three requests of a recorder, on both databases; what the store does stands in tests/store/test_recorders.py."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from backprobe.client import ApiError, AsyncClient, Client, new_run_id
+from backprobe.record import MOST_FRAME_BYTES, dumps, loads, split
+from store.watched import ending as recorder_end
+from store.watched import recorders
+from store.watched.view import Views
+
+MEDIA = "application/vnd.backprobe.record"
+
+
+@pytest.fixture
+def frames(samples):
+    return list(split(dumps(samples.tutorial())))
+
+
+@pytest.fixture
+def begin(site):
+    def one(run=None, status=201, headers=None, **body):
+        run = run or new_run_id()
+        answer = site.client.put(f"/v1/runs/{run}", json=body, headers=headers)
+        assert answer.status_code == status, answer.text
+        return answer.json
+
+    return one
+
+
+@pytest.fixture
+def send(site):
+    def one(run, n, data, status=204, media=MEDIA):
+        answer = site.client.put(f"/v1/runs/{run}/frames/{n}", data=data, content_type=media)
+        assert answer.status_code == status, answer.text
+        return answer
+
+    return one
+
+
+@pytest.fixture
+def end(site):
+    def one(run, status=200, headers=None, **body):
+        answer = site.client.post(f"/v1/runs/{run}/end", json=body, headers=headers)
+        assert answer.status_code == status, answer.text
+        return answer.json
+
+    return one
+
+
+def test_a_recorder_makes_sends_and_ends_its_run_and_a_worker_judges_it(site, begin, send, end, frames, samples):
+    from workers.rejudge import Rejudging
+
+    asked = {"labels": {"job": "a"}, "capture": {"tier": "grad", "every": 10}, "environment": {"torch": "2.13.0"}}
+    told = begin(**asked)
+    run = told["id"]
+    assert (told["status"], told["origin"], told["labels"], told["capture"]) == (
+        "running", "watched", asked["labels"], asked["capture"],
+    )  # fmt: skip
+    assert begin(run, 200, **asked)["id"] == run
+    for n, data in enumerate(frames):
+        assert send(run, n, data).headers["Next-Frame"] == str(n + 1)
+    now = site.client.get(f"/v1/runs/{run}").json
+    assert (now["recorder"]["next_frame"], now["recorder"]["environment"]) == (len(frames), {"torch": "2.13.0"})
+    Views(site.context.database).turn(60.0)
+    assert site.client.get(f"/v1/runs/{run}").json["record"]["live"] is True
+    numbers = [one["tensor"] for one in site.client.get(f"/v1/runs/{run}/tensors").json["items"]]
+    assert numbers == [one.tensor for one in samples.tutorial().tensors]
+    assert site.client.get(f"/v1/runs/{run}/findings").json["code"] == "not-judged-yet"
+    page = site.client.get(f"/runs/{run}").text
+    assert ("last heard of" in page, "<dt>isolation" in page, f"{len(numbers)} tensors, with the last" in page) == (
+        True, False, True,
+    )  # fmt: skip
+    told = end(run, frames=len(frames))
+    assert (told["status"], told["record"]["state"], told["findings"]["ruleset"]) == ("succeeded", "whole", None)
+    assert end(run)["version"] == told["version"]
+    Rejudging(site.context.database).turn()
+    (finding,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    assert finding["rule"]["code"] == "BP101"
+    assert loads(site.client.get(f"/v1/runs/{run}/record").data).tensors == samples.tutorial().tensors
+    actions = [entry["action"] for entry in site.client.get("/v1/audit-log").json["items"] if entry["object"] == run]
+    assert actions == ["run.end", "run.record"]
+
+
+def test_what_cannot_be_is_refused_with_its_code(begin, send, end, frames, site):
+    run = begin()["id"]
+    assert send(run, 0, frames[1], 422).json["errors"][0]["code"] == "no-header"
+    assert send(run, 0, b"PK", 422).json["code"] == "bad-record"
+    assert send(run, 0, frames[0] + b"x", 422).json["code"] == "bad-record"
+    assert send(run, 0, frames[0], 415, "application/json").json["code"] == "unsupported-media-type"
+    send(run, 0, frames[0])
+    gap = send(run, 7, frames[1], 409)
+    assert (gap.json["code"], gap.headers["Next-Frame"]) == ("frame-missing", "1")
+    send(run, 1, frames[1])
+    assert send(run, 1, frames[2], 409).json["code"] == "frame-differs"
+    assert begin(run, 409, labels={"a": "b"})["code"] == "run-differs"
+    assert end(run, 409, frames=9)["code"] == "frame-missing"
+    assert end(run, 422, error={"message": "x"})["code"] == "invalid-request"
+    assert end(run)["error"]["code"] == "record-cut"
+    assert send(run, 2, frames[2], 409).json["code"] == "run-ended"
+    assert send(run, 1, frames[1]).headers["Next-Frame"] == "2"
+    assert begin(run, 409)["code"] == "run-ended"
+    submitted = site.submit()
+    for answer in (begin(submitted, 409), send(submitted, 0, frames[0], 409).json, end(submitted, 409)):
+        assert answer["code"] == "run-differs"
+    assert begin("run_1", 422)["errors"][0]["parameter"] == "run"
+    assert begin("run_0" + "0" * 25, 422)["code"] == "id-time-refused"
+
+
+def test_more_than_a_run_may_have_is_too_large(begin, send, frames, monkeypatch):
+    run = begin()["id"]
+    assert send(run, 0, b"x" * (MOST_FRAME_BYTES + 1), 413).json["code"] == "too-large"
+    send(run, 0, frames[0])
+    monkeypatch.setattr(recorders, "MOST_BYTES", len(frames[0]))
+    assert "may have" in send(run, 1, frames[1], 413).json["detail"]
+
+
+def test_frames_count_in_the_quota_and_beyond_it_none_is_taken(site, begin, send, frames):
+    from store.tables import tenant
+
+    run = begin()["id"]
+    send(run, 0, frames[0])
+    with site.context.database.begin() as transaction:
+        before = transaction.execute(tenant.select()).first().max_record_bytes
+        transaction.execute(tenant.update().values(max_record_bytes=1))
+    try:
+        assert send(run, 1, frames[1], 429).json["code"] == "quota-exceeded"
+    finally:
+        with site.context.database.begin() as transaction:
+            transaction.execute(tenant.update().values(max_record_bytes=before))
+
+
+def test_two_ends_at_once_are_one_end(site, begin, send, end, frames):
+    run = begin()["id"]
+    for n, data in enumerate(frames):
+        send(run, n, data)
+    together = threading.Barrier(3)
+
+    def one():
+        together.wait()
+        return site.app.test_client().post(f"/v1/runs/{run}/end", json={}).status_code
+
+    with ThreadPoolExecutor(3) as pool:
+        found = [one.result() for one in [pool.submit(one) for _ in range(3)]]
+    assert set(found) <= {200, 202, 503}  # the last: no place for a third record in hand
+    assert 200 in found
+    assert end(run)["record"]["state"] == "whole"
+
+
+def test_an_end_whose_writer_was_killed_is_written_by_who_asks_again(site, begin, send, end, frames):
+    from store.tables import Now
+    from store.tables import run as table
+
+    run = begin()["id"]
+    for n, data in enumerate(frames):
+        send(run, n, data)
+    with site.context.database.begin() as transaction:
+        recorder_end.close(transaction, run, recorder_end.Told())
+    assert end(run, 202)["status"] == "running"
+    with site.context.database.begin() as transaction:
+        transaction.execute(table.update().where(table.c.public_id == run).values(lease_until=Now(-1.0)))
+    assert end(run)["record"]["state"] == "whole"
+
+
+def test_a_key_makes_an_end_once(begin, end):
+    run = begin()["id"]
+    first = end(run, headers={"Idempotency-Key": "k"})
+    assert end(run, headers={"Idempotency-Key": "k"})["id"] == first["id"]
+
+
+@pytest.fixture
+def served(make):
+    from service.address import listen
+    from service.server import Server
+
+    site = make(threads=8)
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=8)
+    server.start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.stop()
+
+
+def test_the_clients_record_a_run(served, frames):
+    with Client(served) as client:
+        run = client.begin_recording(new_run_id(), labels={"a": "b"})
+        assert client.begin_recording(run.id, labels={"a": "b"}).id == run.id
+        assert [client.send_frame(run.id, n, data) for n, data in enumerate(frames)] == list(range(1, len(frames) + 1))
+        with pytest.raises(ApiError) as refused:
+            client.send_frame(run.id, len(frames) + 1, frames[1])
+        assert refused.value.code == "frame-missing"
+        assert client.end_recording(run.id, frames=len(frames)).status == "succeeded"
+
+    async def ask():
+        async with AsyncClient(served) as client:
+            run = await client.begin_recording(new_run_id())
+            wanted = await client.send_frame(run.id, 0, frames[0])
+            return wanted, (await client.end_recording(run.id, status="failed", exit_code=3)).error["message"]
+
+    # in a thread: the browser's tests leave a loop running in this one
+    assert ThreadPoolExecutor(1).submit(asyncio.run, ask()).result() == (1, "it exited with 3")
+
+
+def test_a_packed_frame_is_refused_before_it_is_read(site, begin, frames):
+    path = f"/v1/runs/{begin()['id']}/frames/0"
+    answer = site.client.put(path, data=frames[0], content_type=MEDIA, headers={"Content-Encoding": "gzip"})
+    assert (answer.status_code, answer.json["errors"][0]["header"]) == (415, "Content-Encoding")

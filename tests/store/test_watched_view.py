@@ -1,0 +1,203 @@
+"""What a recorder has sent is shown while its run goes on, on both databases; its end takes the place of that."""
+
+import hashlib
+import itertools
+
+import pytest
+import sqlalchemy as sa
+
+from backprobe.record import TABLES, batch_frames, encode, frame_kind, header_frame
+from store import queries, runs, tables
+from store.ids import new_id
+from store.record import records
+from store.watched import ending, recorders, view
+from store.watched.recording import Recording, Sent
+from store.watched.view import Views
+from workers.reaper import Reaper
+
+ALL = 60.0
+
+
+@pytest.fixture
+def begun(database):
+    """`begun(frames)`: a watched run that has sent these."""
+
+    def made(frames):
+        public_id = new_id("run")
+        asked = Recording(
+            public_id=public_id, asked=hashlib.sha256(b"x").digest(), capture={"tier": "full"}, environment={}, labels={},
+            created_by="local",
+        )  # fmt: skip
+        with database.begin() as transaction:
+            recorders.begin(transaction, asked)
+        sent(database, public_id, frames)
+        return public_id
+
+    return made
+
+
+def sent(database, run, frames, first=0):
+    for n, body in enumerate(frames, first):
+        kind, rows = frame_kind(body)
+        with database.begin() as transaction:
+            recorders.take(transaction, run, n, Sent(body=body, kind=kind, rows=rows))
+
+
+@pytest.fixture
+def frames(a_record):
+    return list(encode(a_record))
+
+
+@pytest.fixture
+def shown(database):
+    """`shown(run)`: names of its tensors and how many snapshots can be read; None: nothing."""
+
+    def now(public_id):
+        with database.read() as reading:
+            run = runs.get(reading, public_id)
+            if run.key is None:
+                return None
+            names = [row.name for row in queries.tensors(reading, run).items]
+            return names, len(queries.snapshots(reading, run, limit=1000).items)
+
+    return now
+
+
+def close(database, run, told=None, **more):
+    with database.begin() as transaction:
+        return ending.close(transaction, run, told or ending.Told(), **more)
+
+
+def test_what_has_come_is_shown_and_the_end_has_all_of_it_once(database, begun, frames, shown, a_record, same):
+    run, views = begun(frames[:1]), Views(database)
+    views.turn(ALL)
+    assert shown(run) in (None, ([], 0))
+    sent(database, run, frames[1:-1], 1)
+    views.turn(ALL)
+    names, snapshots = shown(run)
+    assert len(names) == len(a_record.tensors)
+    last = max(row.moment for row in a_record.snapshots)
+    assert snapshots == sum(row.moment < last for row in a_record.snapshots)
+    with database.read() as reading:
+        assert runs.get(reading, run).record.live
+    views.turn(ALL)
+    assert shown(run) == (names, snapshots)
+    sent(database, run, frames[-1:], len(frames) - 1)
+    assert ending.settle(database, close(database, run))
+    with database.read() as reading:
+        told = runs.get(reading, run)
+        assert (told.record.live, told.record.state) == (False, "whole")
+        assert same(records.load(reading, told.key), a_record) in ([], ["streams"])
+    views.turn(ALL)
+    assert shown(run)[1] == len(a_record.snapshots)
+
+
+def test_another_process_shows_it_anew_and_doubles_nothing(database, begun, shown, a_record):
+    tables_ = [(name, getattr(a_record, name)) for name in TABLES if name != "snapshots"]
+    rest = [body for name, rows in tables_ if rows for body in batch_frames(name, rows)]
+    moments = sorted({row.moment for row in a_record.snapshots})
+    of = [[row for row in a_record.snapshots if row.moment == moment] for moment in moments]
+    run, views = begun([header_frame(a_record.header), *rest]), Views(database)
+    count = 1 + len(rest)
+    for rows in of:  # a chunk of each moment
+        bodies = list(batch_frames("snapshots", rows))
+        sent(database, run, bodies, count)
+        count += len(bodies)
+        views.turn(ALL)
+    before = shown(run)
+    assert before[1] > 0
+    Views(database).turn(ALL)
+    assert shown(run) == before
+    chunk = tables.snapshot_chunk.c
+    with database.read() as reading:
+        places = reading.execute(sa.select(chunk.tensor, chunk.first_moment, chunk.last_moment)).all()
+    for one, following in itertools.pairwise(sorted(tuple(row) for row in places)):
+        assert one[0] != following[0] or one[2] < following[1], (one, following)  # chunks of a tensor do not overlap
+
+
+def test_the_reaper_shows_them(database, begun, frames, shown, tmp_path):
+    run = begun(frames[:-1])
+    Reaper(database, tmp_path, lambda _: None).round()
+    assert shown(run)[1] > 0
+
+
+def test_once_the_end_is_begun_nothing_more_is_shown(database, begun, frames, shown):
+    run, views = begun(frames[:2]), Views(database)
+    views.turn(ALL)
+    sent(database, run, frames[2:], 2)
+    with database.read() as reading:
+        rows = reading.execute(view._OPEN).all()
+    claim = close(database, run)
+    views._show(rows[0], ALL)  # it had looked before the end was begun
+    assert rows[0].id not in views._open
+    with database.read() as reading:
+        lease = reading.execute(sa.select(tables.run.c.lease_owner)).scalar_one()
+    assert lease.startswith("ending ")
+    assert ending.settle(database, claim)
+
+
+def test_what_is_shown_keeps_no_silent_or_canceled_recorder_alive(database, begun, frames):
+    run = begun(frames[:1])
+    with database.begin() as transaction:
+        transaction.execute(sa.update(tables.run).values(lease_until="2026-01-01T00:00:00.000Z"))
+    Views(database).turn(ALL)
+    assert ending.overdue(database) == [(run, 1)]
+    sent(database, run, frames[1:-1], 1)
+    views = Views(database)
+    views.turn(ALL)
+    assert ending.overdue(database) == []  # nor does it end one
+    with database.begin() as transaction:
+        runs.request_cancel(transaction, run)
+    views.turn(ALL)
+    assert ending.overdue(database) == [(run, 1)]
+    assert ending.end_overdue(database, run, 1)
+    with database.read() as reading:
+        assert runs.get(reading, run).status == "canceled"
+
+
+def test_a_recorder_that_would_fill_the_memory_is_shown_no_further_and_others_are(
+    database, begun, frames, shown, monkeypatch, caplog
+):
+    monkeypatch.setattr(view, "MOST_HELD", 3)
+    views, one = Views(database), begun(frames[:-1])
+    views.turn(ALL)
+    assert "no more of" in caplog.text
+    assert one in caplog.text
+    monkeypatch.setattr(view, "MOST_HELD", 50_000)
+    two = begun(frames[:-1])
+    views.turn(ALL)
+    assert shown(two)[1] > (shown(one) or ([], 0))[1]
+    assert ending.settle(database, close(database, one))
+    with database.read() as reading:
+        assert runs.get(reading, one).record.state in {"whole", "partial"}
+
+
+def test_frames_that_fit_no_column_stop_the_view_and_not_the_others(database, begun, frames, shown, monkeypatch):
+    broken, whole = begun(frames[:-1]), begun(frames[:-1])
+    flush = view.LiveRecord.flush
+
+    def failing(self):
+        if self._claim.public_id == broken:
+            raise ValueError("it does not fit")
+        return flush(self)
+
+    monkeypatch.setattr(view.LiveRecord, "flush", failing)
+    views = Views(database)
+    views.turn(ALL)
+    assert shown(whole)[1] > 0
+    monkeypatch.setattr(view.LiveRecord, "flush", flush)
+    views.turn(ALL)
+    assert shown(broken) is None
+
+
+def test_only_the_runs_heard_of_last_are_shown_and_a_turn_ends_in_time(database, begun, frames, shown):
+    made = [begun(frames[:-1]) for _ in range(view.MOST_SHOWN + 1)]
+    views = Views(database)
+    views.turn(0.0)
+    assert len(views._open) == 1
+    views.turn(ALL)
+    assert [shown(run) is None for run in made] == [True] + [False] * view.MOST_SHOWN
+    sent(database, made[0], frames[-1:], len(frames) - 1)
+    views.turn(ALL)
+    assert shown(made[0])[1] > 0
+    assert len(views._open) == view.MOST_SHOWN
