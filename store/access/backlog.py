@@ -37,6 +37,9 @@ class Overfull(Exception):
 class Backlog:
     """One per process. Several processes together may pass the bound by what they take in a second.
 
+    A process alone may pass it by what its requests have been allowed and not committed when a count is renewed: by one
+    for each of the others at work.
+
     Args:
         most: Runs that may wait in each queue.
         clock: Seconds that only grow.
