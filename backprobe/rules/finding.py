@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
@@ -181,7 +182,8 @@ def _places(shown: dict[str, Any]) -> Iterable[dict[str, Any]]:
         yield other["location"]
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
     """What a fingerprint is made of: no line number, id, step, absolute path or message.
 
     Attributes:
@@ -225,7 +227,7 @@ def identity_of(finding: Finding) -> Identity | None:
     """What the finding's fingerprint was made of; None: not of this finding, or it is not among `MOST_EQUAL`."""
     first = _identity(finding)
     for n in range(MOST_EQUAL):
-        made = msgspec.structs.replace(first, n=n)
+        made = replace(first, n=n)
         if made.fingerprint == finding.fingerprint:
             return made
     return None
@@ -237,7 +239,7 @@ def with_fingerprints(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     named: list[Finding] = []
     for finding in findings:
         first = _identity(finding)
-        fingerprint = msgspec.structs.replace(first, n=seen[first]).fingerprint
+        fingerprint = replace(first, n=seen[first]).fingerprint
         seen[first] += 1
         named.append(msgspec.structs.replace(finding, fingerprint=fingerprint))
     return tuple(named)

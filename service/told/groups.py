@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from backprobe.rules import Identity
 from service.api.listing import Listing
 
 
@@ -17,32 +18,13 @@ class GroupLinks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MadeOf:
-    """What a fingerprint is made of.
-
-    Attributes:
-        rule: Its name. path: relative, POSIX.
-        function: The qualified name around the line; `<module>` at the top of a file.
-        text: The line, blanks collapsed. binding: the name that it is about; "": none.
-        n: Its place among the findings of a run that are equal in all of these, from 0.
-    """
-
-    rule: str
-    path: str
-    function: str
-    text: str
-    binding: str
-    n: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class GroupTold:
     """The same finding over all runs of a project; `made_of`: null where the finding seen last does not tell it."""
 
     id: str
     project: str
     fingerprint: str
-    made_of: MadeOf | None
+    made_of: Identity | None
     rule: str
     level: Literal["error", "warning", "note"]
     state: Literal["open", "acknowledged", "suppressed", "fixed"]

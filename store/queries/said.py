@@ -44,8 +44,7 @@ def said_of(
         found: Any = transaction.execute(_between(run.key.part), {**key, "first": first, "last": last})
     else:
         about = in_attempt(_f)
-        these: Which = lambda column: among(column, numbers)  # noqa: E731 - its type is said
-        found = transaction.execute(_both(at_key(_b, run.key), about, these), key)
+        found = transaction.execute(_both(at_key(_b, run.key), about, lambda column: among(column, numbers)), key)
     for tensor, what, text, _ in found:
         if what == _NAME:
             names[tensor][text] = None
