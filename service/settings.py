@@ -11,12 +11,16 @@ from service.oidc_settings import OidcSettings
 from store.access.backlog import MOST_QUEUED
 from store.access.secret import server_secret
 from store.settings import StoreSettings
+from store.watched.recording import LEASE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 _ORIGIN: Final = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:.]+\](:[0-9]{1,5})?")
+LEASES: Final = (60, 90 * 86_400)
+"""Seconds of silence, least and most, after which a recorder may be taken to be gone."""
+
 THREADS: Final = 16
 """Threads that answer requests; half of them may wait for a run's end."""
 
@@ -67,6 +71,7 @@ class Settings:
         origins: Pages of these origins may ask the API. https: A proxy in front speaks TLS, and nothing else.
         oidc: Who lets people in; None: keys alone do.
         most_queued: Runs that may wait in each queue, of all tenants.
+        recorder_lease_seconds: Silence after which a recorder in a training job is taken to be gone.
     """
 
     store: StoreSettings
@@ -78,6 +83,7 @@ class Settings:
     https: bool = False
     oidc: OidcSettings | None = None
     most_queued: int = MOST_QUEUED
+    recorder_lease_seconds: float = LEASE_SECONDS
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> Settings:
@@ -85,8 +91,8 @@ class Settings:
 
         Raises:
             OSError: the home cannot be written.
-            ValueError: as of `StoreSettings`, `RateLimits`, `OidcSettings`; a wrong BACKPROBE_CORS_ORIGINS or
-                BACKPROBE_MOST_QUEUED.
+            ValueError: as of `StoreSettings`, `RateLimits`, `OidcSettings`; a wrong BACKPROBE_CORS_ORIGINS,
+                BACKPROBE_MOST_QUEUED or BACKPROBE_RECORDER_LEASE_SECONDS.
         """
         store = StoreSettings.from_environment(environ, home)
         store.make_home()
@@ -99,6 +105,7 @@ class Settings:
             https=environ.get("BACKPROBE_HTTPS") == "1",
             oidc=OidcSettings.from_environment(environ),
             most_queued=_most_queued(environ.get("BACKPROBE_MOST_QUEUED") or str(MOST_QUEUED)),
+            recorder_lease_seconds=_lease(environ.get("BACKPROBE_RECORDER_LEASE_SECONDS") or f"{LEASE_SECONDS:.0f}"),
         )
 
 
@@ -106,6 +113,15 @@ def _most_queued(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
         raise ValueError(f"BACKPROBE_MOST_QUEUED is {text!r}; it must be a number of runs, such as {MOST_QUEUED}")
     return int(text)
+
+
+def _lease(text: str) -> float:
+    least, most = LEASES
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
+        raise ValueError(
+            f"BACKPROBE_RECORDER_LEASE_SECONDS is {text!r}; it must be whole seconds, from {least} to {most}"
+        )
+    return float(text)
 
 
 def _origins(text: str) -> tuple[str, ...]:

@@ -149,8 +149,8 @@ def begin_run(run: str, body: RecorderAsked) -> Response:
     """Make the run of a recorder, under an id of the client's own, whose time is near the server's.
 
     Ids are taken from one day ahead back to the oldest month whose records are kept. The answer to an id that somebody
-    else has is 404. What has come is shown within seconds (`record.live`), and judged at the end. A run that is silent
-    for 24 hours ends as lost, and what had come is its record.
+    else has is 404. What has come is shown within seconds (`record.live`), and judged at the end. A run that is
+    silent for too long (24 hours, unless the operator says otherwise) ends as lost, and what had come is its record.
     """
     _check_id(run)
     asking = caller()
@@ -168,6 +168,7 @@ def begin_run(run: str, body: RecorderAsked) -> Response:
             tenant_id=asking.tenant_id,
             project_id=place.number,
             sees_project=asking.project_id,
+            lease_seconds=context().settings.recorder_lease_seconds,
         )
         try:
             made = recorders.begin(write.transaction, asked)
@@ -212,8 +213,9 @@ def send_frame(run: str, n: int) -> Response:
         shared.room.demand(transaction, tenant_id=asking.tenant_id)
         one = recording.Sent(body=sent, kind=kind, rows=rows)
         try:
+            sees = {"tenant_id": asking.tenant_id, "sees_project": asking.project_id}
             wanted = recorders.take(
-                transaction, run, n, one, tenant_id=asking.tenant_id, sees_project=asking.project_id
+                transaction, run, n, one, **sees, lease_seconds=shared.settings.recorder_lease_seconds
             )
         except recording.NotWatched as error:
             raise Problem("run-differs", _sentence(error)) from None

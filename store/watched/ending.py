@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -26,7 +25,7 @@ from store.run import ENDED, Claim, FencedOut, RunError
 from store.session import Database, Transaction
 from store.tables import Now, recorder, run, run_attempt
 from store.watched.frames import drop_bodies, record_of
-from store.watched.recorders import LEASE_SECONDS, claim_of, held, recorder_of
+from store.watched.recorders import claim_of, held, recorder_of
 from store.watched.recording import Missing
 
 END_SECONDS: Final = 60.0
@@ -119,15 +118,16 @@ def settle(database: Database, claim: Claim) -> bool:
     try:
         with database.read() as reading:
             state = recorder_of(reading, claim.run_id)
-            asked = sa.select(run.c.cancel_requested_at).where(run.c.id == claim.run_id)
-            canceled = reading.execute(asked).scalar() is not None
+            asked = sa.select(run.c.cancel_requested_at, run.c.heartbeat_at).where(run.c.id == claim.run_id)
+            canceled_at, heard_at = reading.execute(asked).one()
         record, refused = record_of(database, claim.run_id, state.next_frame)
         told = None if state.told is None else Told(**state.told)
-        ending = _ending(told, record, refused, canceled=canceled)
+        silent = None if canceled_at is not None else heard_at
+        ending = _ending(told, record, refused, silent=silent)
         try:
             finish(database, claim, ending, record, None, live=True)
         except BadRecord as error:
-            finish(database, claim, _ending(told, None, error, canceled=canceled), None, None, live=True)
+            finish(database, claim, _ending(told, None, error, silent=silent), None, None, live=True)
     except FencedOut:
         return False
     except Exception:
@@ -159,14 +159,13 @@ def end_overdue(database: Database, public_id: str, tenant_id: int) -> bool:
     return claim is not None and settle(database, claim)
 
 
-def _ending(told: Told | None, record: Record | None, refused: BadRecord | None, *, canceled: bool) -> Ending:
-    """How the run ended: as was told, else as the record says; where nobody told, canceled or lost."""
-    if told is None and canceled:
+def _ending(told: Told | None, record: Record | None, refused: BadRecord | None, *, silent: str | None) -> Ending:
+    """How the run ended: as was told, else as the record says; where nobody told, lost (silent since), or canceled."""
+    if told is None and silent is None:
         error = RunError(whose="asked", code="canceled", message="canceled on request; the record is what had come")
         return Ending(status="canceled", error=error)
     if told is None:
-        hours = math.floor(LEASE_SECONDS / 3600)
-        message = f"its recorder was not heard of for {hours} h; the record is what had come"
+        message = f"its recorder was last heard of at {silent}; the record is what had come"
         return Ending(status="lost", error=RunError(whose="ours", code="recorder-silent", message=message))
     if record is None and refused is not None:
         message = f"the frames that were sent make no record: {refused}"

@@ -28,6 +28,7 @@ from store.submission import NOTHING_YET
 from store.tables import Now, frame, recorder, run, run_attempt
 from store.watched.ids import check_time
 from store.watched.recording import (
+    LEASE_SECONDS,
     Differs,
     Ended,
     Misplaced,
@@ -38,9 +39,6 @@ from store.watched.recording import (
     TooLarge,
     Unknown,
 )
-
-LEASE_SECONDS: Final = 24 * 3600.0
-"""Silence after which a recorder is taken to be gone."""
 
 MOST_BYTES: Final = 64 << 20
 MOST_ROWS: Final = 2_000_000
@@ -55,9 +53,6 @@ _OPEN: Final = sa.select(sa.func.count()).where(
 )
 _FACTS: Final[dict[str, Any]] = {
     **{name: Now() for name in ("created_at", "queued_at", "rank_at", "not_before", "started_at", "heartbeat_at")},
-    "queue_deadline": Now(LEASE_SECONDS),
-    "kept_until": Now(LEASE_SECONDS),
-    "lease_until": Now(LEASE_SECONDS),
     "lease_owner": RECORDER,
     "status": "running",
     "origin": "watched",
@@ -109,6 +104,7 @@ def begin(transaction: Transaction, asked: Recording) -> bool:
         "created_by": asked.created_by,
         "traceparent": asked.traceparent,
     }
+    values |= {name: Now(asked.lease_seconds) for name in ("queue_deadline", "kept_until", "lease_until")}
     made = insert(run).values(values | _FACTS).on_conflict_do_nothing().returning(run.c.id, run.c.part, run.c.events)
     row = transaction.execute(made).first()
     if row is None:  # made by another request since we looked
@@ -195,9 +191,16 @@ def recorder_of(transaction: Transaction, run_id: int) -> Any:
 
 
 def take(
-    transaction: Transaction, public_id: str, n: int, sent: Sent, *, tenant_id: int = 1, sees_project: int | None = None
+    transaction: Transaction,
+    public_id: str,
+    n: int,
+    sent: Sent,
+    *,
+    tenant_id: int = 1,
+    sees_project: int | None = None,
+    lease_seconds: float = LEASE_SECONDS,
 ) -> int:
-    """Keep a frame, and the run for another `LEASE_SECONDS`; the number of the next frame that is wanted.
+    """Keep a frame, and the run for another `lease_seconds`; the number of the next frame that is wanted.
 
     Raises:
         Unknown: there is no such run. Missing: frames before it. Differs: it had come with other bytes.
@@ -223,7 +226,7 @@ def take(
     transaction.execute(sa.insert(frame).values(at=Now()), facts)
     counted = {"next_frame": n + 1, "rows": state.rows + sent.rows, "last": sent.kind}
     transaction.execute(sa.update(recorder).where(recorder.c.run_id == row.id).values(**counted))
-    kept = {"lease_until": Now(LEASE_SECONDS), "heartbeat_at": Now(), "version": run.c.version + 1}
+    kept = {"lease_until": Now(lease_seconds), "heartbeat_at": Now(), "version": run.c.version + 1}
     kept["record_bytes"] = run.c.record_bytes + len(sent.body)
     transaction.execute(sa.update(run).where(run.c.id == row.id).values(**kept))
     return n + 1

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+LEASE_SECONDS: Final = 24 * 3600.0
+"""Silence after which a recorder is taken to be gone, unless the operator says otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +18,7 @@ class Recording:
         public_id: The run's, made by the client.
         asked: SHA-256 of what was asked, by which the same request is known again.
         capture: tier, and every how many steps. environment: where the job runs, text by name.
+        lease_seconds: Silence after which the recorder is taken to be gone.
         project_id: Where the run goes; sees_project: the only project that the caller sees, None: all of the tenant's.
     """
 
@@ -28,6 +32,7 @@ class Recording:
     project_id: int = 1
     sees_project: int | None = None
     traceparent: str | None = None
+    lease_seconds: float = LEASE_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

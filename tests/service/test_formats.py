@@ -135,7 +135,9 @@ def test_a_strangers_text_drives_no_format(site, samples):
             ElementTree.fromstring(text)
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx"])
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20SUM(A1)"]
+)
 def test_a_cell_that_looks_like_a_formula_is_quoted(name):
     from service.api.cells import Column, csv_rows
 

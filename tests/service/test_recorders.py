@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import sqlalchemy as sa
 
 from backprobe.client import ApiError, AsyncClient, Client, new_run_id
 from backprobe.record import MOST_FRAME_BYTES, dumps, loads, split
+from store import tables
 from store.watched import ending as recorder_end
 from store.watched import recorders
 from store.watched.view import Views
@@ -133,6 +136,51 @@ def test_frames_count_in_the_quota_and_beyond_it_none_is_taken(site, begin, send
     finally:
         with site.context.database.begin() as transaction:
             transaction.execute(tenant.update().values(max_record_bytes=before))
+
+
+def test_a_recorder_that_begins_counts_in_the_quota_too(site, begin, send, frames):
+    from store.tables import tenant
+
+    run = begin()["id"]
+    send(run, 0, frames[0])
+    other = new_run_id()
+    with site.context.database.begin() as transaction:
+        before = transaction.execute(tenant.select()).first().max_record_bytes
+        transaction.execute(tenant.update().values(max_record_bytes=1))
+    try:
+        assert begin(other, 429)["code"] == "quota-exceeded"
+        assert site.client.get(f"/v1/runs/{other}").status_code == 404
+    finally:
+        with site.context.database.begin() as transaction:
+            transaction.execute(tenant.update().values(max_record_bytes=before))
+    begin(other)
+
+
+def test_the_operator_says_how_long_a_recorder_may_be_silent(module_make, frames):
+    site = module_make(recorder_lease_seconds=60.0)
+    run = new_run_id()
+    assert site.client.put(f"/v1/runs/{run}", json={}).status_code == 201
+
+    def lease():
+        query = sa.select(tables.run.c.lease_until, tables.run.c.heartbeat_at).where(tables.run.c.public_id == run)
+        with site.context.database.read() as reading:
+            until, heard = map(datetime.datetime.fromisoformat, reading.execute(query).one())
+        return (until - heard).total_seconds()
+
+    assert 59 <= lease() <= 61
+    sent = site.client.put(f"/v1/runs/{run}/frames/0", data=frames[0], content_type=MEDIA)
+    assert sent.status_code == 204
+    assert 59 <= lease() <= 61
+
+
+@pytest.mark.parametrize("text", ["59", "7776001", "a day", "1e4", "-3600", "²"])
+def test_a_lease_that_is_none_is_refused_at_the_start(tmp_path, text):
+    from service.settings import Settings
+
+    with pytest.raises(ValueError, match=r"BACKPROBE_RECORDER_LEASE_SECONDS .* from 60 to 7776000"):
+        Settings.from_environment({"BACKPROBE_RECORDER_LEASE_SECONDS": text}, tmp_path)
+    found = Settings.from_environment({"BACKPROBE_RECORDER_LEASE_SECONDS": "3600"}, tmp_path)
+    assert found.recorder_lease_seconds == 3600.0
 
 
 def test_two_ends_at_once_are_one_end(site, begin, send, end, frames):

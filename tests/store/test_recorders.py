@@ -161,10 +161,13 @@ def test_frames_stand_where_they_belong(begin, send, frames, a_record):
 def test_a_run_has_so_many_bytes_rows_and_frames_at_most(begin, send, frames, monkeypatch, what):
     run = begin()
     send(run, 0, frames[0])
-    there = {"BYTES": len(frames[0]), "ROWS": 0, "FRAMES": 1}[what]
-    monkeypatch.setattr(recorders, f"MOST_{what}", there)
+    rows = frame_kind(frames[1])[1]
+    with_it = {"BYTES": len(frames[0]) + len(frames[1]), "ROWS": rows, "FRAMES": 2}[what]
+    monkeypatch.setattr(recorders, f"MOST_{what}", with_it - 1)
     with pytest.raises(TooLarge, match=what.lower()):
         send(run, 1, frames[1])
+    monkeypatch.setattr(recorders, f"MOST_{what}", with_it)
+    assert send(run, 1, frames[1]) == 2
 
 
 def test_the_same_request_makes_one_run_and_another_one_is_refused(begin, end, submit, now):
@@ -323,6 +326,9 @@ def test_silence_ends_as_lost_and_keeps_what_had_come(database, begin, send, fra
     reaper.round()
     told = now(run)
     assert (told.status, told.error.code, told.error.whose) == ("lost", "recorder-silent", "ours")
+    assert (
+        told.error.message == f"its recorder was last heard of at {told.recorder.heard_at}; the record is what had come"
+    )
     assert (told.record.state, told.record.tensors) == ("partial", 3)
 
 
