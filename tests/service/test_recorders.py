@@ -221,6 +221,12 @@ def test_a_key_makes_an_end_once(begin, end):
     assert end(run, headers={"Idempotency-Key": "k"})["id"] == first["id"]
 
 
+def test_a_run_that_is_there_may_be_asked_for_under_a_key_again_and_again(begin):
+    run = begin()["id"]
+    for _ in range(2):
+        assert begin(run, 200, headers={"Idempotency-Key": "begun"})["id"] == run
+
+
 @pytest.fixture
 def served(make):
     from service.address import listen
