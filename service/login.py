@@ -3,7 +3,7 @@
 1. The authorization code flow with PKCE, state and nonce is Authlib's. What it hands over is believed only if the
    issuer is the one that was configured, the address is verified, and it is among those let in.
 2. Who has logged in is in a signed cookie: `__Host-`, HttpOnly, SameSite=Lax, for twelve hours. It is made new at each
-   login, so none that was planted before is worth anything.
+   login, so none that was planted before is worth anything. A logout is stored: a copy of its cookie opens nothing.
 3. A write with the cookie needs the token of the session in `X-CSRF-Token` (a page's form: `csrf`), besides the check
    of its Origin that every write passes.
 """
@@ -21,9 +21,10 @@ from pydantic import Field
 
 from service.api.asked import Strict
 from service.api.body import query
-from service.caller import Caller
+from service.caller import Caller, caller
 from service.context import context
 from service.errors import Problem
+from store.access import logins
 
 if TYPE_CHECKING:
     from apiflask import APIFlask
@@ -91,7 +92,8 @@ def person(oidc: OidcSettings) -> Caller | None:
         Problem: `csrf-token-needed`, of a write without the session's token.
     """
     email = _email(oidc)
-    if email is None:
+    if email is None or _over():
+        session.clear()
         return None
     if request.method not in _SAFE:
         sent = request.headers.get(CSRF_HEADER) or request.form.get("csrf", "")
@@ -104,6 +106,15 @@ def _email(oidc: OidcSettings) -> str | None:
     """Of whoever has logged in; whom the operator lets in no more has not."""
     email = session.get("email")
     return email if isinstance(email, str) and oidc.lets_in(email) else None
+
+
+def _over() -> bool:
+    """The person has logged out of it, in this browser or in the one that it was copied from."""
+    login = session.get("login")
+    if not isinstance(login, str):
+        return True
+    with context().database.read() as transaction:
+        return logins.has_ended(transaction, login)
 
 
 def ask_for_login() -> None:
@@ -175,13 +186,17 @@ def callback() -> Redirect:
     onward = _local(session.get("next", "/runs"))
     session.clear()
     session.permanent = True
-    session.update(email=email, csrf=secrets.token_urlsafe(32))
+    session.update(email=email, login=secrets.token_urlsafe(16), csrf=secrets.token_urlsafe(32))
     return redirect(onward)
 
 
 @blueprint.post("/logout")
 def logout() -> Redirect:
-    """Forget who has logged in with this browser."""
+    """End the login of this browser, and of every copy of its cookie."""
+    login = session.get("login")
+    if isinstance(login, str):
+        with context().database.begin() as transaction:
+            logins.end(transaction, login, caller().actor, kept_seconds=LIFETIME_SECONDS)
     session.clear()
     return redirect("/login")
 

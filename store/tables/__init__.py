@@ -5,7 +5,7 @@ from store.tables.audits import audit, audit_cell, audit_item, audit_verdict, po
 from store.tables.findings import finding, finding_group
 from store.tables.graph import backward_call, edge, node, node_pass, retention, saved
 from store.tables.key import KEY
-from store.tables.keys import api_key, audit_log, deprecated_use, idempotency
+from store.tables.keys import api_key, audit_log, deprecated_use, ended_login, idempotency
 from store.tables.metadata import METADATA
 from store.tables.outward import delivery, delivery_try, outbox, webhook
 from store.tables.program import module, module_call, moment, record, site
@@ -43,6 +43,7 @@ __all__ = [
     "delivery_try",
     "deprecated_use",
     "edge",
+    "ended_login",
     "finding",
     "finding_group",
     "frame",

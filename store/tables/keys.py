@@ -1,4 +1,4 @@
-"""Who may ask, and what was asked: API keys, idempotency keys, the audit log, operations that will go."""
+"""Who may ask, and what was asked: API keys, idempotency keys, the audit log, operations that will go, ended logins."""
 
 from __future__ import annotations
 
@@ -97,3 +97,14 @@ deprecated_use: Final = sa.Table(
     sa.PrimaryKeyConstraint("tenant_id", "actor", "operation"),
     comment="Who still uses an operation of the API that will go.",
 )
+
+ended_login: Final = sa.Table(
+    "ended_login",
+    METADATA,
+    text("login", "The random name in its cookie."),
+    text("actor", "Whose it was: user:..."),
+    time("ended_at", "When that person logged out."),
+    sa.PrimaryKeyConstraint("login"),
+    comment="A login whose cookie is valid by its signature, and opens nothing any more.",
+)
+sa.Index("ended_login_at", ended_login.c.ended_at)

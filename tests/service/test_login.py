@@ -189,7 +189,7 @@ def test_nothing_of_the_session_before_outlives_the_login(door, provider):
         before["csrf"] = before["planted"] = "known to another"
     back(site, given)
     with site.browser.session_transaction() as after:
-        assert set(after) == {"_permanent", "email", "csrf"}
+        assert set(after) == {"_permanent", "email", "login", "csrf"}
         assert after["csrf"] != "known to another"
 
 
@@ -245,6 +245,36 @@ def test_logging_out(door, provider):
     answer = site.browser.post("/logout", data={"csrf": token})
     assert (answer.status_code, answer.headers["Location"]) == (302, "/login")
     assert site.browser.get("/v1/me").status_code == 401
+
+
+def test_a_copy_of_the_cookie_opens_nothing_after_the_logout(door, provider):
+    site = door()
+    enter(site, provider)
+    cookie, token = site.browser.get_cookie("backprobe").value, token_of(site)
+    other = site.app.test_client()
+    enter_as_other = site.app.test_client()
+    other.set_cookie("backprobe", cookie)
+    assert other.get("/v1/me").json["actor"] == "user:ann@example.org"
+    site.browser, first = enter_as_other, site.browser
+    enter(site, provider)
+    assert first.post("/logout", data={"csrf": token}).status_code == 302
+    assert other.get("/v1/me").status_code == 401
+    assert other.get("/runs", headers=PAGE).headers["Location"].startswith("/login?")
+    assert other.post("/logout", data={"csrf": token}).status_code == 401
+    assert enter_as_other.get("/v1/me").json["actor"] == "user:ann@example.org"
+
+
+def test_ends_of_logins_are_forgotten_when_their_cookies_are_over(door, provider):
+    from store.access import logins
+    from store.tables import Now, ended_login
+
+    site = door()
+    with site.context.database.begin() as transaction:
+        logins.end(transaction, "old", "user:ann@example.org", kept_seconds=43_200.0)
+        transaction.execute(ended_login.update().values(ended_at=Now(-43_300.0)))
+        logins.end(transaction, "new", "user:ann@example.org", kept_seconds=43_200.0)
+        logins.end(transaction, "new", "user:ann@example.org", kept_seconds=43_200.0)
+        assert [logins.has_ended(transaction, login) for login in ("old", "new", "none")] == [False, True, False]
 
 
 @pytest.mark.parametrize(
