@@ -264,6 +264,14 @@ def test_a_copy_of_the_cookie_opens_nothing_after_the_logout(door, provider):
     assert enter_as_other.get("/v1/me").json["actor"] == "user:ann@example.org"
 
 
+def test_a_cookie_whose_logout_could_not_be_stored_opens_nothing(door, provider):
+    site = door()
+    enter(site, provider)
+    with site.browser.session_transaction() as cookie:
+        del cookie["login"]  # as the release before made it
+    assert site.browser.get("/v1/me").status_code == 401
+
+
 def test_ends_of_logins_are_forgotten_when_their_cookies_are_over(door, provider):
     from store.access import logins
     from store.tables import Now, ended_login
