@@ -86,6 +86,8 @@ def job_of(claim: runs.Claim) -> Job:
         entry=claim.entry,
         arguments=claim.arguments,
         tier=claim.capture.get("tier", "full"),
+        every=claim.capture.get("every"),
+        histograms=claim.capture.get("histograms", False),
         seed=claim.seed,
         limits=claim.limits,
     )

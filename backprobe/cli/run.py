@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Self, TextIO
 
 from backprobe.cli.arguments import Subparsers
+from backprobe.cli.capturing import DEEP, TIERS, add_sampling
 from backprobe.cli.exits import INTERRUPTED, OURS, SCRIPT, OutputLost, UsageError
 from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
 from backprobe.cli.project import settled
@@ -37,7 +38,7 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=_ENDS,
         allow_abbrev=False,
     )
-    parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), help=_DEEP)
+    parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), help=DEEP)
     _add_program(parser)
     parser.set_defaults(run=_run, entry="run")
 
@@ -53,23 +54,13 @@ def add_watch(subparsers: Subparsers) -> None:
         epilog=_ENDS,
         allow_abbrev=False,
     )
-    parser.add_argument("--tier", choices=("state", "grad", "full"), help=_TIERS)
+    parser.add_argument("--tier", choices=("state", "grad", "full"), help=TIERS)
     _add_program(parser)
     parser.set_defaults(run=_run, entry="watch")
 
 
-_TIERS: Final = "how much is recorded"
-_DEEP: Final = f"{_TIERS}; deep: runs it again for the op that made the first NaN"
-
-
 def _add_program(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--every", metavar="N", type=_count, help="take every N-th training step in full; 1: all")
-    parser.add_argument(
-        "--histograms",
-        action="store_true",
-        help="at each such step, count the parameters' and gradients' elements by size",
-    )
-    parser.add_argument("--seed", metavar="N", type=int, help="seed torch, random and numpy before it starts")
+    add_sampling(parser)
     add_output(parser)
     parser.add_argument("--save", metavar="FILE", type=Path, help="keep the record, for `backprobe show FILE`")
     parser.add_argument(
@@ -77,13 +68,6 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("script", metavar="SCRIPT", type=Path, nargs="?")
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="the script's own arguments")
-
-
-def _count(text: str) -> int:
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a number of 1 or more")
-    return number
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.cli.arguments import Subparsers
+from backprobe.cli.capturing import DEEP, add_sampling
 from backprobe.cli.exits import CLEAN, FINDINGS, OURS, SCRIPT, UsageError
 from backprobe.cli.project import add_judging
 from backprobe.cli.waiting import submitted
@@ -34,6 +35,8 @@ def add_submit(subparsers: Subparsers) -> None:
     parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="for the end of the run")
     parser.add_argument("--isolation", choices=("none", "process", "namespace", "gvisor"), default="none")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), default="full", help=DEEP)
+    add_sampling(parser)
     add_judging(parser)
     parser.add_argument("--label", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
     parser.add_argument("--fail-on", choices=_LEVELS, default="warning", help="exit with 1 on findings this bad")
@@ -129,6 +132,8 @@ def _submit(args: argparse.Namespace) -> int:
         "isolation": args.isolation,
         "device": args.device,
         "labels": _labels(args.label),
+        "capture": {"tier": args.tier, "every": args.every, "histograms": args.histograms},
+        "seed": args.seed,
     }
     chosen = {name: getattr(args, name) for name in ("select", "ignore", "min_confidence")}
     rules = {name: value for name, value in chosen.items() if value is not None}

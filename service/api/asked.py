@@ -66,6 +66,14 @@ class Capture(Strict):
     """How much is recorded."""
 
     tier: Tier = Field(default="full", description="state < grad < full < deep.")
+    every: Annotated[Int, Field(ge=1, le=2**31 - 1)] | None = Field(
+        default=None, description="Training steps taken in full: each how-manieth; null: 20, then 1-2-5 per decade."
+    )
+    histograms: bool = Field(default=False, description="At each of these, of parameters and gradients: sizes counted.")
+
+    def stored(self) -> dict[str, Any]:
+        """As a run keeps it: what was left open is left out."""
+        return self.model_dump(exclude_none=True)
 
 
 def _limit(limit: Limit) -> tuple[Any, Any]:

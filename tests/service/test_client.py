@@ -275,10 +275,14 @@ def test_submit_runs_and_compare_from_the_command_line(served, samples, capsys, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BACKPROBE_URL", url)
     (tmp_path / "train.py").write_text(samples.TUTORIAL)
-    code, out, _ = command(capsys, "submit", "train.py", "--label", "pr=12", "--ignore", "BP2,BP3")
+    code, out, _ = command(
+        capsys, "submit", "train.py", "--label", "pr=12", "--ignore", "BP2,BP3", "--every", "5", "--seed", "3"
+    )
     assert (code, out.split()[1]) == (0, "queued")
     run = out.split()[0]
-    assert site.app.test_client().get(f"/v1/runs/{run}").json["rules"] == {"ignore": ["BP2", "BP3"]}
+    told = site.app.test_client().get(f"/v1/runs/{run}").json
+    assert told["rules"] == {"ignore": ["BP2", "BP3"]}
+    assert (told["capture"], told["seed"]) == ({"tier": "full", "every": 5, "histograms": False}, 3)
     site.finish(run, samples.tutorial())
     code, out, _ = command(capsys, "runs", "--status", "succeeded")
     assert (code, out.split()[0], "1 warning" in out, "train.py" in out) == (0, run, True, True)

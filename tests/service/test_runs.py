@@ -22,7 +22,7 @@ def test_a_snippet_is_queued_with_everything_that_was_asked(site):
         "entry": "train.py",
         "arguments": ["--steps", "3"],
         "limits": {"wall_seconds": 10},
-        "capture": {"tier": "grad"},
+        "capture": {"tier": "grad", "every": 5, "histograms": True},
         "seed": 7,
         "priority": 2,
         "labels": {"pr": "12"},
@@ -37,7 +37,7 @@ def test_a_snippet_is_queued_with_everything_that_was_asked(site):
     assert (run["labels"], run["queue"], run["min_isolation"]) == ({"pr": "12"}, "cpu", "none")
     assert run["limits"]["wall_seconds"] == 10
     assert run["limits"]["cpu_seconds"] == 30
-    assert run["capture"]["tier"] == "grad"
+    assert run["capture"] == {"tier": "grad", "every": 5, "histograms": True}
     assert get(site, f"/v1/runs/{run['id']}").json == run
 
 

@@ -3,9 +3,13 @@
 import subprocess
 import sys
 
+import pytest
+
 from backprobe.rules import JudgeOptions
+from store import runs
 from workers import pipeline
 from workers.sandbox.job import Job
+from workers.tasks import job_of
 
 NON_LEAF = """\
 import torch
@@ -31,6 +35,37 @@ def test_the_rules_that_were_chosen_judge(supervisor):
     result = pipeline.run(supervisor, job, options=JudgeOptions(select=("BP2",)))
     assert result.judgement is not None
     assert result.judgement.findings == ()
+
+
+STEPS = """\
+import torch
+p = torch.nn.Parameter(torch.ones(2))
+o = torch.optim.SGD([p], lr=0.1)
+for _ in range(30):
+    o.zero_grad()
+    (p * 2).sum().backward()
+    o.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("capture", "taken", "counted"),
+    [
+        ({}, [*range(20), 20], False),
+        ({"tier": "full", "every": 10, "histograms": True}, [0, 10, 20], True),
+        ({"tier": "grad", "every": 15}, [0, 15], False),
+    ],
+)
+def test_which_steps_are_taken_and_what_is_counted_is_as_was_asked(database, supervisor, capture, taken, counted):
+    with database.begin() as transaction:
+        runs.submit(transaction, runs.Submission(files={"a.py": STEPS}, entry="a.py", capture=capture))
+    claim = runs.claim(database, "w1")
+    assert claim is not None
+    record = pipeline.run(supervisor, job_of(claim)).outcome.record
+    assert record is not None
+    assert [row.k for row in record.moments if row.kind == "optimizer-step"] == taken
+    assert bool(record.histograms) == counted
+    assert record.header.tier == capture.get("tier", "full")
 
 
 def test_what_left_no_record_is_not_judged(supervisor):

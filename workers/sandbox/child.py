@@ -62,7 +62,14 @@ def run(program: Program) -> int:
     if program.threads > 1:
         sys.modules["torch"].set_num_threads(program.threads)
     caps = capture.Caps(record_bytes=program.record_bytes, rows=program.record_rows)
-    options = capture.Options(tier=program.tier, entry="service", seed=program.seed, caps=caps)
+    options = capture.Options(
+        tier=program.tier,
+        entry="service",
+        every=program.every,
+        histograms=program.histograms,
+        seed=program.seed,
+        caps=caps,
+    )
     end = capture.run_files(program.files, program.entry, program.arguments, options, _record_sink())
     steps = (threading, "_shutdown"), (atexit, "_run_exitfuncs"), (sys, "stdout.flush"), (sys, "stderr.flush")
     for owner, name in (*steps, *((stream, "flush") for stream in streams)):

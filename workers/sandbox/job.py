@@ -21,6 +21,7 @@ class Job:
     """One program and the limits it runs under.
 
     Attributes:
+        tier, every, histograms: As `backprobe.capture.Options` has them.
         stdin: What it reads on its standard input; None is /dev/null.
     """
 
@@ -29,6 +30,8 @@ class Job:
     arguments: tuple[str, ...] = ()
     stdin: bytes | None = None
     tier: Tier = "full"
+    every: int | None = None
+    histograms: bool = False
     seed: int | None = None
     limits: Limits = field(default_factory=Limits)
 
@@ -39,6 +42,8 @@ class Job:
             entry=self.entry,
             arguments=self.arguments,
             tier=self.tier,
+            every=self.every,
+            histograms=self.histograms,
             seed=self.seed,
             threads=self.limits.threads,
             record_bytes=self.limits.record_bytes * 7 // 8,

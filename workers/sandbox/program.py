@@ -14,6 +14,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         files: Path to text; entry: one of them; arguments: `sys.argv[1:]`.
+        tier, every, histograms: As `backprobe.capture.Options` has them.
         threads: Threads that torch may use.
         record_bytes, record_rows: What capture keeps itself within; what ends the run is a little above.
     """
@@ -22,6 +23,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     entry: str
     arguments: tuple[str, ...] = ()
     tier: Tier = "full"
+    every: int | None = None
+    histograms: bool = False
     seed: int | None = None
     threads: int = 1
     record_bytes: int = 28 << 20
