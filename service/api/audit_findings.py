@@ -10,11 +10,12 @@ from pydantic import Field
 
 from backprobe.show import junit, sarif
 from backprobe.show.reported import Reported
-from service.api.asked import FindingLevel, Flag, Page, Split
+from service.api.asked import FindingLevel
 from service.api.audit_views import item_batches
 from service.api.audits import audit_headers, audit_of
 from service.api.body import query
 from service.api.exports import BATCH, MEDIA, SCHEMAS, export, varied, wanted_format
+from service.api.parameters import Flag, Page, Split
 from service.api.reply import after_of, page_reply
 from service.context import context
 from service.errors import Problem

@@ -8,11 +8,12 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from service.api.asked import Page, Short, Split, Strict
+from service.api.asked import Short, Strict
 from service.api.audits import audit_headers, audit_of
 from service.api.body import query
 from service.api.cells import Column, csv_header, csv_rows
 from service.api.exports import MEDIA, export, varied, wanted_format
+from service.api.parameters import Page, Split
 from service.api.reply import after_of, json_reply, page_reply
 from service.context import context
 from service.errors import Place, Problem

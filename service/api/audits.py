@@ -9,12 +9,13 @@ from apiflask import APIBlueprint
 from pydantic import Field
 
 from service.api import audit_lines
-from service.api.asked import Nothing, Page, ProjectId, Split
+from service.api.asked import Nothing, ProjectId
 from service.api.audit_asked import AuditAsked, AuditHead, ItemAsked
 from service.api.audit_entry import item_of, known_runs, looked_at
 from service.api.body import body, query
 from service.api.effect import effect
 from service.api.filters import WithLabels
+from service.api.parameters import Page, Split
 from service.api.policies import policy_of
 from service.api.projects import place_of_caller
 from service.api.record import NoQuery

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from flask import Response
 
-    from service.api.asked import Page
+    from service.api.parameters import Page
     from store.run import RunRow
     from store.session import Transaction
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from apiflask import APIBlueprint
 from pydantic import Field
 
-from service.api.asked import Nothing, Page, Split
+from service.api.asked import Nothing
 from service.api.body import body, query
 from service.api.effect import effect
+from service.api.parameters import Page, Split
 from service.api.reply import after_of, json_reply, page_reply
 from service.api.webhooks import refused, scope, webhook_of
 from service.caller import caller

@@ -16,8 +16,8 @@ from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
-from service.api.asked import Page, Whole
 from service.api.body import query
+from service.api.parameters import Page, Whole
 from service.api.reply import after_of, page_reply
 from service.api.run_json import run_of
 from service.context import context

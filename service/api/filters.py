@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from service.api.asked import Labels, Split
+from service.api.asked import Labels
 from service.api.body import LABELS
+from service.api.parameters import Split
 
 Rules = Annotated[
     list[Annotated[str, Field(pattern="^[A-Za-z0-9-]{1,64}$")]], Split, Field(min_length=1, max_length=50)

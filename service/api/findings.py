@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from apiflask import APIBlueprint
 from pydantic import Field
 
-from service.api.asked import Confidence, FindingLevel, Flag, Page, Split, Whole
+from service.api.asked import Confidence, FindingLevel
 from service.api.body import query
 from service.api.exports import BATCH, EXPORTS, MEDIA, SCHEMAS, export, varied, wanted_format
 from service.api.filters import Rules
 from service.api.finding_formats import RENDERED, rendered
+from service.api.parameters import Flag, Page, Split, Whole
 from service.api.record import NoQuery
 from service.api.reply import SAME, after_of, cache_headers, conditional, json_reply, not_modified, page_reply
 from service.api.run_json import run_of

@@ -10,10 +10,11 @@ from pydantic import Field
 
 from backprobe.show import svg
 from backprobe.show.graph import Arrow, Box, Graph
-from service.api.asked import Flag, Split, Strict, Whole
+from service.api.asked import Strict
 from service.api.below import too_much
 from service.api.body import query
 from service.api.moments import At, moment_at
+from service.api.parameters import Flag, Split, Whole
 from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_of
 from service.context import context

@@ -10,10 +10,11 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from backprobe.rules.manual import every_rule
-from service.api.asked import Confidence, FindingLevel, Page, Short, Split, Strict, Time
+from service.api.asked import Confidence, FindingLevel, Short, Strict
 from service.api.body import body, query
 from service.api.effect import effect
 from service.api.filters import Rules
+from service.api.parameters import Page, Split, Time
 from service.api.record import NoQuery
 from service.api.reply import SAME, after_of, check_match, conditional, iso, json_reply, page_reply
 from service.caller import caller

@@ -9,10 +9,11 @@ from flask import Response
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from service.api.asked import Flag, Split, Strict, Whole
+from service.api.asked import Strict
 from service.api.below import too_much
 from service.api.body import query
 from service.api.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
+from service.api.parameters import Flag, Split, Whole
 from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_of
 from service.api.tensor_filters import Kind, Moment

@@ -8,9 +8,10 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from service.api.asked import Page, Short, Strict, Time
+from service.api.asked import Short, Strict
 from service.api.body import body, query
 from service.api.effect import effect
+from service.api.parameters import Page, Time
 from service.api.record import NoQuery
 from service.api.reply import after_of, iso, json_reply, page_reply
 from service.caller import SCOPES, Scope, caller, demand, demand_tenant, digest_of, new_key

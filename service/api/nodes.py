@@ -8,9 +8,9 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from service.api.asked import Flag, Page, Split, Whole
 from service.api.below import page_below
 from service.api.body import query
+from service.api.parameters import Flag, Page, Split, Whole
 from service.api.record import NoQuery
 from service.api.reply import after_of, cache_headers, json_reply, next_link, not_modified, sign
 from service.api.run_json import recorded, run_of

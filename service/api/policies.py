@@ -9,9 +9,10 @@ from apiflask import APIBlueprint
 from pydantic import Field
 
 from backprobe.rules.manual import UnknownRule, every_rule, manual
-from service.api.asked import Confidence, Page, Short, Whole
+from service.api.asked import Confidence, Short
 from service.api.body import Strict, body, pointer, query
 from service.api.effect import effect
+from service.api.parameters import Page, Whole
 from service.api.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
 from service.caller import caller, demand_tenant
 from service.context import context

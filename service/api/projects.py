@@ -9,9 +9,10 @@ import msgspec
 from apiflask import APIBlueprint
 from pydantic import Field
 
-from service.api.asked import Page, RulesAsked, Short
+from service.api.asked import RulesAsked, Short
 from service.api.body import Int, Strict, body, query
 from service.api.effect import effect
+from service.api.parameters import Page
 from service.api.record import NoQuery
 from service.api.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
 from service.caller import caller, demand_tenant

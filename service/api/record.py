@@ -8,10 +8,11 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from service.api.asked import Flag, Page, Strict
+from service.api.asked import Strict
 from service.api.body import query
 from service.api.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
 from service.api.moments import moment_at
+from service.api.parameters import Flag, Page
 from service.api.reply import after_of, cache_headers, json_reply, not_modified, page_reply
 from service.api.run_json import recorded, run_of
 from service.api.tensor_filters import ExportQuery, Kinds, Moment, TensorFilters, TensorsQuery

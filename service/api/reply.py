@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Mapping, Sequence
 
-    from service.api.asked import Page
+    from service.api.parameters import Page
     from store.run import RunRow
 
 REVISION: Final = hashlib.sha256(__version__.encode()).hexdigest()[:6]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from apiflask import APIBlueprint
 from flask import Response
 
-from service.api.asked import Page
 from service.api.body import query
+from service.api.parameters import Page
 from service.api.reply import after_of, cache_headers, not_modified, page_reply
 from service.api.run_json import recorded, run_of
 from service.context import context

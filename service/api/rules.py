@@ -11,8 +11,9 @@ from pydantic import Field
 from backprobe.rules import UnknownRule, ruleset
 from backprobe.rules.manual import headlines, manual
 from backprobe.show.manual_text import markdown
-from service.api.asked import Confidence, FindingLevel, Page, Split
+from service.api.asked import Confidence, FindingLevel
 from service.api.body import query
+from service.api.parameters import Page, Split
 from service.api.record import NoQuery
 from service.api.reply import after_of, json_reply, page_reply
 from service.errors import Problem

@@ -10,23 +10,12 @@ from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
-from service.api.asked import (
-    FindingLevel,
-    Included,
-    Nothing,
-    Page,
-    ProjectId,
-    Queue,
-    RunChanged,
-    Short,
-    Split,
-    Status,
-    Time,
-)
+from service.api.asked import FindingLevel, Nothing, ProjectId, Queue, RunChanged, Short, Status
 from service.api.body import body, query
 from service.api.effect import effect
 from service.api.filters import Rules, WithLabels
 from service.api.included import included_json
+from service.api.parameters import Included, Page, Split, Time
 from service.api.reply import (
     after_of,
     cache_headers,

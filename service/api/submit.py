@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from apiflask import APIBlueprint
 from flask import g
 
-from service.api.asked import DEVICES, Included, RerunAsked, RulesAsked, RunAsked
+from service.api.asked import DEVICES, RerunAsked, RulesAsked, RunAsked
 from service.api.body import body, query
 from service.api.effect import effect
 from service.api.included import included_json
 from service.api.offer import Wanted, least_for, offered
+from service.api.parameters import Included
 from service.api.projects import place_of_caller
 from service.api.reply import etag_of, json_reply
 from service.api.run_json import run_json, run_of

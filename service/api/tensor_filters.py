@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from service.api.asked import Flag, Measure, Page, Split, Whole
 from service.api.moments import At
+from service.api.parameters import Flag, Measure, Page, Split, Whole
 from service.errors import Place, Problem
 from store import queries
 

@@ -8,9 +8,10 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from service.api.asked import Nothing, Page
+from service.api.asked import Nothing
 from service.api.body import Strict, body, query
 from service.api.effect import effect
+from service.api.parameters import Page
 from service.api.record import NoQuery
 from service.api.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
 from service.caller import caller
