@@ -38,12 +38,14 @@ ALSO_OK = {"record_forged_valid": ("failed record",)}
 """A whole stream is refused: its header, sent before any user code, is there already. What follows a header can be forged."""
 
 ALSO_OK_TO_GUEST = {
+    "leftovers_deep_folders": ("succeeded",),
     "record_empty_statistics": ("failed record",),
     "record_smallest_rows": ("failed record",),
     "secrets_own_memory": ("failed signal",),
 }
 """At `gvisor` a big write to a pipe may be partial, so that a program that does not look sends broken frames; and not
-every page that /proc/self/maps lists can be read."""
+every page that /proc/self/maps lists can be read. Its filesystem counts bytes and not files: 20,000 folders are made there
+by a machine that is fast enough."""
 
 BUSY_THERE = ("exceeded cpu", "exceeded wall")
 """Any program at `gvisor`: its kernel takes several times the CPU time for a system call or a page fault, and counts it."""
