@@ -19,8 +19,7 @@ from urllib.parse import urlencode
 from flask import Blueprint, abort, redirect, request, session
 from pydantic import Field
 
-from service.api.asked import Strict
-from service.api.body import query
+from service.api.body import Strict, query
 from service.caller import Caller, caller
 from service.context import context
 from service.errors import Problem

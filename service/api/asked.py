@@ -66,9 +66,12 @@ class Capture(Strict):
 
     tier: Tier = Field(default="full", description="state < grad < full < deep.")
     every: Annotated[Int, Field(ge=1, le=2**31 - 1)] | None = Field(
-        default=None, description="Training steps taken in full: each how-manieth; null: 20, then 1-2-5 per decade."
+        default=None,
+        description="N: each N-th training step is taken in full; null: the first 20, then 1-2-5 per decade.",
     )
-    histograms: bool = Field(default=False, description="At each of these, of parameters and gradients: sizes counted.")
+    histograms: bool = Field(
+        default=False, description="At each such step the elements of parameters and gradients are counted by size."
+    )
 
     def stored(self) -> dict[str, Any]:
         """As a run keeps it: what was left open is left out."""

@@ -8,9 +8,9 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from service.api.asked import Short, Strict
+from service.api.asked import Short
 from service.api.audits import audit_headers, audit_of
-from service.api.body import query
+from service.api.body import Strict, query
 from service.api.cells import Column, csv_header, csv_rows
 from service.api.exports import MEDIA, export, varied, wanted_format
 from service.api.parameters import Page, Split

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from backprobe.show import svg
 from backprobe.show.graph import Arrow, Box, Graph
-from service.api.asked import Strict
 from service.api.below import too_much
-from service.api.body import query
+from service.api.body import Strict, query
 from service.api.moments import At, moment_at
 from service.api.parameters import Flag, Split, Whole
 from service.api.reply import cache_headers, json_reply, not_modified

@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from backprobe.rules.manual import every_rule
-from service.api.asked import Confidence, FindingLevel, Short, Strict
-from service.api.body import body, query
+from service.api.asked import Confidence, FindingLevel, Short
+from service.api.body import Strict, body, query
 from service.api.effect import effect
 from service.api.filters import Rules
 from service.api.parameters import Page, Split, Time

@@ -9,9 +9,8 @@ from flask import Response
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from service.api.asked import Strict
 from service.api.below import too_much
-from service.api.body import query
+from service.api.body import Strict, query
 from service.api.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
 from service.api.parameters import Flag, Split, Whole
 from service.api.reply import cache_headers, json_reply, not_modified

@@ -8,8 +8,8 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from service.api.asked import Short, Strict
-from service.api.body import body, query
+from service.api.asked import Short
+from service.api.body import Strict, body, query
 from service.api.effect import effect
 from service.api.parameters import Page, Time
 from service.api.record import NoQuery

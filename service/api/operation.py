@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from apiflask import APIBlueprint
 from pydantic import BeforeValidator, Field
 
-from service.api.asked import Strict
-from service.api.body import query
+from service.api.body import Strict, query
 from service.api.parameters import Page
 from service.api.record import NoQuery
 from service.api.reply import after_of, json_reply, page_reply

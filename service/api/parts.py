@@ -8,9 +8,8 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from service.api.asked import Strict
 from service.api.below import page_below, too_much
-from service.api.body import query
+from service.api.body import Strict, query
 from service.api.history import Steps, span
 from service.api.parameters import Page, Whole
 from service.api.reply import cache_headers, json_reply, not_modified

@@ -8,8 +8,7 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from service.api.asked import Strict
-from service.api.body import query
+from service.api.body import Strict, query
 from service.api.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
 from service.api.moments import moment_at
 from service.api.parameters import Flag, Page

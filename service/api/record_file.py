@@ -18,8 +18,8 @@ from flask import Response, g, request
 from pydantic import Field
 
 from backprobe.record import MAGIC, BadRecord, FrameReader, dumps
-from service.api.asked import ProjectId, Strict
-from service.api.body import query
+from service.api.asked import ProjectId
+from service.api.body import Strict, query
 from service.api.content import check_encoding
 from service.api.effect import effect
 from service.api.filters import WithLabels

@@ -54,7 +54,9 @@ class RecorderCapture(Strict):
     """How much is recorded."""
 
     tier: Tier = Field(default="full", description="state < grad < full < deep.")
-    every: Annotated[Int, Field(ge=1, le=_MOST_INTEGER)] = Field(default=1, description="Each how-manieth step.")
+    every: Annotated[Int, Field(ge=1, le=_MOST_INTEGER)] = Field(
+        default=1, description="N: each N-th step is recorded."
+    )
 
 
 class RecorderAsked(Strict):

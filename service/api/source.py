@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from apiflask import APIBlueprint
 from pydantic import Field
 
-from service.api.asked import Strict
-from service.api.body import query
+from service.api.body import Strict, query
 from service.api.moments import At, moment_at
 from service.api.record import NoQuery
 from service.api.reply import cache_headers, json_reply, not_modified

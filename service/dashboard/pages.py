@@ -11,8 +11,7 @@ from pydantic import Field
 
 from backprobe import __version__
 from backprobe.rules.manual import UnknownRule, every_rule, manual
-from service.api.asked import Strict
-from service.api.body import query
+from service.api.body import Strict, query
 from service.api.parameters import Cursor, Whole
 from service.api.run_json import run_of
 from service.api.runs import RunsQuery, runs_page

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from backprobe.rules.manual import every_rule, manual
-from service.api.asked import FindingLevel, Strict
+from service.api.asked import FindingLevel
+from service.api.body import Strict
 from service.rule_families import FAMILIES, Family, family_of
 
 if TYPE_CHECKING:
