@@ -17,8 +17,8 @@ help: ## this list
 run: $(RUN_STAMP) ## install if needed, start everything, run the tutorial snippet, serve until Ctrl-C
 	@exec $(BIN)/backprobe serve --demo $(ARGS)
 
-test: $(DEV_STAMP) ## every test; those that need a server or program that is absent are named at the end
-	@exec $(BIN)/python -m pytest $(ARGS)
+test: $(DEV_STAMP) ## every test, side by side; those that need a server or program that is absent are named at the end
+	@exec $(BIN)/python -m pytest -n auto --junitxml=build/tests/junit.xml $(ARGS)
 
 check: $(DEV_STAMP) ## format, lint, types, imports, laws, generated documents
 	$(BIN)/ruff format --check .

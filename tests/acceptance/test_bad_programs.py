@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Stack
+    from tests.support.served import Served
 
 GOOD = """import torch
 torch.manual_seed(0)
@@ -136,12 +136,12 @@ FIRST_OF_ITS_NAMESPACE: dict[str, dict[str, Any]] = CONFINED | {
 
 
 @pytest.fixture(scope="module")
-def good_output(stack: Stack) -> str:
+def good_output(stack: Served) -> str:
     """What the good program prints, before any bad one ran."""
     return _good(stack)
 
 
-def _good(stack: Stack) -> str:
+def _good(stack: Served) -> str:
     run = stack.run(GOOD)
     assert run["status"] == "succeeded", run
     printed: str = stack.get(f"/v1/runs/{run['id']}/output")["stdout"]["tail"]
@@ -150,7 +150,7 @@ def _good(stack: Stack) -> str:
 
 
 @pytest.mark.parametrize("what", PROGRAMS)
-def test_a_bad_program_ends_as_documented(stack: Stack, good_output: str, what: str) -> None:
+def test_a_bad_program_ends_as_documented(stack: Served, good_output: str, what: str) -> None:
     bad = PROGRAMS[what]
     run = stack.run(bad.source, limits=bad.limits)
     other = {"process": CONFINED, "namespace": FIRST_OF_ITS_NAMESPACE}.get(run["isolation"]["level"], {})
@@ -169,7 +169,7 @@ def test_a_bad_program_ends_as_documented(stack: Stack, good_output: str, what: 
     assert _good(stack) == good_output
 
 
-def test_what_was_recorded_before_a_limit_is_kept(stack: Stack) -> None:
+def test_what_was_recorded_before_a_limit_is_kept(stack: Served) -> None:
     source = "import torch\nx = torch.ones(3, requires_grad=True)\n(x * x).sum().backward()\nwhile True: pass\n"
     run = stack.run(source, limits={"wall_seconds": 2})
     assert run["status"] == "exceeded"
@@ -181,13 +181,14 @@ def test_what_was_recorded_before_a_limit_is_kept(stack: Stack) -> None:
     assert len(stack.items(f"/v1/runs/{run['id']}/backward-calls")) == 1
 
 
-def test_no_process_of_a_snippet_outlives_it(stack: Stack) -> None:
+def test_no_process_of_a_snippet_outlives_it(stack: Served) -> None:
     import psutil
 
-    source = "import os, sys\nif os.fork() == 0:\n    os.setsid()\n    os.execvp('sleep', ['sleep', '98765'])\n"
+    mark = str(900_000 + stack.port)  # of this stack alone
+    source = f"import os, sys\nif os.fork() == 0:\n    os.setsid()\n    os.execvp('sleep', ['sleep', '{mark}'])\n"
     stack.run(source)
 
     def gone() -> bool:
-        return not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] and "98765" in p.info["cmdline"]]
+        return not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] and mark in p.info["cmdline"]]
 
-    stack.until(gone, 5, "the grandchild is gone")
+    stack.until(gone, "the grandchild is gone")

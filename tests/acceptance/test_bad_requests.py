@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Stack
+    from tests.support.served import Served
 
 GOOD = "import torch\nx = torch.ones(3, requires_grad=True)\n(x * x).sum().backward()\n"
 DEEP = "[" * 200 + "]" * 200
@@ -109,14 +109,14 @@ def _is_problem(answer: Any, status: int, code: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("what", BODIES)
-def test_a_body_that_is_no_request_is_refused(stack: Stack, what: str) -> None:
+def test_a_body_that_is_no_request_is_refused(stack: Served, what: str) -> None:
     body, status, code = BODIES[what]
     answer = stack.client.post("/v1/runs", content=body, headers={"content-type": "application/json"})
     _is_problem(answer, status, code)
 
 
 @pytest.mark.parametrize("what", REQUESTS)
-def test_a_bad_request_is_pointed_at(stack: Stack, what: str) -> None:
+def test_a_bad_request_is_pointed_at(stack: Served, what: str) -> None:
     body, status, code, pointer = REQUESTS[what]
     problem = _is_problem(stack.submit(**body), status, code)
     if pointer:
@@ -136,19 +136,19 @@ def test_a_bad_request_is_pointed_at(stack: Stack, what: str) -> None:
         ("POST", "/v1/runs/run_00000000000000000000000000/cancel", 404, "not-found"),
     ],
 )
-def test_a_bad_address_is_named(stack: Stack, method: str, path: str, status: int, code: str) -> None:
+def test_a_bad_address_is_named(stack: Served, method: str, path: str, status: int, code: str) -> None:
     answer = stack.client.request(method, path)
     _is_problem(answer, status, code)
     if status == 405:
         assert answer.headers["allow"]
 
 
-def test_a_body_of_another_type_is_refused(stack: Stack) -> None:
+def test_a_body_of_another_type_is_refused(stack: Served) -> None:
     answer = stack.client.post("/v1/runs", content=GOOD, headers={"content-type": "text/plain"})
     _is_problem(answer, 415, "unsupported-media-type")
 
 
-def test_nothing_that_was_refused_was_stored_or_run(stack: Stack) -> None:
+def test_nothing_that_was_refused_was_stored_or_run(stack: Served) -> None:
     before = [run["id"] for run in stack.items("/v1/runs")]
     for body, *_ in REQUESTS.values():
         stack.submit(**body)

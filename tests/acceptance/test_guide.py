@@ -20,7 +20,7 @@ from service.openapi_examples import SNIPPET
 from store.ids import new_id
 
 if TYPE_CHECKING:
-    from conftest import Stack
+    from tests.support.served import Served
 
 API = Path(__file__).parents[2] / "docs" / "api"
 DOCUMENT = json.loads((API.parent / "reference" / "openapi.json").read_text())
@@ -52,7 +52,7 @@ def shell(commands: list[str], folder: Path, environment: dict[str, str]) -> lis
     return found
 
 
-def test_the_commands_of_the_guide_answer_as_it_shows(stack: Stack, tmp_path: Path, require: Any) -> None:
+def test_the_commands_of_the_guide_answer_as_it_shows(stack: Served, tmp_path: Path, require: Any) -> None:
     require("curl")
     commands = blocks("README.md", "sh")
     assert len(commands) == len(api_steps.STEPS)
@@ -63,7 +63,7 @@ def test_the_commands_of_the_guide_answer_as_it_shows(stack: Stack, tmp_path: Pa
         assert api_guide.like(step.answer, answer), (step.title, answer)
 
 
-def test_the_python_of_the_guide_answers_as_it_shows(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_of_the_guide_answers_as_it_shows(stack: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API", stack.url)
     names: dict[str, Any] = {}
     for step, code in zip(api_steps.STEPS, blocks("README.md", "python"), strict=True):
@@ -122,7 +122,7 @@ def variables(service: Client) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def service(stack: Stack) -> Any:
+def service(stack: Served) -> Any:
     with Client(stack.url) as first:
         scopes = first.call("GET", "/v1/me")["scopes"]
         key = first.call("POST", "/v1/keys", body={"name": "reference", "scopes": scopes})["secret"]
@@ -135,7 +135,7 @@ PAGES = sorted(page.name for page in API.glob("*.md") if page.name not in {"READ
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_the_reference_is_taken(
-    stack: Stack, service: Any, page: str, tmp_path: Path, require: Any
+    stack: Served, service: Any, page: str, tmp_path: Path, require: Any
 ) -> None:
     require("curl")
     client, key = service

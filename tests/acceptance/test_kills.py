@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Stack
+    from tests.support.served import Served
 
 SLOW = """import time, torch
 x = torch.ones(3, requires_grad=True)
@@ -21,16 +21,16 @@ y.backward()
 """
 
 
-def _running(stack: Stack) -> str:
+def _running(stack: Served) -> str:
     """A slow run that has been claimed and is in its child."""
     answer = stack.client.post("/v1/runs", json={"source": SLOW, "limits": {"wall_seconds": 20}})
     assert answer.status_code == 202
     run: str = answer.json()["id"]
-    stack.until(lambda: stack.get(f"/v1/runs/{run}")["status"] == "running", 30, "claimed")
+    stack.until(lambda: stack.get(f"/v1/runs/{run}")["status"] == "running", "claimed")
     return run
 
 
-def _ended_once(stack: Stack, run: str, status: str) -> dict[str, Any]:
+def _ended_once(stack: Served, run: str, status: str) -> dict[str, Any]:
     ended = stack.ended(run, 90)
     assert ended["status"] == status, ended
     tensors = stack.items(f"/v1/runs/{run}/tensors")
@@ -40,13 +40,13 @@ def _ended_once(stack: Stack, run: str, status: str) -> dict[str, Any]:
     return ended
 
 
-def _complete(stack: Stack, run: str) -> None:
+def _complete(stack: Served, run: str) -> None:
     names = [tensor["name"] for tensor in stack.items(f"/v1/runs/{run}/tensors") if tensor["name"] is not None]
     assert sorted(names) == ["x", "y"]
     assert len(stack.items(f"/v1/runs/{run}/backward-calls")) == 1
 
 
-def test_a_killed_worker_costs_time_not_the_run(stack: Stack) -> None:
+def test_a_killed_worker_costs_time_not_the_run(stack: Served) -> None:
     run = _running(stack)
     stack.process_named("backprobe", "worker").kill()
     ended = _ended_once(stack, run, "succeeded")
@@ -54,43 +54,43 @@ def test_a_killed_worker_costs_time_not_the_run(stack: Stack) -> None:
     _complete(stack, run)
 
 
-def test_a_killed_child_is_the_programs_own_failure(stack: Stack) -> None:
+def test_a_killed_child_is_the_programs_own_failure(stack: Served) -> None:
     run = _running(stack)
-    child = stack.until(lambda: _child_of_zygote(stack), 20, "a child runs")
+    child = stack.until(lambda: _child_of_zygote(stack), "a child runs")
     os.kill(child, signal.SIGKILL)
     ended = _ended_once(stack, run, "failed")
     assert ended["attempt"] == 1
     assert ended["error"]["code"] == "signal"
 
 
-def test_a_killed_zygote_costs_no_run(stack: Stack) -> None:
+def test_a_killed_zygote_costs_no_run(stack: Served) -> None:
     run = _running(stack)
-    stack.until(lambda: _child_of_zygote(stack), 20, "a child runs")
+    stack.until(lambda: _child_of_zygote(stack), "a child runs")
     _zygotes(stack)[0].kill()
     _ended_once(stack, run, "succeeded")
     _complete(stack, run)
 
 
-def test_a_killed_reaper_comes_back(stack: Stack) -> None:
+def test_a_killed_reaper_comes_back(stack: Served) -> None:
     run = _running(stack)
     stack.process_named("backprobe", "reaper").kill()
     _ended_once(stack, run, "succeeded")
-    stack.until(lambda: stack.process_named("backprobe", "reaper"), 20, "a new reaper")
+    stack.until(lambda: stack.process_named("backprobe", "reaper"), "a new reaper")
 
 
-def test_a_killed_serve_leaves_nothing_and_goes_on_when_started_again(stack: Stack) -> None:
+def test_a_killed_serve_leaves_nothing_and_goes_on_when_started_again(stack: Served) -> None:
     run = _running(stack)
     children = stack.processes()
     stack.process.kill()
     stack.process.wait(10)
-    stack.until(lambda: not any(p.is_running() and p.status() != "zombie" for p in children), 20, "all are gone")
+    stack.until(lambda: not any(p.is_running() and p.status() != "zombie" for p in children), "all are gone")
     stack.start()
     ended = _ended_once(stack, run, "succeeded")
     assert ended["attempt"] == 2
     _complete(stack, run)
 
 
-def _zygotes(stack: Stack) -> list[Any]:
+def _zygotes(stack: Served) -> list[Any]:
     return [p for p in stack.processes() if _is_warm(p) and not _is_child(p)]
 
 
@@ -107,7 +107,7 @@ def _is_child(process: Any) -> bool:
     return True
 
 
-def _child_of_zygote(stack: Stack) -> int | None:
+def _child_of_zygote(stack: Served) -> int | None:
     """A child in which the program runs: it has closed the descriptor on which it waited for its `go`."""
     for zygote in _zygotes(stack):
         with contextlib.suppress(psutil.Error, OSError):
@@ -119,5 +119,5 @@ def _child_of_zygote(stack: Stack) -> int | None:
 
 
 @pytest.fixture(autouse=True)
-def _serve_is_well(stack: Stack) -> None:
-    stack.until(lambda: stack.get("/readyz"), 30, "ready")
+def _serve_is_well(stack: Served) -> None:
+    stack.until(lambda: stack.get("/readyz"), "ready")

@@ -12,16 +12,15 @@ from tests.backprobe.capture.seeds import Claim, text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from acceptance.conftest import Stack
-
     from backprobe.record import Record
+    from tests.support.served import Served
 
 Program = tuple[str, frozenset[int]]
 """A snippet, and the lines whose exception it lets pass: a claim beyond a raising line needs them passed."""
 
 
 @pytest.fixture(scope="module")
-def stored(stack: Stack) -> Mapping[Program, tuple[dict[str, Any], Record]]:
+def stored(stack: Served) -> Mapping[Program, tuple[dict[str, Any], Record]]:
     """Each program submitted once: its run as the API gives it, and its stored record."""
     programs = sorted({(claim.snippet, let_pass(claim)) for claim in CLAIMS}, key=str)
     answers = {}
@@ -56,7 +55,7 @@ def test_of_a_false_claim_the_stored_record_shows_what_torch_does(
 
 
 def test_the_api_shows_each_tensors_last_state_as_it_is_stored(
-    stack: Stack, stored: Mapping[Program, tuple[dict[str, Any], Record]]
+    stack: Served, stored: Mapping[Program, tuple[dict[str, Any], Record]]
 ) -> None:
     for run, record in stored.values():
         last = {snapshot.tensor: snapshot for snapshot in record.snapshots}

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support import samples
+from tests.support.site import make_site
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-
-
-def _load(path: Path) -> Any:
-    """The service tests' own setup: tests are no package."""
-    name = f"service_tests_{path.stem}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-service = _load(Path(__file__).parents[1] / "service" / "conftest.py")
 
 
 class Served:
@@ -46,7 +32,6 @@ def _runs(site: Any) -> dict[str, str]:
     from store.finish import Stream
     from store.run import RunError
 
-    samples = service.samples_module
     error = RunError(whose="program", code="raised", type="RuntimeError", message="it broke\nin two lines", line=7)
     limit = RunError(whose="limit", code="wall-seconds", message="The program ran for 60 s.")
     lost = RunError(whose="ours", code="worker-lost", message="The worker was gone.")
@@ -72,7 +57,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     from service.address import listen
     from service.server import Server
 
-    site = service.make_site(tmp_path_factory.mktemp("home"), None)
+    site = make_site(tmp_path_factory.mktemp("home"), None)
     runs = _runs(site)
     listening = listen("127.0.0.1", 0)
     server = Server(site.app, listening, threads=4)

@@ -25,7 +25,7 @@ from tests.chaos.faults import Faults
 from tests.chaos.measured import Measured, measure
 from tests.chaos.programs import Program, program
 from tests.chaos.servers import Postgres, RabbitMQ, Redis, Server
-from tests.chaos.stack import Stack
+from tests.chaos.stack import Besieged
 from tests.chaos.verdict import Verdict, judge
 
 STACKS = {"embedded": "SQLite + embedded", "redis": "PostgreSQL + Redis", "rabbitmq": "PostgreSQL + RabbitMQ"}
@@ -122,7 +122,7 @@ def _under_chaos(name: str, arguments: argparse.Namespace) -> Result:
         database_url, broker_url = _urls(name, servers)
         home = data / "stack"
         home.mkdir()
-        stack = Stack(
+        stack = Besieged(
             name=STACKS[name],
             folder=home,
             database_url=database_url,
@@ -139,7 +139,7 @@ def _under_chaos(name: str, arguments: argparse.Namespace) -> Result:
                 shutil.copytree(home, folder / "kept", ignore=shutil.ignore_patterns("*.db*"), dirs_exist_ok=True)
 
 
-def _run(stack: Stack, disk: Path | None, arguments: argparse.Namespace) -> Result:
+def _run(stack: Besieged, disk: Path | None, arguments: argparse.Namespace) -> Result:
     stack.start_reaper()
     for n in range(WORKERS):
         stack.start_worker(wrong=n == 0)
@@ -159,7 +159,7 @@ def _run(stack: Stack, disk: Path | None, arguments: argparse.Namespace) -> Resu
     return Result(stack.name, len(programs), seconds, faults, verdict, measured, wakes)
 
 
-def _storm(stack: Stack, faults: Faults, programs: list[Program], pause: float) -> dict[str, int]:
+def _storm(stack: Besieged, faults: Faults, programs: list[Program], pause: float) -> dict[str, int]:
     """Submit in batches, drop half of the wake-ups and double a third, and break something every `pause` seconds."""
     wakes = {"sent": 0, "dropped": 0, "doubled": 0}
     waiting, next_fault = list(programs), time.monotonic() + 1.0
@@ -168,7 +168,7 @@ def _storm(stack: Stack, faults: Faults, programs: list[Program], pause: float) 
     while True:
         if waiting and stack.left() < 3 * BATCH:
             batch, waiting = waiting[:BATCH], waiting[BATCH:]
-            stack.submit(batch)
+            stack.submit_all(batch)
             cancel += [one.number for one in batch if one.may_cancel]
             _wake(stack, wakes)
         if cancel and random.random() < 0.3:
@@ -188,7 +188,7 @@ def _storm(stack: Stack, faults: Faults, programs: list[Program], pause: float) 
         time.sleep(0.05)
 
 
-def _wake(stack: Stack, wakes: dict[str, int]) -> None:
+def _wake(stack: Besieged, wakes: dict[str, int]) -> None:
     if random.random() < 0.5:
         wakes["dropped"] += 1
         return
@@ -197,7 +197,7 @@ def _wake(stack: Stack, wakes: dict[str, int]) -> None:
     wakes["sent"] += sum(stack.wake() for _ in range(times))
 
 
-def _calm(stack: Stack, faults: Faults) -> None:
+def _calm(stack: Besieged, faults: Faults) -> None:
     """Everything is mended; what is left must end."""
     deadline = time.monotonic() + STUCK_SECONDS
     while stack.left() and time.monotonic() < deadline:

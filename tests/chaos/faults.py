@@ -13,7 +13,8 @@ from pathlib import Path
 
 import psutil
 
-from tests.chaos.stack import Stack
+from tests.chaos.stack import Besieged
+from tests.support.processes import descendants
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Faults:
         killed_children: Numbers of the programs whose process was killed: they may have failed by SIGKILL.
     """
 
-    stack: Stack
+    stack: Besieged
     most_seconds: float
     disk: Path | None
     counts: Counter[str] = field(default_factory=Counter)
@@ -106,7 +107,7 @@ class Faults:
     def kill_child(self) -> None:
         """Kill a program that says by an open file which one it is."""
         for worker in self.stack.workers:
-            for one in self.stack.children(worker):
+            for one in descendants(worker):
                 number = program_of(one)
                 if number is None:
                     continue

@@ -12,7 +12,8 @@ from store import workers
 from store.tables import run, run_attempt
 from tests.chaos.faults import program_of
 from tests.chaos.programs import GOOD, Program
-from tests.chaos.stack import Stack
+from tests.chaos.stack import Besieged
+from tests.support.processes import descendants
 
 HOLDS = "mark = open('mark-{n}', 'w')\nimport os, time\nwhile not os.path.exists({flag!r}): time.sleep(0.05)\n" + GOOD
 FIRST = 1_000_000
@@ -35,7 +36,7 @@ class Measured:
     wrong: list[str] = field(default_factory=list)
 
 
-def measure(stack: Stack, *, small: bool) -> Measured:
+def measure(stack: Besieged, *, small: bool) -> Measured:
     """Both promises, on a stack whose workers and reaper have just been started."""
     measured = Measured(lease_seconds=stack.lease_seconds)
     for n in range(1 if small else 3):
@@ -47,7 +48,7 @@ def measure(stack: Stack, *, small: bool) -> Measured:
     return measured
 
 
-def _idle_slots(stack: Stack) -> int:
+def _idle_slots(stack: Besieged) -> int:
     """Of workers that live: the rows of those that were killed stay for a minute."""
     alive = {str(one.pid) for one in stack.workers}
     with stack.database.read() as reading:
@@ -55,36 +56,38 @@ def _idle_slots(stack: Stack) -> int:
     return sum(node.slots - node.busy for node in nodes)
 
 
-def _started(stack: Stack, measured: Measured, number: int) -> tuple[psutil.Process, psutil.Popen, Callable[[], None]]:
+def _started(
+    stack: Besieged, measured: Measured, number: int
+) -> tuple[psutil.Process, psutil.Popen, Callable[[], None]]:
     """A program at work until the last of these is called: its process, and the worker above it."""
     flag = stack.folder / f"flag-{number}"
     source = HOLDS.format(n=number, flag=str(flag))
     one = Program(number, "held", source, "succeeded", f"[{2.0 * number}, 2.0]\n")
     measured.programs.append(one)
-    stack.submit([one])
+    stack.submit_all([one])
     stack.wake()
     child, worker = stack.wait(lambda: _found(stack, number), f"program {number} at work")
     return child, worker, flag.touch
 
 
-def _found(stack: Stack, number: int) -> tuple[psutil.Process, psutil.Popen] | None:
+def _found(stack: Besieged, number: int) -> tuple[psutil.Process, psutil.Popen] | None:
     for worker in stack.workers:
-        for one in stack.children(worker):
+        for one in descendants(worker):
             if program_of(one) == number:
                 return one, worker
     return None
 
 
-def _attempts(stack: Stack, number: int) -> int:
+def _attempts(stack: Besieged, number: int) -> int:
     query = sa.select(sa.func.count()).select_from(run_attempt.join(run, run.c.id == run_attempt.c.run_id))
     return int(stack.all(query.where(run.c.public_id == stack.ids[number]))[0][0])
 
 
-def _ended(stack: Stack, number: int) -> bool:
+def _ended(stack: Besieged, number: int) -> bool:
     return bool(stack.all(sa.select(run.c.finished_at).where(run.c.public_id == stack.ids[number]))[0][0])
 
 
-def _killed(stack: Stack, measured: Measured, number: int) -> None:
+def _killed(stack: Besieged, measured: Measured, number: int) -> None:
     _, worker, let_go = _started(stack, measured, number)
     before = _attempts(stack, number)
     stack.kill(worker)
@@ -96,7 +99,7 @@ def _killed(stack: Stack, measured: Measured, number: int) -> None:
     stack.wait(lambda: _ended(stack, number), "its end")
 
 
-def _cut_off(stack: Stack, measured: Measured, number: int, *, silent: bool) -> None:
+def _cut_off(stack: Besieged, measured: Measured, number: int, *, silent: bool) -> None:
     child, _, let_go = _started(stack, measured, number)
     mend = _cut(stack, silent=silent)
     stack.wait(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, "the end of the child")
@@ -111,7 +114,7 @@ def _cut_off(stack: Stack, measured: Measured, number: int, *, silent: bool) -> 
         measured.wrong.append(f"program {number}: a worker that was cut off longer than its lease ended its run")
 
 
-def _cut(stack: Stack, *, silent: bool) -> Callable[[], None]:
+def _cut(stack: Besieged, *, silent: bool) -> Callable[[], None]:
     if stack.to_database is not None:
         stack.to_database.cut(silent=silent)
         return stack.to_database.mend
@@ -132,6 +135,6 @@ _LEFT = {
 }
 
 
-def _lease_left(stack: Stack, number: int) -> float:
+def _lease_left(stack: Besieged, number: int) -> float:
     dialect = "sqlite" if stack.sqlite else "postgresql"
     return float(stack.all(sa.text(_LEFT[dialect]).bindparams(id=stack.ids[number]))[0][0])

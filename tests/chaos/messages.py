@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from store.settings import EMBEDDED_TRANSPORT
+from tests.support.resources import ROOT
 
-STRESS = Path(__file__).parents[1] / "workers" / "broker" / "stress.py"
+STRESS = "tests.workers.broker.stress"
 SIDES = 4
 KILLS = 40
 """Spread over the messages, not over time: a loaded machine starts a process more slowly than it would be killed."""
@@ -47,8 +48,8 @@ class Traffic:
         log = self.folder / f"{len(self._logs)}.{role}"
         self._logs.append((role, log))
         with log.open("wb") as output:
-            command = [sys.executable, str(STRESS), role, EMBEDDED_TRANSPORT, str(self.folder), number, str(count)]
-            return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+            command = [sys.executable, "-m", STRESS, role, EMBEDDED_TRANSPORT, str(self.folder), number, str(count)]
+            return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)
 
     def carry(self) -> None:
         """Send and take everything, with kills on the way."""

@@ -9,12 +9,9 @@ import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+from tests.support.addresses import free_port
+
 START_SECONDS = 90
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
 
 
 def binary(name: str, *folders: str) -> str:

@@ -3,31 +3,24 @@
 The test's own connection goes straight to the server, so that it sees what is true while the workers are cut off.
 """
 
-import contextlib
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import psutil
 import sqlalchemy as sa
 
-from store import migrate, runs
+from store import runs
 from store.limits import Limits
-from store.session import Database, is_unavailable
-from store.settings import StoreSettings
+from store.session import is_unavailable
 from store.tables import run
 from tests.chaos.forwarder import Forwarder
 from tests.chaos.programs import Program
 from tests.chaos.servers import Server
-from workers.app import make_app, publisher
+from tests.support.stack import Stack
 
 AWAY_SECONDS = 120.0
 T = TypeVar("T")
@@ -42,9 +35,9 @@ def behind(url: str) -> tuple[str, Forwarder]:
     return urlunsplit(parts._replace(netloc=netloc)), forwarder
 
 
-@dataclass
-class Stack:
-    """Where everything is. `to_database` and `to_broker` are None on the embedded stack.
+@dataclass(kw_only=True)
+class Besieged(Stack):
+    """A stack whose servers lie behind forwarders; `to_database` and `to_broker` are None on the embedded stack.
 
     Attributes:
         wrong_clock: Environment of a worker whose clock is wrong.
@@ -52,7 +45,7 @@ class Stack:
     """
 
     name: str
-    folder: Path
+    environment: dict[str, str] = field(init=False)
     database_url: str | None
     broker_url: str | None
     lease_seconds: float
@@ -78,27 +71,13 @@ class Stack:
         if self.broker_url is not None:
             direct["BACKPROBE_BROKER_URL"] = self.broker_url
             through["BACKPROBE_BROKER_URL"], self.to_broker = behind(self.broker_url)
-        self._environment = through
-        self.settings = StoreSettings.from_environment(direct)
-        self.settings.make_home()
-        migrate.upgrade(self.settings.database_url)
-        self.database = Database(self.settings.database_url)
-        self._publish = publisher(make_app(self.settings))
+        self.environment, self.direct = through, direct
+        super().__post_init__()
         self.ids: dict[int, str] = {}
 
     @property
     def sqlite(self) -> bool:
         return self.database.sqlite
-
-    def start(self, *arguments: str, **environment: str) -> psutil.Popen:
-        inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-        with (self.folder / f"{arguments[0]}.log").open("ab") as log:
-            return psutil.Popen(
-                [sys.executable, "-m", "backprobe", *arguments],
-                env=inherited | self._environment | environment,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
 
     def start_worker(self, *, wrong: bool = False) -> psutil.Popen:
         environment = self.wrong_clock if wrong else {}
@@ -109,7 +88,7 @@ class Stack:
     def start_reaper(self) -> None:
         self.reaper = self.start("reaper")
 
-    def submit(self, programs: list[Program]) -> None:
+    def submit_all(self, programs: list[Program]) -> None:
         """Queue them, in one transaction; one whose commit is in doubt is looked for before it is made again."""
         numbers = [str(one.number) for one in programs]
 
@@ -129,7 +108,7 @@ class Stack:
     def wake(self) -> bool:
         """Send a wake-up; False: the broker is away, which is no error of a submission."""
         try:
-            self._publish("cpu")
+            self.publish("cpu")
         except Exception:
             return False
         return True
@@ -167,35 +146,18 @@ class Stack:
             self.meanwhile()
             time.sleep(0.2)
 
-    def children(self, one: psutil.Popen) -> list[psutil.Process]:
-        try:
-            return one.children(recursive=True)
-        except psutil.NoSuchProcess:
-            return []
-
     def kill(self, one: psutil.Popen) -> None:
         one.kill()
         one.wait()
         if one in self.workers:
             self.workers.remove(one)
 
-    def wait(self, condition: Any, what: str, seconds: float = 120.0) -> Any:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if found := condition():
-                return found
-            time.sleep(0.02)
-        raise SystemExit(f"{self.name}: not within {seconds} s: {what}; logs are in {self.folder}")
-
     def close(self) -> None:
-        for one in [*self.workers, *([self.reaper] if self.reaper else [])]:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                one.send_signal(signal.SIGKILL)
-            one.wait()
+        self.processes.kill()
         for forwarder in (self.to_database, self.to_broker):
             if forwarder is not None:
                 forwarder.close()
-        self.database.close()
+        super().close()
         for server in self.servers.values():
             server.kill()
 

@@ -14,7 +14,7 @@ from store.record.sweep import RECORD_TABLES
 from store.run import ENDED
 from store.tables import finding, run, run_attempt, run_event
 from tests.chaos.programs import SNAPSHOTS_LEAST, TENSORS, Program
-from tests.chaos.stack import Stack
+from tests.chaos.stack import Besieged
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Verdict:
     wrong: list[str] = field(default_factory=list)
 
 
-def judge(stack: Stack, programs: Iterable[Program], killed_children: set[int]) -> Verdict:
+def judge(stack: Besieged, programs: Iterable[Program], killed_children: set[int]) -> Verdict:
     """Look at every run and every row."""
     verdict = Verdict()
     with stack.database.read() as reading:

@@ -8,18 +8,20 @@ this test's own. Everything else is as docker-compose.yml says it.
 import contextlib
 import http.client
 import json
-import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
+
+from tests.support.addresses import free_port
+from tests.support.processes import Processes
+from tests.support.waiting import until
 
 SNIPPET = """\
 import torch
@@ -37,30 +39,16 @@ PASSWORDS = {
     "BACKPROBE_SECRET": uuid.uuid4().hex,
 }
 BIN = Path(sys.executable).parent
-READY_SECONDS = 90
+READY_SECONDS = 180
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def until(condition, what: str, seconds: float = READY_SECONDS) -> None:
-    """Wait for a condition; fail with `what` when it has not come true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail(what() if callable(what) else what)
-        time.sleep(0.1)
-
-
-class Stack:
+class Services:
     """The services of the file as processes on this machine."""
 
     def __init__(self, services: dict, folder: Path, places: dict[str, str]) -> None:
-        self.services, self.folder, self.places = services, folder, places
-        self.processes: dict[str, subprocess.Popen] = {}
+        self.services, self.places = services, places
+        self.running: dict[str, psutil.Popen] = {}
+        self._processes = Processes(folder)
 
     def mapped(self, text: str) -> str:
         for written, here in self.places.items():
@@ -81,24 +69,17 @@ class Stack:
         return {key: self.mapped(value) for key, value in self.services[name].get("environment", {}).items()}
 
     def start(self, name: str, *more: str) -> None:
-        with (self.folder / f"{name}.log").open("wb") as log:
-            self.processes[name] = subprocess.Popen(
-                [*self.command(name), *more],
-                env=self.environment(name),
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        self.running[name] = self._processes.start(
+            [*self.command(name), *more], self.environment(name), name=name, cwd="/"
+        )
 
     def run_to_end(self, name: str) -> int:
         self.start(name)
-        return self.processes.pop(name).wait(READY_SECONDS)
+        return self.running[name].wait(READY_SECONDS)
 
     def healthy(self, name: str) -> bool:
         """What the service's own health check says now."""
-        process = self.processes[name]
+        process = self.running[name]
         assert process.poll() is None, f"{name} ended with {process.returncode}:\n{self.said(name)}"
         command = self.command(name, health=True)
         return (
@@ -109,30 +90,26 @@ class Stack:
         )
 
     def wait_healthy(self, name: str) -> None:
-        until(lambda: self.healthy(name), lambda: f"{name} is not healthy:\n{self.said(name)}")
+        until(lambda: self.healthy(name), lambda: f"{name} is healthy:\n{self.said(name)}", READY_SECONDS)
 
     def said(self, name: str) -> str:
-        return (self.folder / f"{name}.log").read_text(errors="replace")[-4000:]
+        return self._processes.said(self.running[name])[-4000:]
 
     def stop(self) -> None:
-        """End all, in reverse; what does not end within 20 s is killed with its group."""
-        for process in reversed(self.processes.values()):
-            process.send_signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(20)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        """End all, in reverse; what does not end by itself is killed."""
+        for process in reversed(self.running.values()):
+            self._processes.stop(process)
+        self._processes.kill()
 
 
 @pytest.fixture(scope="module")
-def role(module_postgres_url):
+def role(module_empty_postgres_url):
     """A role with the password of the file's variable, who owns nothing but this module's database."""
     import psycopg
 
     name = f"backprobe_{uuid.uuid4().hex[:8]}"
-    database = urlsplit(module_postgres_url).path.lstrip("/")
-    with psycopg.connect(module_postgres_url, autocommit=True) as admin:
+    database = urlsplit(module_empty_postgres_url).path.lstrip("/")
+    with psycopg.connect(module_empty_postgres_url, autocommit=True) as admin:
         admin.execute(f"CREATE ROLE \"{name}\" LOGIN PASSWORD '{PASSWORDS['POSTGRES_PASSWORD']}'")
         admin.execute(f'ALTER DATABASE "{database}" OWNER TO "{name}"')
         admin.execute(f'GRANT ALL ON SCHEMA public TO "{name}"')
@@ -143,14 +120,14 @@ def role(module_postgres_url):
 
 
 @pytest.fixture(scope="module")
-def stack(compose_with, role, require, module_postgres_url, tmp_path_factory):
+def stack(compose_with, role, require, module_empty_postgres_url, tmp_path_factory):
     require("redis")
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not there to be started with a password")
     folder = tmp_path_factory.mktemp("compose")
     (folder / "socket").mkdir(mode=0o700)
     user, database = role
-    where = urlsplit(module_postgres_url)
+    where = urlsplit(module_empty_postgres_url)
     redis_port, api_port = free_port(), free_port()
     places = {
         "//backprobe:": f"//{user}:",
@@ -162,10 +139,10 @@ def stack(compose_with, role, require, module_postgres_url, tmp_path_factory):
         "/run/backprobe": str(folder / "socket"),
         "/tmp/backprobe": str(folder / "home"),
     }
-    stack = Stack(compose_with(PASSWORDS)["services"], folder, places)
+    stack = Services(compose_with(PASSWORDS)["services"], folder, places)
     try:
         stack.start("redis", "--port", str(redis_port), "--dir", str(folder))
-        until(lambda: _listens(redis_port), "redis does not listen")
+        until(lambda: _listens(redis_port), "redis listens")
         assert stack.run_to_end("migrate") == 0, stack.said("migrate")
         for name in ("executor-cpu", "api", "reaper", "worker-cpu"):
             stack.start(name)
@@ -182,7 +159,9 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def ask(stack: Stack, method: str, path: str, body=None, key: str | None = PASSWORDS["BACKPROBE_API_KEY"], **headers):
+def ask(
+    stack: Services, method: str, path: str, body=None, key: str | None = PASSWORDS["BACKPROBE_API_KEY"], **headers
+):
     connection = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=60)
     named = {"Content-Type": "application/json"} | headers
     if key is not None:
@@ -193,7 +172,7 @@ def ask(stack: Stack, method: str, path: str, body=None, key: str | None = PASSW
         return answer.status, json.loads(answer.read() or b"null")
 
 
-def finished(stack: Stack, source: str):
+def finished(stack: Services, source: str):
     status, run = ask(stack, "POST", "/v1/runs", {"source": source}, Prefer="wait=30")
     assert status in (200, 202), run
     until(
@@ -218,7 +197,7 @@ def test_the_run_says_which_isolation_it_had(stack):
 
 
 def test_the_executor_holds_no_environment(stack):
-    pid = stack.processes["executor-cpu"].pid
+    pid = stack.running["executor-cpu"].pid
     assert Path(f"/proc/{pid}/environ").read_bytes().strip(b"\0") == b""
 
 
@@ -232,17 +211,15 @@ def test_a_snippet_sees_no_secret_and_no_address(stack):
 
 
 def test_the_snippet_ran_in_the_executor_and_not_in_the_worker(stack):
-    import psutil
-
     status, run = ask(stack, "POST", "/v1/runs", {"source": "import time, torch\ntime.sleep(20)\n"})
     assert status == 202
-    executor = psutil.Process(stack.processes["executor-cpu"].pid)
+    executor = psutil.Process(stack.running["executor-cpu"].pid)
     before = len(executor.children(recursive=True))
     try:
-        until(lambda: len(executor.children(recursive=True)) > before or before > 1, "no child of the executor", 30)
+        until(lambda: len(executor.children(recursive=True)) > before or before > 1, "a child of the executor")
     finally:
         ask(stack, "POST", f"/v1/runs/{run['id']}/cancel")
-    until(lambda: ask(stack, "GET", f"/v1/runs/{run['id']}")[1]["ended"], "the canceled run does not end", 30)
+    until(lambda: ask(stack, "GET", f"/v1/runs/{run['id']}")[1]["ended"], "the canceled run ends")
 
 
 @pytest.mark.parametrize("key", [None, "wrong"])

@@ -1,13 +1,12 @@
 """Accuracy of the rules on faulty and correct programs, beside plain torch and `detect_anomaly`: `make accuracy`.
 
-usage: python -m tests.corpus.accuracy [--corpus own|public|all] [--only TEXT] [--write]
+usage: python -m tests.corpus.accuracy [--corpus own|public|second|all] [--only TEXT] [--write]
 
 Prints a table by category: cases, found on the right line (strict), on a line that may be named (lenient), false alarms;
 then each miss and alarm by name. `--write` puts the tables into docs/accuracy.md.
 """
 
 import argparse
-import os
 import sys
 import time
 import tomllib
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from backprobe.rules import judge
-from tests.corpus.cases import OWN, Corpus, own, public
+from tests.corpus.cases import OWN, WITH_SIDECARS, Corpus, own, with_sidecars
 from tests.corpus.records import Records
 from tests.corpus.score import Score, loud, scored, torch_found
 
@@ -134,14 +133,16 @@ def _said(found: Iterable[tuple[str, int]]) -> str:
 def main() -> int:
     """Measure, print, and write if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", choices=("own", "public", "all"), default="all")
+    parser.add_argument("--corpus", choices=("own", *WITH_SIDECARS, "all"), default="all")
     parser.add_argument("--only", default="", help="cases whose id or kind contains this")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/accuracy.md")
     asked = parser.parse_args()
     kinds = tomllib.loads((OWN / "kinds.toml").read_text())
-    shared = Path(os.environ.get("BACKPROBE_SHARED", ROOT.parent / "shared")) / "corpus" / "public"
-    corpora = [own()] if asked.corpus != "public" else []
-    corpora += [public(shared)] if asked.corpus != "own" and shared.is_dir() else []
+    corpora = [
+        one
+        for one in (own(), *(with_sidecars(OWN / name) for name in WITH_SIDECARS))
+        if asked.corpus in (one.name, "all")
+    ]
     if asked.only:
         corpora = [_only(corpus, asked.only) for corpus in corpora]
     with Records() as records:

@@ -74,8 +74,12 @@ def _own_case(path: Path) -> Case:
     )  # fmt: skip
 
 
-def public(folder: Path) -> Corpus:
-    """The shared development set, in its own layout."""
+WITH_SIDECARS = ("public", "second")
+"""Folders whose cases have their expectations in a `case.json` of their own."""
+
+
+def with_sidecars(folder: Path) -> Corpus:
+    """A corpus in which each case has a `case.json`: its README says what stands there."""
     cases: list[Case] = []
     for path in sorted(folder.glob("cases/*/case.json")):
         told = json.loads(path.read_text())
@@ -89,4 +93,4 @@ def public(folder: Path) -> Corpus:
             )
         )  # fmt: skip
     clean = {path.stem: path.read_text() for path in sorted(folder.glob("clean/*.py"))}
-    return Corpus(name="public", cases=tuple(cases), clean=clean)
+    return Corpus(name=folder.name, cases=tuple(cases), clean=clean)

@@ -15,26 +15,28 @@ TITLES = {
 }
 WORDS = ("contained", "breached", "allowed", "silent")
 Results = dict[tuple[str, str], str]
-RESULTS = pytest.StashKey[Results]()
-"""What came of each program at each level."""
+"""Program and level -> what came of it."""
+
+CAME = "what came of a hostile program"
 
 SILENT = re.compile(r"^# CONTROL: silent: (.+)$", re.MULTILINE)
 
 
-@pytest.fixture(scope="session")
-def tell(pytestconfig: pytest.Config) -> Callable[[str, str, str], None]:
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> Callable[[str, str, str], None]:
     """Note what came of a program: `tell(program, level, what)`; what stands before the colon is counted."""
-    results = pytestconfig.stash.setdefault(RESULTS, {})
 
     def one(program: str, level: str, what: str) -> None:
-        results[program, level] = what
+        request.node.user_properties.append((CAME, [program, level, what]))
 
     return one
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """A line for each level, the explained silences, and a line for each program; only what ran is in it."""
-    results: Results = terminalreporter.config.stash.get(RESULTS, {})
+    reports = [one for kind in terminalreporter.stats.values() for one in kind if hasattr(one, "user_properties")]
+    told = [value for report in reports for name, value in report.user_properties if name == CAME]
+    results: Results = {(program, level): what for program, level, what in told}
     if not results or not os.environ.get("BACKPROBE_HOSTILE_ALL"):
         return
     for line in (*counted(results), "", *silences(results), *exceptions(results), "", *each(results)):

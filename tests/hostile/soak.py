@@ -18,13 +18,11 @@ from pathlib import Path
 import psutil
 
 from store.limits import Limits
+from tests.hostile.field import PLACES, UID, Field
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
 from workers.sandbox.offer import confinement
 from workers.sandbox.supervisor import Supervisor
-
-sys.path.insert(0, str(Path(__file__).parent))
-from field import PLACES, UID, Field
 
 GOOD = "import torch\nx = torch.arange(3.0, requires_grad=True)\n(x * x).sum().backward()\nprint(x.grad.tolist())\n"
 SAYS = b"[0.0, 2.0, 4.0]\n"

@@ -1,8 +1,8 @@
 """Hostile programs at every level that this machine can give: nothing of the host, of a sibling or of us is reached.
 
-The programs lie in the shared material and in `programs`, or in the folder that BACKPROBE_HOSTILE names. An ordinary
-test run takes all of the shared ones and the first of each family of our own; `make hostile` takes all, and prints what
-came of each (BACKPROBE_HOSTILE_ALL).
+The programs lie in `baseline` and in `programs`, or in the folder that BACKPROBE_HOSTILE names. An ordinary test run
+takes all of the baseline and the first of each family of the others; `make hostile` takes all, and prints what came of
+each (BACKPROBE_HOSTILE_ALL).
 """
 
 import os
@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from backprobe.record.codec import encode
+from store.limits import Limits
+from tests.hostile.field import LIMITS, SECRET, SECRET_NAME, UID, Field, limits_for
 from workers.sandbox import private_root, readable
 from workers.sandbox.boot import Link, exec_zygote
 from workers.sandbox.job import Job
@@ -24,9 +26,6 @@ from workers.sandbox.levels import Confinement, Level
 from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
-
-sys.path.insert(0, str(Path(__file__).parent))
-from field import LIMITS, SECRET, SECRET_NAME, UID, Field
 
 MUST_BREACH = {
     "files_other_runs", "files_read_host", "floods_disk_fill", "native_ptrace_others", "network_tcp_connect",
@@ -56,7 +55,8 @@ TRIES_OF_LATE = 3
 GOOD = "import torch\ntorch.manual_seed(0)\nw = torch.randn(4, 3, requires_grad=True)\n(w * w).sum().backward()\nprint(float(w.grad.norm()))\n"
 
 
-OWN = Path(__file__).parent / "programs"
+OWN = Path(__file__).with_name("programs")
+BASELINE = Path(__file__).with_name("baseline")
 HEADER = re.compile(r"# EXPECT: (.+)\n# OUTCOME: (.+)\n# CONTROL: (breaches|silent: .+)\n")
 EVERY = bool(os.environ.get("BACKPROBE_HOSTILE_ALL"))
 SEVERAL = 4
@@ -85,11 +85,10 @@ ARENAS = ["process", "namespace", *(["several"] if EVERY else []), "gvisor"]
 def programs() -> list[Path]:
     if os.environ.get("BACKPROBE_HOSTILE"):
         return sorted(Path(os.environ["BACKPROBE_HOSTILE"]).glob("*.py"))
-    shared = Path(os.environ.get("BACKPROBE_SHARED") or Path(__file__).parents[3] / "shared", "hostile")
     own = sorted(OWN.glob("*.py"))
     if not EVERY:
         own = list({path.stem.partition("_")[0]: path for path in reversed(own)}.values())
-    return sorted([*shared.glob("*.py"), *own], key=lambda path: path.stem)
+    return sorted([*BASELINE.glob("*.py"), *own], key=lambda path: path.stem)
 
 
 def must_breach(path: Path) -> bool:
@@ -103,13 +102,12 @@ def test_a_program_of_our_own_says_what_it_is_for_and_why_it_may_be_silent(path)
     assert len(path.stem.partition("_")[2]) > 3
 
 
-def run(supervisor: Supervisor, source: str, processes: int = 1) -> Outcome:
-    limits = replace(LIMITS, processes=processes)
+def run(supervisor: Supervisor, source: str, limits: Limits = LIMITS) -> Outcome:
     return supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=limits))
 
 
 @pytest.fixture(scope="module", params=ARENAS)
-def arena(request, shared) -> Iterator[tuple[Supervisor, Field, bytes]]:
+def arena(request) -> Iterator[tuple[Supervisor, Field, bytes]]:
     level: Level = "namespace" if request.param == "several" else request.param
     lacks = lacking(level, UID)
     if lacks and ("runsc" if level == "gvisor" else "bubblewrap") in os.environ.get("BACKPROBE_REQUIRE", ""):
@@ -143,8 +141,9 @@ def test_a_hostile_program_is_contained_and_ends_as_it_should(arena, path, reque
     tries = 0
     while True:
         field.before()
-        outcome = run(supervisor, field.filled(text), SEVERAL if several else 1)
-        found, tries = field.breaches(outcome), tries + 1
+        limits = replace(limits_for(text), processes=SEVERAL if several else 1)
+        outcome = run(supervisor, field.filled(text), limits)
+        found, tries = field.breaches(outcome, limits), tries + 1
         only_late = bool(found) and all(one.startswith("came back after") for one in found)
         if not only_late or tries == TRIES_OF_LATE:
             break  # only lateness may be the machine's; what is late by itself is late each time
@@ -198,7 +197,7 @@ def shown_over_homes() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def control(require, shared) -> Iterator[tuple[Supervisor, Field, bytes]]:
+def control(require) -> Iterator[tuple[Supervisor, Field, bytes]]:
     require("bubblewrap")
     if os.geteuid() != 0:
         pytest.skip("the control needs root: it becomes a uid of its own")
@@ -209,6 +208,7 @@ def control(require, shared) -> Iterator[tuple[Supervisor, Field, bytes]]:
 def test_where_only_limits_hold_it_gets_through_and_is_seen(control, path, tell) -> None:
     supervisor, field, _answer = control
     field.before()
-    found = field.breaches(run(supervisor, field.filled(path.read_text(encoding="utf-8"))))
+    text = path.read_text(encoding="utf-8")
+    found = field.breaches(run(supervisor, field.filled(text), limits_for(text)), limits_for(text))
     tell(path.stem, "control", f"breached: {'; '.join(found)}" if found else "silent")
     assert found

@@ -1,23 +1,19 @@
 """Two runs of one uid at the same time: the hostile one reaches nothing of the other, nor keeps it from its number."""
 
 import contextlib
-import sys
 import threading
-from pathlib import Path
 
 import psutil
 import pytest
 
 from store.limits import Limits
+from tests.hostile.field import UID
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
 from workers.sandbox.levels import SLOT_UIDS
 from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
-
-sys.path.insert(0, str(Path(__file__).parent))
-from field import UID
 
 LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=600 << 20, disk_bytes=0)
 

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 # Written so that this file does not hold them itself.
 FORBIDDEN = {
     "a path of one machine": re.compile(r"(?<![\w.])/(?:work|root|home/\w+|Users/\w+)/[\w.]"),
-    "an address of a package registry": re.compile(r"(?:pypi|pytorch|npmjs|pythonhosted)[.](?:org|com)\b"),
+    "an address of a package registry": re.compile(r"(?:pypi|npmjs|pythonhosted|download[.]pytorch)[.](?:org|com)\b"),
     "a private key": re.compile(r"BEGIN [A-Z ]*PRIVATE" + " KEY"),
     "an API key": re.compile(r"\bbp_[a-z0-9]{6,}_[\w-]{40,}"),
 }

@@ -7,4 +7,4 @@ import pytest
 def empty_url(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'backprobe.db'}"
-    return request.getfixturevalue("postgres_url")
+    return request.getfixturevalue("empty_postgres_url")

@@ -180,11 +180,11 @@ def test_snapshots_are_the_same_after_the_way_down_and_up(empty_url):
     assert (written, down > 0, up > 0) == (19_680, True, True)
 
 
-def test_what_was_a_table_is_the_first_partition_and_a_table_again(postgres_url):
+def test_what_was_a_table_is_the_first_partition_and_a_table_again(empty_postgres_url):
     """Rows of several months, and who may read them; nothing of the record is written again on the way up."""
     newest = part(new_id("run"))
-    upgrade(postgres_url, "0008")
-    database = Database(postgres_url)
+    upgrade(empty_postgres_url, "0008")
+    database = Database(empty_postgres_url)
     ask = "select part, e.tableoid::regclass::text, relfilenode from edge e join pg_class c on c.oid = e.tableoid"
     rows = "insert into edge (part, run_id, attempt, node, slot, input_nr) values (:part, 1, 1, 1, 1, 1)"
     granted = "select count(*) from information_schema.role_table_grants where grantee = 'PUBLIC' and table_name in ('edge', 'snapshot')"
@@ -198,14 +198,14 @@ def test_what_was_a_table_is_the_first_partition_and_a_table_again(postgres_url)
             transaction.execute(sa.text(rows), {"part": month})
         transaction.execute(sa.text("grant select on edge, snapshot to public"))
     before, made = all_of(ask), schema(database)
-    upgrade(postgres_url)
+    upgrade(empty_postgres_url)
     first = f"edge_{name_of(newest)}"
     assert all_of(ask) == [(month, first, file) for month, _, file in before]
     with database.begin() as transaction:
         transaction.execute(sa.text(rows), {"part": newest + 1})
     assert all_of(ask)[-1][:2] == (newest + 1, f"edge_{name_of(newest + 1)}")
     assert all_of(granted) == [(2,)]
-    downgrade(postgres_url, "0008")
+    downgrade(empty_postgres_url, "0008")
     assert [row[:2] for row in all_of(ask)] == [(newest + n, "edge") for n in (-20, -1, 0, 1)]
     assert (schema(database), all_of(granted)) == (made, [(2,)])
     database.close()

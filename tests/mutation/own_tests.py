@@ -5,7 +5,6 @@ mutant, for no rule sees another's: they are computed once per program.
 """
 
 import re
-import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,10 +19,10 @@ from backprobe.rules.manual import MARK
 from backprobe.rules.table import shared_tables
 from backprobe.show.finding_text import finding_lines
 from backprobe.show.ink import Ink
+from tests.backprobe.rules.programs import PROGRAMS
 from tests.corpus.records import Records
 
 RULE_TESTS = Path(__file__).parents[1] / "backprobe" / "rules"
-sys.path.insert(0, str(RULE_TESTS))
 _MARKS = re.compile(r"# <- (BP\d+)$")
 
 
@@ -44,8 +43,6 @@ class Trial:
 
 def trials(module: types.ModuleType) -> list[Trial]:
     """The own tests of a rule, the cheapest to fail first."""
-    from programs import PROGRAMS
-
     rule = module.RULE
     found = []
     for section in manual(rule.code).sections:

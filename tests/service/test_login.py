@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import time
-from pathlib import Path
 
 import pytest
 
 from service.oidc_settings import OidcSettings
 from service.settings import Settings, children_environment
+from tests.support.provider import CLIENT, SECRET, Provider
 
 SITE = "http://127.0.0.1:8000"
 PAGE = {"Accept": "text/html"}
 
 
-def provider_module():
-    found = importlib.util.spec_from_file_location("service_tests_provider", Path(__file__).with_name("provider.py"))
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def module():
-    return provider_module()
-
-
 @pytest.fixture
-def provider(module):
-    one = module.Provider()
+def provider():
+    one = Provider()
     yield one
     one.close()
 
 
 @pytest.fixture
-def door(make, provider, module):
+def door(make, provider):
     """`door(**more)`: a site where this provider lets people in."""
 
     def one(**more):
         told = {
             "issuer": provider.issuer,
-            "client_id": module.CLIENT,
-            "client_secret": module.SECRET,
+            "client_id": CLIENT,
+            "client_secret": SECRET,
             "url": SITE,
             "allowed": ("@example.org", "bob@other.example"),
         }
@@ -312,14 +298,14 @@ def test_a_provider_that_is_away_is_said(door, provider):
     assert (answer.status_code, answer.json["code"]) == (502, "provider-away")
 
 
-def test_no_code_no_token_and_no_secret_is_in_the_log(door, provider, module, caplog, capfd):
+def test_no_code_no_token_and_no_secret_is_in_the_log(door, provider, caplog, capfd):
     site = door()
     caplog.set_level("DEBUG", logger="service")
     given = provider.authorize(begin(site))
     back(site, given)
     back(site, given)  # the second time it is refused
     said = caplog.text + "".join(capfd.readouterr())
-    for word in (given["code"], given["state"], module.SECRET, site.browser.get_cookie("backprobe").value):
+    for word in (given["code"], given["state"], SECRET, site.browser.get_cookie("backprobe").value):
         assert word not in said
 
 

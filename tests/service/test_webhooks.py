@@ -15,7 +15,7 @@ from store import tables
 from store.outward import signing
 from store.outward.destination import Allowed
 from store.tables import Now
-from tests.workers.receiver import Receiver
+from tests.support.receiver import Receiver
 from workers.sender import Sender
 
 ASKED = {"url": "https://hooks.example/in", "events": ["run.ended", "finding.new"]}

@@ -5,19 +5,14 @@ import sqlalchemy as sa
 
 from store import finish, runs
 from tests.store.arbitrary import any_record, same
-from tests.store.databases import database, database_url, postgres_database, sqlite_template
 from tests.store.small_record import a_judgement, a_record, some_whys
 
 __all__ = [
     "a_judgement",
     "a_record",
     "any_record",
-    "database",
-    "database_url",
-    "postgres_database",
     "same",
     "some_whys",
-    "sqlite_template",
 ]
 
 

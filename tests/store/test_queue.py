@@ -1,7 +1,6 @@
 """Into the queue and out of it: what is stored, who gets what, and that nobody gets it twice."""
 
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from store.limits import Limits
 from store.run import RunRow
 from store.run_filter import RunFilter
 from store.session import Database, WriterStuck
+from tests.support.databases import migrated_sqlite
 
 TWO_FILES = {"train.py": "import net\n", "net.py": "y = 2\n"}
 
@@ -278,9 +278,10 @@ def test_a_transaction_that_reads_first_may_still_write_beside_another_writer(da
     other.close()
 
 
-def test_a_write_transaction_inside_another_is_told(sqlite_template, tmp_path, monkeypatch):
+def test_a_write_transaction_inside_another_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr("store.session.BUSY_SECONDS", 0.05)
-    database = Database(f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'b.db')}")
+    (tmp_path / "b.db").write_bytes(migrated_sqlite())
+    database = Database(f"sqlite:///{tmp_path / 'b.db'}")
     with database.begin(), pytest.raises(WriterStuck, match="inside it"), database.begin():
         pass
     database.close()

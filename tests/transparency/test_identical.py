@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.backprobe.capture.test_transparency import run
+from tests.support.forks import run
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "programs" / "trainings"
@@ -40,17 +40,14 @@ def told(text: str) -> str:
 
 
 @pytest.fixture(scope="module", params=CORES)
-def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Any]]:
+def trained(request: pytest.FixtureRequest) -> Callable[[str], list[Any]]:
     """What a kind said plain and in each mode; the small ones run in forks of one process."""
     together = tuple(SMALL)
 
     @functools.cache
     def of(kinds: tuple[str, ...]) -> list[Any]:
         jobs = [(mode, str(FOLDER / "train.py"), [kind, str(MODELS)]) for kind in kinds for mode in ("plain", *MODES)]
-        with pytest.MonkeyPatch.context() as patch:
-            if request.param is not None:
-                patch.setenv("BACKPROBE_CORE", request.param)
-            return run(tmp_path_factory.mktemp("trained"), jobs)
+        return run(jobs, request.param)
 
     def one(kind: str) -> list[Any]:
         kinds = together if kind in together else (kind,)
@@ -77,12 +74,12 @@ def test_a_training_gives_the_same_bits(kind: str, trained: Any) -> None:
 def test_every_kind_is_named_here(tmp_path: Path) -> None:
     text = "import sys\nsys.path.insert(0, sys.argv[1])\nfrom kinds import KINDS\nprint(*KINDS)\n"
     (tmp_path / "names.py").write_text(text)
-    (ran,) = run(tmp_path, [("plain", str(tmp_path / "names.py"), [str(FOLDER)])])
+    (ran,) = run([("plain", str(tmp_path / "names.py"), [str(FOLDER)])])
     assert sorted(ran["out"].split()) == sorted(KINDS)
 
 
-def test_other_bits_would_be_seen(tmp_path: Path) -> None:
+def test_other_bits_would_be_seen() -> None:
     jobs = [(mode, str(FOLDER / "train.py"), ["transformer"]) for mode in ("plain", "function-mode")]
-    plain, other = run(tmp_path, jobs)
+    plain, other = run(jobs)
     assert plain["code"] == other["code"] == 0, other["err"]
     assert plain["out"] != other["out"], "a function mode switches the encoder's fast path off"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.backprobe.capture.test_transparency import run
+from tests.support.forks import run
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "programs" / "trainings"
@@ -51,11 +51,11 @@ SIGNALS += [("int", "raises"), ("int", "default")]
 
 
 @pytest.fixture(scope="module")
-def signalled(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], dict[str, Any]]:
+def signalled() -> dict[tuple[str, str, str], dict[str, Any]]:
     keys = [(*pair, mode) for pair in SIGNALS for mode in ("plain", "captured-grad", "captured-full")]
     path = str(FOLDER / "signals.py")
     jobs = [(mode, path, [name, how]) for name, how, mode in keys]
-    return dict(zip(keys, run(tmp_path_factory.mktemp("signals"), jobs), strict=True))
+    return dict(zip(keys, run(jobs), strict=True))
 
 
 @pytest.mark.parametrize(("name", "how"), SIGNALS)

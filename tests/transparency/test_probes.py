@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.backprobe.capture.test_transparency import run
+from tests.support.forks import run
 
 PROGRAM = Path(__file__).parent / "programs" / "probes.py"
 CLUMSY = ("function-mode", "dispatch-mode", "hooked", "rewritten")
@@ -42,13 +42,11 @@ class Answers:
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Answers]:
+def answers() -> Callable[[str], Answers]:
     @functools.cache
     def asked(mode: str) -> Answers:
-        with pytest.MonkeyPatch.context() as patch:
-            if mode.endswith("by the twin"):
-                patch.setenv("BACKPROBE_CORE", "python")
-            (ran,) = run(tmp_path_factory.mktemp("probes"), [(mode.split(maxsplit=1)[0], str(PROGRAM), [])])
+        core = "python" if mode.endswith("by the twin") else None
+        (ran,) = run([(mode.split(maxsplit=1)[0], PROGRAM, [])], core)
         said = dict(json.loads(line) for line in ran["out"].splitlines() if line.startswith("["))
         return Answers(ran["code"], said, ran.get("own_errors", 0), ran.get("own_error"))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backprobe.capture.test_transparency import run
+from tests.support.forks import run
 
 FOLDER = Path(__file__).parent / "programs"
 PROGRAMS = sorted(path for path in FOLDER.glob("*.py") if path.name != "probes.py")
@@ -24,8 +24,8 @@ def told(text: str) -> str:
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_it_does_what_it_does_plain(path: Path, tmp_path: Path) -> None:
-    plain, *captured = run(tmp_path, [(mode, str(path), []) for mode in ("plain", *(f"captured-{t}" for t in TIERS))])
+def test_it_does_what_it_does_plain(path: Path) -> None:
+    plain, *captured = run([(mode, str(path), []) for mode in ("plain", *(f"captured-{t}" for t in TIERS))])
     assert plain["code"] == 0, plain["err"]
     assert plain["out"]
     for tier, ran in zip(TIERS, captured, strict=True):

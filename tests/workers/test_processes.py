@@ -66,7 +66,7 @@ def test_a_worker_killed_in_a_run_costs_time_and_not_the_run(stack):
 
 
 def test_a_killed_child_is_the_programs_own_end(served):
-    worker = served.processes[0]
+    worker = served.processes.started[0]
     public_id = served.submit("import time\nmark = open('mark', 'w')\ntime.sleep(60)")
     child = served.wait(lambda: [one for one in family(worker) if holds(one, "mark")], "a program that runs")
     child[0].kill()
@@ -75,7 +75,7 @@ def test_a_killed_child_is_the_programs_own_end(served):
 
 
 def test_a_killed_zygote_costs_no_attempt(served):
-    worker = served.processes[0]
+    worker = served.processes.started[0]
     public_id = served.submit(SLOW.format(seconds=2))
     served.running(public_id)
     zygote = served.wait(lambda: [one for one in worker.children() if one.children()], "a zygote with a child")

@@ -15,7 +15,7 @@ from store import tables
 from store.outward import deliveries, delivery_log, outbox, signing, webhooks
 from store.outward.destination import Allowed
 from store.tables import Now
-from tests.workers.receiver import Raw, Receiver
+from tests.support.receiver import Raw, Receiver
 from workers.sender import Sender
 
 SECRET = b"s" * 32

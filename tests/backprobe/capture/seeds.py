@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SHARED = Path(os.environ.get("BACKPROBE_SHARED", Path(__file__).parents[3].parent / "shared"))
-CORPUS = SHARED / "corpus"
+SEEDS = Path(__file__).parents[2] / "seeds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +32,8 @@ class Claim:
 
 
 def claims() -> list[Claim]:
-    """Every claim about a snippet that runs on a CPU; none without the shared corpus, which a test asks for by name."""
-    if not CORPUS.is_dir():
-        return []
-    table = json.loads((CORPUS / "seed_claims.json").read_text())
+    """Every claim about a snippet that runs on a CPU."""
+    table = json.loads((SEEDS / "claims.json").read_text())
     cpu = {snippet["file"] for snippet in table["snippets"] if snippet["device"] == "cpu"}
     return [
         Claim(
@@ -57,7 +53,7 @@ def raising_lines(snippet: str, rows: list[Claim]) -> set[int]:
 
 def text(snippet: str, suppressed: set[int]) -> str:
     """A snippet in which the statements that end at `suppressed` lines let their exception pass; lines stay the same."""
-    source = (CORPUS / "seeds" / snippet).read_text()
+    source = (SEEDS / "snippets" / snippet).read_text()
     lines = source.split("\n")
     for statement in ast.parse(source).body:
         if statement.end_lineno in suppressed:

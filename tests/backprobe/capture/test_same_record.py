@@ -6,9 +6,6 @@ of storages, which follow the addresses that the allocator gives again.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,29 +13,18 @@ import msgspec
 import pytest
 
 from backprobe.record import TABLES, Record, loads
+from tests.support.forks import Job, run
 
 PROGRAMS = sorted((Path(__file__).parent / "graphs").glob("*.py"))
 LEFT_OUT = {"storage"}
-RUN = """\
-import sys
-from pathlib import Path
-from backprobe.capture import Options, run_path
-from backprobe.record.codec import MAGIC
-out = Path(sys.argv[2]).open("wb")
-out.write(MAGIC)
-run_path(Path(sys.argv[1]), [], Options(tier=sys.argv[3]), out.write)
-"""
 
 
 def recorded(core: str, program: Path, tier: str, folder: Path) -> Record:
-    """The record of a program under one core, in a process of its own."""
+    """The record of a program under one core."""
     kept = folder / f"{core}.bprec"
-    environment = {**os.environ, "BACKPROBE_CORE": core, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, str(program), str(kept), tier],
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
+    one_thread = {"OMP_NUM_THREADS": "1"}
+    (done,) = run([Job(mode=f"captured-{tier}", path=str(program), record=str(kept), environment=one_thread)], core)
+    assert done["code"] == 0, done["err"][-2000:]
     record = loads(kept.read_bytes())
     assert record.end is not None
     assert record.end.own_errors == 0, record.end.own_error

@@ -39,6 +39,5 @@ def test_of_a_false_claim_the_record_has_what_torch_really_does(claim: Claim) ->
     assert really(recorded(claim.snippet, let_pass(claim)), claim)
 
 
-def test_every_claim_is_looked_at(require) -> None:
-    require("shared")
+def test_every_claim_is_looked_at() -> None:
     assert (len(CLAIMS), sum(claim.is_true for claim in CLAIMS)) == (261, 253)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.forks import run
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted((HERE / "programs" / "syntax").glob("*.py"))
@@ -50,12 +51,9 @@ ODD: dict[str, bytes] = {
 }
 
 
-def both(tmp_path: Path, jobs: list[Path]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+def both(jobs: list[Path]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """Each program plain and captured, in forks of one warm process."""
-    listed, results = tmp_path / "jobs.json", tmp_path / "results.json"
-    listed.write_text(json.dumps([(mode, str(path), ["arg"]) for path in jobs for mode in ("plain", "captured")]))
-    subprocess.run([sys.executable, str(HERE / "server.py"), str(listed), str(results)], check=True, timeout=280)
-    found = json.loads(results.read_text())
+    found = run([(mode, path, ["arg"]) for path in jobs for mode in ("plain", "captured")])
     return {path.name: (found[2 * i], found[2 * i + 1]) for i, path in enumerate(jobs)}
 
 
@@ -64,7 +62,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str, A
     folder = tmp_path_factory.mktemp("odd")
     for name, data in ODD.items():
         (folder / name).write_bytes(data)
-    return both(folder, [*PROGRAMS, *NEW, *(folder / name for name in ODD)])
+    return both([*PROGRAMS, *NEW, *(folder / name for name in ODD)])
 
 
 @pytest.mark.parametrize("name", [path.name for path in (*PROGRAMS, *NEW)] + list(ODD))
@@ -79,7 +77,7 @@ def test_it_is_the_same_under_capture(name: str, ran: Any) -> None:
 def test_the_table_sees_a_program_that_can_tell(tmp_path: Path) -> None:
     program = tmp_path / "tells.py"
     program.write_text("import sys\nprint(len(sys._getframe().f_code.co_names))\n")
-    plain, captured = both(tmp_path, [program])["tells.py"]
+    plain, captured = both([program])["tells.py"]
     assert plain["out"] != captured["out"], "the code object itself is another one: a stated deviation"
 
 

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.forks import run
+
 HERE = Path(__file__).parent
 RECURSION = HERE / "programs" / "recursion.py"
 PROGRAMS = sorted((HERE / "programs").glob("*.py"))
-SHARED = Path(os.environ.get("BACKPROBE_SHARED", Path(__file__).parents[3].parent / "shared"))
-CORPUS = sorted((SHARED / "corpus" / "public").glob("cases/*/*.py")) + sorted(
-    (SHARED / "corpus" / "public").glob("clean/*.py")
-)
-SERVER_SECONDS = 280
+PUBLIC = HERE.parents[1] / "corpus" / "public"
+CORPUS = [*sorted(PUBLIC.glob("cases/*/*.py")), *sorted(PUBLIC.glob("clean/*.py"))]
 
 
-def run(tmp_path: Path, jobs: list[tuple[str, str, list[str]]]) -> list[dict[str, Any]]:
-    """Run jobs in forks of one warm process."""
-    listed, results = tmp_path / "jobs.json", tmp_path / "results.json"
-    listed.write_text(json.dumps(jobs))
-    subprocess.run(
-        [sys.executable, str(HERE / "server.py"), str(listed), str(results)], check=True, timeout=SERVER_SECONDS
-    )
-    return json.loads(results.read_text())
-
-
-def pairs(tmp_path: Path, paths: list[Path]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+def pairs(paths: list[Path]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """Each program plain and captured."""
     jobs = [(mode, str(path), ["one", "--two"]) for path in paths for mode in ("plain", "captured")]
-    results = run(tmp_path, jobs)
+    results = run(jobs)
     return {str(path): (results[2 * i], results[2 * i + 1]) for i, path in enumerate(paths)}
 
 
@@ -44,8 +29,8 @@ def told(err: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-    return pairs(tmp_path_factory.mktemp("programs"), PROGRAMS)
+def ran() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    return pairs(PROGRAMS)
 
 
 @pytest.mark.parametrize("path", [path for path in PROGRAMS if path != RECURSION], ids=lambda path: path.stem)
@@ -64,9 +49,8 @@ def test_an_endless_recursion_ends_as_it_does_plain_but_for_the_count_of_its_fra
     assert "backprobe/capture/guard" not in captured["err"]
 
 
-def test_every_program_of_the_corpus_ends_as_it_does_plain(tmp_path: Path, require) -> None:
-    require("shared")
+def test_every_program_of_the_corpus_ends_as_it_does_plain() -> None:
     assert len(CORPUS) == 129
-    for path, (plain, captured) in pairs(tmp_path, CORPUS).items():
+    for path, (plain, captured) in pairs(CORPUS).items():
         assert captured.get("own_errors") == 0, (path, captured)
         assert {key: captured[key] for key in plain} == plain, path

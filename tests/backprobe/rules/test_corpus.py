@@ -16,8 +16,8 @@ LEVELS = {"error": 0, "warning": 1, "info": 2, "note": 2}
 
 
 @pytest.fixture(scope="session")
-def corpus(shared: Path) -> Path:
-    return shared / "corpus" / "public"
+def corpus() -> Path:
+    return Path(__file__).parents[2] / "corpus" / "public"
 
 
 def cases(corpus: Path) -> dict[str, dict]:

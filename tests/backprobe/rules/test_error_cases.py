@@ -1,7 +1,5 @@
-"""The recorded mistakes of the shared prototype, each as a program: its exception becomes the finding of one rule."""
+"""Mistakes that torch refuses, each as a program in `mistakes`: its exception becomes the finding of one rule."""
 
-import ast
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -29,31 +27,18 @@ EXPECTED = {
     "custom_fn_once_differentiable": "BP243",
     "hook_wrong_return": "BP251",
 }
-"""Case -> rule, of the families leaf and gradient."""
+"""Program -> rule, of the families leaf and gradient."""
 
-
-@pytest.fixture(scope="session")
-def programs(shared: Path) -> dict[str, str]:
-    """The cases by name; what raises stands in a function, as it does there."""
-    text = (shared / "prototypes" / "engine" / "e6_errors.py").read_text()
-    found = {}
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and node.decorator_list and isinstance(node.decorator_list[0], ast.Call):
-            (name,) = node.decorator_list[0].args
-            body = "\n".join(ast.unparse(statement) for statement in node.body)
-            found[ast.literal_eval(name)] = (
-                "import copy\nimport torch\n\ndef rg(*sizes):\n    return torch.randn(*sizes, requires_grad=True)\n\n"
-                f"def mistake():\n{textwrap.indent(body, '    ')}\n\nmistake()\n"
-            )
-    return found
+MISTAKES = Path(__file__).with_name("mistakes")
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_recorded_mistake_is_found_by_its_rule_and_no_other(name, programs, captured) -> None:
-    record = captured(programs[name])
+def test_a_recorded_mistake_is_found_by_its_rule_and_no_other(name, captured) -> None:
+    program = (MISTAKES / f"{name}.py").read_text()
+    record = captured(program)
     assert record.end is not None
     assert record.end.ending == "raised"
     findings = [one for one in judge(record).findings if one.level != "note"]
     assert [(one.rule.code, one.level) for one in findings] == [(EXPECTED[name], "error")]
-    lines = programs[name].split("\n")
+    lines = program.split("\n")
     assert findings[0].location.region.start_line > lines.index("def mistake():")

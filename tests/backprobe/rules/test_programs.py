@@ -2,7 +2,6 @@
 
 import ast
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,7 @@ from backprobe.rules import RULES, judge, manual
 from backprobe.rules.edits import edited
 from backprobe.show.finding_text import finding_lines
 from backprobe.show.ink import Ink
-
-sys.path.insert(0, str(Path(__file__).parent))
-from programs import PROGRAMS
+from tests.backprobe.rules.programs import PROGRAMS
 
 GOLD = Path(__file__).parent / "gold"
 

@@ -6,14 +6,14 @@ from xml.etree import ElementTree
 
 import pytest
 from jsonschema import Draft202012Validator
-from records import TEXT, finding, judgement, two_leaves
-from sarif_shape import LOG
 
 from backprobe.rules import Location, Region
 from backprobe.rules.finding import Stack, StackFrame, Suppression
 from backprobe.rules.manual import every_rule
 from backprobe.show import github, junit, sarif
 from backprobe.show.reported import Reported, reported
+from tests.backprobe.show.records import TEXT, finding, judgement, two_leaves
+from tests.backprobe.show.sarif_shape import LOG
 
 HOSTILE = "]]>\x1b[31m\0\u202e<&::error::x\nnext%0A"
 

@@ -7,11 +7,11 @@ import time
 import xml.etree.ElementTree as ET
 
 import msgspec
-from records import two_leaves
 
 from backprobe.record import Edge, Node, NodePass
 from backprobe.show import graph, svg
 from backprobe.show.layout import place, ranks
+from tests.backprobe.show.records import two_leaves
 
 SVG = "{http://www.w3.org/2000/svg}"
 

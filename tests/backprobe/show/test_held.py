@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from records import judgement, two_leaves
 
 from backprobe.record import Growth, Retention, Step
 from backprobe.show import text
+from tests.backprobe.show.records import judgement, two_leaves
 
 
 def growth(*alive: int) -> tuple[Growth, ...]:

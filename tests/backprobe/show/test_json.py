@@ -2,10 +2,9 @@
 
 import json
 
-from records import finding, judgement, two_leaves
-
 from backprobe.record import Statistics
 from backprobe.show import json as machine
+from tests.backprobe.show.records import finding, judgement, two_leaves
 
 
 def test_the_report_names_tensors_calls_and_findings() -> None:

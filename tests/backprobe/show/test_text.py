@@ -4,12 +4,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from records import TEXT, finding, judgement, two_leaves
 
 from backprobe.record import End, Record, Statistics, Truncation, check
 from backprobe.rules import Location, NotRun, Region, judge
 from backprobe.show import concise, text
 from backprobe.show.tensors import tensor_rows
+from tests.backprobe.show.records import TEXT, finding, judgement, two_leaves
 
 GOLD = Path(__file__).parent / "gold"
 

@@ -1,4 +1,4 @@
-"""One process of the transport's stress test: `stress.py produce|consume TRANSPORT FOLDER NUMBER COUNT`.
+"""One process of the transport's stress test: `python -m tests.workers.broker.stress produce|consume TRANSPORT FOLDER NUMBER COUNT`.
 
 A producer sends COUNT messages named NUMBER:0, NUMBER:1 ... and prints each name; it waits while thousands lie there,
 because consumers that fall behind would measure the folder. A consumer prints the names of what it takes, one a line,

@@ -17,8 +17,9 @@ import pytest
 from kombu import Connection, Exchange, Queue
 
 from store.settings import EMBEDDED_TRANSPORT
+from tests.support.resources import ROOT
 
-STRESS = Path(__file__).with_name("stress.py")
+STRESS = "tests.workers.broker.stress"
 STOCK = "kombu.transport.filesystem:Transport"
 PRODUCERS, CONSUMERS, MESSAGES, BURNERS = 2, 3, 1500, 3
 
@@ -50,8 +51,8 @@ def load() -> Iterator[None]:
 
 
 def spawn(role: str, transport: str, folder: Path, number: int) -> subprocess.Popen[str]:
-    command = [sys.executable, str(STRESS), role, transport, str(folder), str(number), str(MESSAGES)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    command = [sys.executable, "-m", STRESS, role, transport, str(folder), str(number), str(MESSAGES)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
 
 
 def taken(transport: str, folder: Path) -> tuple[Counter[str], list[str]]:
@@ -138,8 +139,7 @@ def channel(folder: Path) -> Iterator[Callable[[], Any]]:
 TAKE_AND_HANG = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[3])
-from stress import channel
+from tests.workers.broker.stress import channel
 mine = channel(sys.argv[1], Path(sys.argv[2]))
 print(mine._get("work")["properties"]["delivery_tag"], flush=True)
 sys.stdin.read()
@@ -164,8 +164,8 @@ def left(one: Any) -> list[str]:
 def test_what_a_killed_reader_had_in_hand_is_taken_by_another(folder: Path, channel: Callable[[], Any]) -> None:
     ours = channel()
     put(ours, "a", "b")
-    command = [sys.executable, "-c", TAKE_AND_HANG, EMBEDDED_TRANSPORT, str(folder), str(STRESS.parent)]
-    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", TAKE_AND_HANG, EMBEDDED_TRANSPORT, str(folder)]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert other.stdout is not None
     assert other.stdout.readline() == "a\n"
     assert left(ours) == ["b"]

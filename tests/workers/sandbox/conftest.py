@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from store.limits import Limits
+from tests.support.addresses import own_uid
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
 from workers.sandbox.levels import Confinement
@@ -13,8 +14,8 @@ from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
 
-UID = 62321
-"""First of those that runs of these tests become: no other test's."""
+UID = own_uid()
+"""First of those that runs of these tests become."""
 
 
 def confined(level: str) -> Confinement:

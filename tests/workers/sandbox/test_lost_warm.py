@@ -11,13 +11,14 @@ import psutil
 import pytest
 
 from store.limits import Limits
+from tests.support.addresses import own_uid
 from workers.sandbox.boot import Link, exec_zygote
 from workers.sandbox.job import Job
 from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
 
-LONELY_UID = 200_000 + os.getpid() % 100_000
+LONELY_UID = own_uid()
 """Of this run of the tests alone: its tasks are counted."""
 
 WAITS = "import os, time\nprint('here', flush=True)\nwhile not os.path.exists({path!r}):\n    time.sleep(0.01)\nprint('end')"

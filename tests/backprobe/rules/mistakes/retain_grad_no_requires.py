@@ -1,0 +1,10 @@
+import copy
+import torch
+
+def rg(*sizes):
+    return torch.randn(*sizes, requires_grad=True)
+
+def mistake():
+    torch.ones(3).retain_grad()
+
+mistake()

@@ -1,0 +1,11 @@
+import copy
+import torch
+
+def rg(*sizes):
+    return torch.randn(*sizes, requires_grad=True)
+
+def mistake():
+    x = rg(3)
+    x.data = torch.ones(3, dtype=torch.int)
+
+mistake()

@@ -1,0 +1,95 @@
+"""Which tests run side by side: a lane is a set of tests that one test process runs one after the other.
+
+    make test                                  every lane, on as many test processes as the machine carries
+    python -m pytest tests/store               one process, in the order of the files, the quick folders first
+    make test ARGS="--random-order-seed=7"     lanes and tests in another order, which must change nothing
+
+1. The tests of a file are one lane: what a module's fixture starts is started once. A file whose fixtures are made for
+   each database or isolation level is one lane for each of them.
+2. Tests that need something which the machine has once (`SHARED`) are one lane together.
+3. Lanes that take long begin first (`LONG`), so that none is begun when all others have ended.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.support.resources import ROOT
+
+QUICK = ("laws", "backprobe/record", "backprobe/rules", "backprobe/show", "store")
+"""Folders of tests that need no torch: without lanes they run first, in this order."""
+
+SHARED = {"rabbitmq": re.compile(r"rabbitmq", re.IGNORECASE), "gvisor": re.compile(r"gvisor|\bguest\b|sentry")}
+"""What a machine has once: RabbitMQ's queues have one name for all; a second kernel takes a core for itself."""
+
+APART = re.compile(
+    r"\b(sqlite\+embedded|postgresql\+redis|postgres and redis|embedded|sqlite|postgresql|process|namespace|several)\b"
+)
+"""Values of fixtures that outlive a test: a database, a stack, an isolation level."""
+
+LONG: tuple[str, ...] = ()
+"""Beginnings of the names of lanes, the longest first, as `make test` lists them at its end."""
+
+GIB_EACH = 1.5
+"""Memory of a test process with torch, its warm processes and the servers that it starts."""
+
+MOST_PROCESSES = 12
+"""Redis has fifteen databases for tests, and a few tests take two."""
+
+
+def lane(nodeid: str) -> str:
+    """The lane of a test, by its id alone.
+
+    tests/service/test_runs.py::test_a[sqlite]   ->  tests/service/test_runs.py[sqlite]
+    tests/laws/test_size.py::test_b              ->  tests/laws/test_size.py
+    tests/acceptance/test_rabbitmq.py::test_c    ->  rabbitmq
+    """
+    for name, pattern in SHARED.items():
+        if pattern.search(nodeid):
+            return name
+    path, _, rest = nodeid.partition("::")
+    value = APART.search(rest.partition("[")[2])
+    return f"{path}[{value[1]}]" if value else path
+
+
+def _rank(name: str) -> int:
+    return next((n for n, beginning in enumerate(LONG) if name.startswith(beginning)), len(LONG))
+
+
+def _folder_rank(item: pytest.Item) -> int:
+    tests = ROOT / "tests"
+    folder = item.path.relative_to(tests).as_posix() if item.path.is_relative_to(tests) else ""
+    return next((n for n, quick in enumerate(QUICK) if folder.startswith(f"{quick}/")), len(QUICK))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long lanes first where there are lanes, quick folders first where there are none; inside them the order stays."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: _rank(lane(item.nodeid)))
+    else:
+        items.sort(key=_folder_rank)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Twice as many as cores, as most lanes wait for processes half of their time; fewer where memory is short."""
+    cores = len(os.sched_getaffinity(0))
+    memory = int(psutil.virtual_memory().available / (1 << 30) / GIB_EACH)
+    return max(1, min(2 * cores, memory, MOST_PROCESSES))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hands out lanes whole, in the order in which the tests were collected."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Lanes(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return lane(nodeid)
+
+    config.option.loadscopereorder = False
+    return Lanes(config, log)

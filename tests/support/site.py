@@ -1,0 +1,91 @@
+"""The web process in a test's own process: one application on one database, and what a worker would do to it.
+
+Runs are ended by the store's own functions with records built by hand, so that nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from tests.support import samples
+from tests.support.databases import migrated_sqlite
+
+if TYPE_CHECKING:
+    from flask.testing import FlaskClient
+
+    from backprobe.record import Record
+    from service.context import Context
+
+
+@dataclasses.dataclass
+class Site:
+    """One application on one database, and what a worker would do to it."""
+
+    app: Any
+    client: FlaskClient
+    context: Context
+
+    def post(self, body: dict[str, Any] | None = None, **more: Any) -> Any:
+        """`POST /v1/runs`."""
+        return self.client.post("/v1/runs", json={"source": samples.TUTORIAL} if body is None else body, **more)
+
+    def submit(self, **body: Any) -> str:
+        """Submit a good snippet; its id."""
+        answer = self.post({"source": samples.TUTORIAL, **body})
+        assert answer.status_code == 202, answer.text
+        return answer.json["id"]
+
+    def worker(self, levels: tuple[str, ...] = ("none",), queues: tuple[str, ...] = ("cpu",), **facts: Any) -> str:
+        """A worker that has just beaten."""
+        from store import workers
+
+        name = f"test:1:{uuid.uuid4().hex[:8]}"
+        devices = ("cuda:test",) if "gpu" in queues else ("cpu",)
+        with self.context.database.begin() as transaction:
+            workers.beat(
+                transaction, workers.WorkerNode(id=name, queues=queues, levels=levels, devices=devices, **facts)
+            )
+        return name
+
+    def finish(self, run: str, record: Record | None = None, **ending: Any) -> None:
+        """End a queued run as a worker would, with this record, judged."""
+        from backprobe.rules import judge, why_none
+        from store import runs
+        from store.finish import Ending, Stream, finish
+
+        claim = runs.claim(self.context.database, self.worker())
+        assert claim is not None
+        assert claim.public_id == run
+        judgement = ending.pop("judgement", judge(record) if record is not None else None)
+        facts = {
+            "status": "succeeded", "exit_code": 0, "wall_seconds": 0.25, "cpu_seconds": 0.2,
+            "max_rss_bytes": 310 << 20, "isolation": {"level": "none"}, "stdout": Stream(tail="None\n", total_bytes=5),
+            "torch": "2.13.0+cpu", **ending,
+        }  # fmt: skip
+        whys = why_none(record) if record is not None else None
+        assert finish(self.context.database, claim, Ending(**facts), record, judgement, whys)
+
+    def finished(self, record: Record | None = None, *, body: dict[str, Any] | None = None, **ending: Any) -> str:
+        """A run that has ended; its id."""
+        run = self.submit(**(body or {}))
+        self.finish(run, samples.tutorial() if record is None else record, **ending)
+        return run
+
+
+def make_site(home: Path, database_url: str | None, networks: str = "", **settings: Any) -> Site:
+    """An empty application with its home there, on a migrated database: SQLite unless a URL is given."""
+    from service.app import create_app
+    from service.settings import Settings
+
+    environ = {"BACKPROBE_DATABASE_URL": database_url or "", "BACKPROBE_WEBHOOK_NETWORKS": networks}
+    found = dataclasses.replace(Settings.from_environment(environ, home), **settings)
+    if database_url is None:
+        found.store.make_home()
+        Path(urlsplit(found.store.database_url).path).write_bytes(migrated_sqlite())
+    app = create_app(found)
+    app.testing = True
+    return Site(app=app, client=app.test_client(), context=app.extensions["backprobe"])

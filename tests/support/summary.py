@@ -1,0 +1,136 @@
+"""What a run of the tests prints at its end: where its time went, and what was not run, why, and what would bring it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.support.lanes import lane
+from tests.support.resources import RESOURCES
+
+SLOWEST = 15
+LEAST_SECONDS = 60.0
+"""A run that took less prints no table of its time."""
+
+
+def processor_seconds() -> float:
+    """Of this process and of every ended process that it or one of its children waited for."""
+    return sum(os.times()[:4])
+
+
+@dataclass
+class Spent:
+    """What the tests of one folder or lane took."""
+
+    cases: set[str] = field(default_factory=set)
+    wall_seconds: float = 0.0
+    processor_seconds: float = 0.0
+
+
+class Times:
+    """Adds to each report the processor time of its phase."""
+
+    def __init__(self) -> None:
+        self._before = processor_seconds()
+        self._began = time.monotonic()
+        self.test_processes = 0
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Iterator[None]:
+        report: Any = yield
+        now = processor_seconds()
+        report.processor_seconds, self._before = now - self._before, now
+        return report
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self) -> None:
+        self.test_processes += 1
+
+    def wall_seconds(self) -> float:
+        """Since the tests were configured."""
+        return time.monotonic() - self._began
+
+
+TIMES = pytest.StashKey[Times]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure every test."""
+    config.stash[TIMES] = Times()
+    config.pluginmanager.register(config.stash[TIMES], "times")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The tables."""
+    times = config.stash[TIMES]
+    reports = [one for kind in terminalreporter.stats.values() for one in kind if hasattr(one, "processor_seconds")]
+    if times.wall_seconds() > LEAST_SECONDS:
+        for line in (*where_time_went(reports), *slowest(reports), total(times)):
+            terminalreporter.write_line(line)
+    for line in not_run(terminalreporter.stats.get("skipped", [])):
+        terminalreporter.write_line(line, yellow=True)
+
+
+def folder_of(nodeid: str) -> str:
+    """tests/backprobe/rules/test_x.py::test_y -> backprobe/rules"""
+    return "/".join(nodeid.partition("::")[0].split("/")[1:-1]) or "tests"
+
+
+def spent(reports: list[Any], key: Any) -> list[tuple[str, Spent]]:
+    """What each folder, lane or case took, the longest first."""
+    found: dict[str, Spent] = defaultdict(Spent)
+    for report in reports:
+        one = found[key(report.nodeid)]
+        one.cases.add(report.nodeid)
+        one.wall_seconds += report.duration
+        one.processor_seconds += report.processor_seconds
+    return sorted(found.items(), key=lambda row: -row[1].wall_seconds)
+
+
+def where_time_went(reports: list[Any]) -> Iterator[str]:
+    """A line for each folder, then one for each of the longest lanes."""
+    yield ""
+    for title, key, most in (("folder", folder_of, 100), ("lane", lane, SLOWEST)):
+        yield f"{title:64}{'cases':>8}{'wall s':>9}{'processor s':>13}"
+        for name, one in spent(reports, key)[:most]:
+            yield f"{name:64}{len(one.cases):8}{one.wall_seconds:9.1f}{one.processor_seconds:13.1f}"
+        yield ""
+
+
+def slowest(reports: list[Any]) -> Iterator[str]:
+    """The cases that took longest."""
+    yield f"{'the slowest cases':72}{'wall s':>9}{'processor s':>13}"
+    for name, one in spent(reports, str)[:SLOWEST]:
+        yield f"{name.removeprefix('tests/')[:71]:72}{one.wall_seconds:9.1f}{one.processor_seconds:13.1f}"
+    yield ""
+
+
+def total(times: Times) -> str:
+    """One line for the whole run; test processes have ended by now, so that what they used is known."""
+    processes = f"{times.test_processes} test processes" if times.test_processes else "one test process"
+    load = os.getloadavg()[0]
+    return f"{times.wall_seconds() / 60:.1f} min of wall time, {processor_seconds() / 60:.1f} min of processor time, {processes}, load {load:.1f}"
+
+
+def not_run(skipped: list[Any]) -> Iterator[str]:
+    """What was skipped, counted by its reason, with the command that would bring what it lacked."""
+    reasons = Counter(_reason(report) for report in skipped)
+    if not reasons:
+        return
+    yield f"{'not run':>8}  why, and what would bring it"
+    for reason, count in reasons.most_common():
+        yield f"{count:8}  {reason}"
+        name = reason.partition(" ")[0]
+        if name in RESOURCES:
+            yield f"{'':10}{RESOURCES[name].command}"
+
+
+def _reason(report: Any) -> str:
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return text.removeprefix("Skipped: ")
