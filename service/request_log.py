@@ -61,6 +61,10 @@ def register(app: APIFlask) -> None:
         log.log(logging.DEBUG if quiet else logging.INFO, "answered", extra=fields)
         return response
 
+    @app.teardown_request
+    def _leave(_error: BaseException | None) -> None:
+        clear_contextvars()  # what this thread logs before its next request is not about this one
+
 
 def _method() -> str:
     return request.method if request.method.isalpha() and len(request.method) < 10 else "other"

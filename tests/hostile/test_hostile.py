@@ -19,11 +19,11 @@ import pytest
 from backprobe.record.codec import encode
 from store.limits import Limits
 from tests.hostile.field import LIMITS, SECRET, SECRET_NAME, UID, Field, limits_for
+from tests.support.isolation import confined, several_processes
 from workers.sandbox import private_root, readable
 from workers.sandbox.boot import Link, exec_zygote
 from workers.sandbox.job import Job
 from workers.sandbox.levels import Confinement, Level
-from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
 
@@ -109,14 +109,9 @@ def run(supervisor: Supervisor, source: str, limits: Limits = LIMITS) -> Outcome
 @pytest.fixture(scope="module", params=ARENAS)
 def arena(request) -> Iterator[tuple[Supervisor, Field, bytes]]:
     level: Level = "namespace" if request.param == "several" else request.param
-    lacks = lacking(level, UID)
-    if lacks and ("runsc" if level == "gvisor" else "bubblewrap") in os.environ.get("BACKPROBE_REQUIRE", ""):
-        pytest.fail(f"level {level} is not to be had: {lacks}")
-    if lacks:
-        pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
-    chosen = confinement(level, UID)
-    if request.param == "several" and not chosen.cgroups:
-        pytest.skip(f"several processes are not to be had: {chosen.no_cgroups}")
+    chosen = confined(level, UID)
+    if request.param == "several":
+        several_processes(chosen)
     yield from opened(Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False))
 
 

@@ -8,12 +8,10 @@ import pytest
 
 from store.limits import Limits
 from tests.hostile.field import UID
-from workers.sandbox.boot import exec_zygote
+from tests.support.isolation import confined, warm
 from workers.sandbox.job import Job
 from workers.sandbox.levels import SLOT_UIDS
-from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.outcome import Outcome
-from workers.sandbox.supervisor import Supervisor
 
 LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=600 << 20, disk_bytes=0)
 
@@ -47,11 +45,7 @@ while True: pass
 
 @pytest.mark.parametrize("level", ["process", "namespace"])
 def test_two_live_runs_of_one_uid_reach_nothing_of_each_other(level) -> None:
-    if lacks := lacking(level, UID):
-        pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
-    chosen = confinement(level, UID)
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False) as supervisor:
-        assert supervisor.wait_warm(120), supervisor.failure
+    with warm(confined(level, UID), ahead=False) as supervisor:
         outcomes: dict[str, Outcome] = {}
 
         def start(name: str, source: str, cancel: threading.Event | None = None) -> threading.Thread:

@@ -15,6 +15,9 @@ FORBIDDEN = {
     "an API key": re.compile(r"\bbp_[a-z0-9]{6,}_[\w-]{40,}"),
 }
 
+HOSTILE = ROOT / "tests" / "hostile" / "baseline"
+"""Programs that go for what another machine holds, by the paths that it commonly has."""
+
 
 def tracked(root: Path) -> list[Path]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True).stdout
@@ -31,6 +34,8 @@ def test_no_tracked_file_holds_what_is_forbidden():
         pytest.skip("not a git checkout: there are no tracked files")
     found = {}
     for path in tracked(ROOT):
+        if path.is_relative_to(HOSTILE):
+            continue
         text = path.read_bytes()
         if b"\0" not in text and (what := held(text.decode(errors="replace"))):
             found[str(path.relative_to(ROOT))] = what

@@ -7,6 +7,7 @@ import json
 import logging
 
 import pytest
+from structlog.contextvars import get_contextvars
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 SECRET = "hush_hush_hush"
@@ -68,6 +69,15 @@ def test_nothing_that_was_sent_stands_in_a_line(make, lines):
     assert found[-2]["error"] == "RuntimeError"
     assert SECRET not in str(found).lower()
     assert "the-key-of-the-server" not in str(found)
+
+
+def test_what_is_logged_after_a_request_is_not_about_it(plain_site, lines):
+    plain_site.client.get("/v1/runs")
+    assert get_contextvars() == {}
+    logging.getLogger("backprobe.service").warning("later")
+    asked, later = lines()
+    assert "request_id" in asked
+    assert set(later) <= {"at", "level", "logger", "event"}
 
 
 def test_health_checks_are_told_at_debug_unless_they_fail(plain_site, lines):

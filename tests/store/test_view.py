@@ -1,7 +1,6 @@
 """The view `snapshot` says what the record says, to anybody with SQL."""
 
 import math
-import shutil
 import struct
 import subprocess
 
@@ -126,13 +125,11 @@ def test_the_worked_example_of_the_documents_works(database, ended, a_record):
             assert reading.execute(sa.text(query)).mappings().all(), example
 
 
-def test_the_stock_sqlite_shell_reads_the_view(database, ended, a_record):
+def test_the_stock_sqlite_shell_reads_the_view(database, ended, a_record, require):
     if not database.sqlite:
         return
-    shell = shutil.which("sqlite3")
-    if shell is None:
-        pytest.skip("this machine has no sqlite3 shell")
+    require("sqlite3")
     ended(a_record)
     query = "select tensor, moment, grad, value_norm from snapshot order by 1, 2"
-    done = subprocess.run([shell, database.url.database, query], capture_output=True, text=True, check=True)
+    done = subprocess.run(["sqlite3", database.url.database, query], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[0] == "0|0|none|1.75"

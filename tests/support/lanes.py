@@ -32,7 +32,47 @@ APART = re.compile(
 )
 """Values of fixtures that outlive a test: a database, a stack, an isolation level."""
 
-LONG: tuple[str, ...] = ()
+LONG = (
+    "gvisor",
+    "tests/chaos/test_small.py",
+    "tests/workers/sandbox/test_ahead.py",
+    "tests/transparency/test_programs.py",
+    "tests/workers/test_processes.py",
+    "tests/acceptance/test_kills.py",
+    "tests/service/test_serve.py",
+    "rabbitmq",
+    "tests/hostile/test_hostile.py",
+    "tests/workers/test_lease.py",
+    "tests/acceptance/test_bad_programs.py",
+    "tests/service/test_stuck_clients.py",
+    "tests/workers/sandbox/test_leftovers.py",
+    "tests/workers/sandbox/test_one_shot.py",
+    "tests/browser/test_pages.py",
+    "tests/store/test_spans.py",
+    "tests/service/test_login.py",
+    "tests/store/test_partitions.py",
+    "tests/acceptance",
+    "tests/transparency",
+    "tests/backprobe/rules/test_programs.py",
+    "tests/backprobe/capture/test_transparency.py",
+    "tests/backprobe/capture/test_deep_tier.py",
+    "tests/workers/sandbox/test_lost_warm.py",
+    "tests/backprobe/rules/test_manuals.py",
+    "tests/backprobe/capture/test_processes.py",
+    "tests/workers/sandbox/test_executor.py",
+    "tests/make/test_run.py",
+    "tests/compose/test_services.py",
+    "tests/workers/sandbox/test_compatibility.py",
+    "tests/oracle",
+    "tests/service/test_contract.py",
+    "tests/migration",
+    "tests/workers",
+    "tests/hostile",
+    "tests/backprobe/cli",
+    "tests/backprobe/capture/test_core.py",
+    "tests/backprobe/rules",
+    "tests/service",
+)
 """Beginnings of the names of lanes, the longest first, as `make test` lists them at its end."""
 
 GIB_EACH = 1.5

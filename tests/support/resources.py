@@ -84,6 +84,7 @@ RESOURCES: dict[str, Resource] = {
     "bubblewrap": Resource(present=_program("bwrap"), command="apt-get install bubblewrap"),
     "runsc": Resource(present=_program("runsc"), command="apt-get install runsc"),
     "redis-server": Resource(present=_program("redis-server"), command="apt-get install redis-server"),
+    "sqlite3": Resource(present=_program("sqlite3"), command="apt-get install sqlite3"),
     "git": Resource(present=_program("git"), command="apt-get install git"),
     "make": Resource(present=_program("make"), command="apt-get install make"),
     "compiler": Resource(present=_program("cc", "gcc", "clang"), command="apt-get install gcc libc6-dev python3-dev"),

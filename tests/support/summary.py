@@ -15,6 +15,14 @@ from tests.support.lanes import lane
 from tests.support.resources import RESOURCES
 
 SLOWEST = 15
+BY_BEGINNING = {
+    "level gvisor": RESOURCES["runsc"].command,
+    "level ": "backprobe doctor    # says what this machine lacks for the level, and what would give it",
+    "no cgroup": "backprobe doctor    # says which part of /sys/fs/cgroup must be writable",
+    "transformers": "make venv-dev && .venv/bin/pip install -c constraints.txt 'backprobe[suite]'",
+}
+"""Beginning of a reason that names no resource -> what would bring it."""
+
 LEAST_SECONDS = 60.0
 """A run that took less prints no table of its time."""
 
@@ -126,9 +134,16 @@ def not_run(skipped: list[Any]) -> Iterator[str]:
     yield f"{'not run':>8}  why, and what would bring it"
     for reason, count in reasons.most_common():
         yield f"{count:8}  {reason}"
-        name = reason.partition(" ")[0]
-        if name in RESOURCES:
-            yield f"{'':10}{RESOURCES[name].command}"
+        if command := command_for(reason):
+            yield f"{'':10}{command}"
+
+
+def command_for(reason: str) -> str | None:
+    """What would bring what a test lacked; None: nothing does, it is of another machine or level."""
+    name = reason.partition(" ")[0]
+    if name in RESOURCES:
+        return RESOURCES[name].command
+    return next((command for beginning, command in BY_BEGINNING.items() if reason.startswith(beginning)), None)
 
 
 def _reason(report: Any) -> str:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.isolation import confined
 from workers import doctor
 from workers.sandbox import boot, cgroups, offer, runsc, start
 from workers.sandbox.hierarchies import NoCgroup
-from workers.sandbox.levels import SANDBOX_UID
 from workers.sandbox.probe import Proof
 from workers.settings import WorkerSettings
 
@@ -20,8 +20,7 @@ def proved(monkeypatch):
 
 @pytest.mark.usefixtures("proved")
 def test_it_says_whether_runs_have_cgroups_and_if_not_why(capsys, monkeypatch):
-    if offer.lacking("namespace", SANDBOX_UID):
-        pytest.skip("level namespace is not to be had")
+    confined("namespace")
     if cgroups.lacking() is None:
         assert doctor.examine(WorkerSettings(), probe=True) == 0
         assert "with a cgroup for each run" in capsys.readouterr().out
@@ -46,8 +45,7 @@ def test_a_second_kernel_that_is_absent_is_named_with_where_to_get_it(capsys, mo
 @pytest.mark.usefixtures("proved")
 def test_a_second_kernel_that_is_there_is_proved_like_any_level_and_never_chosen_unasked(capsys, require):
     require("runsc")
-    if lacks := offer.lacking("gvisor", SANDBOX_UID):
-        pytest.skip(f"level gvisor is not to be had: {'; '.join(lacks)}")
+    confined("gvisor")
     doctor.examine(WorkerSettings(), probe=True)
     said = capsys.readouterr().out
     assert "gvisor     holds: every canary was contained" in said
@@ -57,7 +55,7 @@ def test_a_second_kernel_that_is_there_is_proved_like_any_level_and_never_chosen
 
 
 def test_an_interpreter_in_tmp_is_seen_by_the_warm_process_and_keeps_a_machine_from_namespace(monkeypatch):
-    from workers.sandbox import offer, private_root, readable
+    from workers.sandbox import private_root, readable
 
     usual = readable.python_folders()
     monkeypatch.setattr(readable, "python_folders", lambda: (*usual, "/tmp/work/.venv"))

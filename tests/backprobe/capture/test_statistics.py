@@ -22,15 +22,14 @@ MOST_ERROR = 2e-7
 
 
 @pytest.fixture(params=[*INSTRUCTIONS, "exchange", "attributes", "twin"])
-def way(request, monkeypatch):
+def way(request, monkeypatch, require):
     """Each way of reading: the kernels of each kind, by torch's exchange table, without it, and numpy."""
     if request.param == "twin":
         for module in (statistics, reading, gradients, sizes):
             monkeypatch.setattr(module, "native", None)
         yield request.param
         return
-    if core.native is None:
-        pytest.skip("core is not there")
+    require("core")
     kind = request.param if request.param in INSTRUCTIONS else None
     if core.native.use_instructions(kind) is None:
         pytest.skip(f"this machine has no {kind}")

@@ -1,16 +1,13 @@
 """A supervisor at level `namespace`, and the runs that tests make in it."""
 
-import os
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from store.limits import Limits
 from tests.support.addresses import own_uid
-from workers.sandbox.boot import exec_zygote
+from tests.support.isolation import confined, several_processes, warm
 from workers.sandbox.job import Job
-from workers.sandbox.levels import Confinement
-from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
 
@@ -18,48 +15,31 @@ UID = own_uid()
 """First of those that runs of these tests become."""
 
 
-def confined(level: str) -> Confinement:
-    """How this machine confines a run at this level; skips where it cannot, or fails where it is required to."""
-    lacks = lacking(level, UID)  # pyright: ignore[reportArgumentType]
-    if lacks and ("runsc" if level == "gvisor" else "bubblewrap") in os.environ.get("BACKPROBE_REQUIRE", ""):
-        pytest.fail(f"level {level} is not to be had: {lacks}")
-    if lacks:
-        pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
-    return confinement(level, UID)  # pyright: ignore[reportArgumentType]
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def apart() -> Iterator[Supervisor]:
     """At level `namespace`."""
-    chosen = confined("namespace")
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False) as one:
-        assert one.wait_warm(60), one.failure
+    with warm(confined("namespace", UID), ahead=False) as one:
         yield one
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def grouped(apart: Supervisor) -> Supervisor:
     """At level `namespace`, with a cgroup for each run."""
-    if not apart.confinement.cgroups:
-        pytest.skip(f"no cgroup can be made: {apart.confinement.no_cgroups}")
+    several_processes(apart.confinement)
     return apart
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def locked() -> Iterator[Supervisor]:
     """At level `process`."""
-    chosen = confined("process")
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False) as one:
-        assert one.wait_warm(60), one.failure
+    with warm(confined("process", UID), ahead=False) as one:
         yield one
 
 
 @pytest.fixture(scope="module")
 def guest() -> Iterator[Supervisor]:
-    """At level `gvisor`."""
-    chosen = confined("gvisor")
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
-        assert one.wait_warm(60), one.failure
+    """At level `gvisor`; its kernel takes memory for itself, so it ends with its module."""
+    with warm(confined("gvisor", UID)) as one:
         yield one
 
 

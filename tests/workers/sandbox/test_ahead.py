@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from store.limits import Limits
-from tests.workers.sandbox.conftest import confined
+from tests.support.isolation import confined
 from workers.sandbox import attest, streams
 from workers.sandbox.attempt import Attempt
 from workers.sandbox.boot import exec_zygote

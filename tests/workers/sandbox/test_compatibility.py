@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from store.limits import Limits
+from tests.support.addresses import own_uid
+from tests.support.isolation import confined, warm
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
-from workers.sandbox.levels import SANDBOX_UID
-from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.supervisor import Supervisor
 
 START = "import torch\nfrom torch import nn\ntorch.manual_seed(0)\nx = torch.randn(4, 3)\n"
@@ -54,11 +54,7 @@ NEEDS_PROCESSES = {
 
 @pytest.fixture(scope="module", params=["process", "namespace", "gvisor"])
 def level(request: pytest.FixtureRequest) -> Iterator[Supervisor]:
-    if lacks := lacking(request.param, SANDBOX_UID):
-        pytest.skip(f"level {request.param} is not to be had: {'; '.join(lacks)}")
-    chosen = confinement(request.param)
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
-        assert one.wait_warm(120), one.failure
+    with warm(confined(request.param, own_uid())) as one:
         yield one
 
 
@@ -79,11 +75,9 @@ def test_what_of_torch_works_is_what_the_table_says(level, name) -> None:
 @pytest.mark.parametrize("disk_bytes", [0, 1 << 20])
 def test_the_first_optimizer_of_a_process_that_is_not_warm_yet_works_too(level, disk_bytes) -> None:
     """It imports what writes a cache: in the first seconds of a worker, before that was loaded ahead."""
-    if lacks := lacking(level, SANDBOX_UID):
-        pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
+    chosen = confined(level, own_uid())
     if disk_bytes and level == "process":
         return  # nothing can be written there
-    chosen = confinement(level)
     with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
         job = Job(
             files={"main.py": START + EVERYWHERE["Linear and Adam"]},

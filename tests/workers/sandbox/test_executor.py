@@ -10,10 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.isolation import confined
 from workers.sandbox.boot import connect_executor, executor_answers
 from workers.sandbox.job import Job
 from workers.sandbox.levels import Confinement
-from workers.sandbox.offer import CannotConfine, lacking
+from workers.sandbox.offer import CannotConfine
 from workers.sandbox.start import supervisor_for
 from workers.sandbox.supervisor import Supervisor
 from workers.settings import WorkerSettings
@@ -103,8 +104,7 @@ def test_the_check_answers_without_starting_a_zygote(executor, path):
 
 @pytest.mark.parametrize("level", ["process", "namespace"])
 def test_its_children_are_confined_as_it_offers_and_attested_from_here(level, path, until):
-    if lacks := lacking(level):
-        pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
+    confined(level)
     one = start(path, BACKPROBE_ISOLATION=level, PATH=os.environ["PATH"])
     try:
         with supervisor_for(WorkerSettings(executor=str(path)), "cpu") as supervisor:

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from store.limits import Limits
+from tests.support.isolation import confined
 from workers.sandbox import lockdown, runsc, sentry
 from workers.sandbox.attest import Differs
 from workers.sandbox.boot import exec_zygote
@@ -130,9 +131,7 @@ def test_a_run_is_canceled(guest):
 
 def test_a_lost_sandbox_costs_no_run_and_leaves_nothing(require):
     require("runsc")
-    if lacks := lacking("gvisor"):
-        pytest.skip(f"level gvisor is not to be had: {'; '.join(lacks)}")
-    chosen = confinement("gvisor")
+    chosen = confined("gvisor")
     with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
         assert one.wait_warm(60), one.failure
         current = one._watch.pool.current
@@ -162,9 +161,7 @@ def sentry_pid(folder: Path) -> int:
 
 def test_under_a_sentry_that_is_not_as_prescribed_no_user_code_runs(require, monkeypatch):
     require("runsc")
-    if lacks := lacking("gvisor"):
-        pytest.skip(f"level gvisor is not to be had: {'; '.join(lacks)}")
-    chosen = confinement("gvisor")
+    chosen = confined("gvisor")
     monkeypatch.setattr(sentry, "_OWN_NAMESPACES", frozenset({*sentry._OWN_NAMESPACES, "cgroup"}))
     with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
         assert one.wait_warm(60), one.failure

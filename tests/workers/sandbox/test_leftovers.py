@@ -12,9 +12,10 @@ import psutil
 import pytest
 
 from store.limits import Limits
-from workers.sandbox.boot import TRUSTED, exec_zygote
+from tests.support.addresses import own_uid
+from tests.support.isolation import confined
+from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
-from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.scratch import PREFIX
 from workers.sandbox.supervisor import Supervisor
 
@@ -107,11 +108,7 @@ def test_a_killed_zygotes_run_is_started_once_more(supervisor, good, zygotes, un
 
 @pytest.mark.parametrize("level", ["none", "namespace"])
 def test_a_zygote_killed_at_any_moment_costs_no_run(level, zygotes, until):
-    chosen = TRUSTED
-    if level == "namespace":
-        if lacks := lacking(level, 64321):
-            pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
-        chosen = confinement(level, 64321)
+    chosen = confined(level, own_uid())
     job = Job(files={"main.py": "import torch\nprint(torch.ones(2).sum().item())"}, entry="main.py")
     moments = random.Random(7)
     known = zygotes()

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from store.limits import Limits
+from tests.support.isolation import confined
 from workers.sandbox import attest, boot, probe, readable
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
 from workers.sandbox.levels import SANDBOX_UID, Level
 from workers.sandbox.lockdown import STEPS
-from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
 
@@ -57,9 +57,7 @@ UNSEEN = {
 @contextlib.contextmanager
 def supervisor_at(level: Level, change: str = "") -> Iterator[Supervisor]:
     """At a level; with a change to what the warm process and its children run."""
-    if lacks := lacking(level, SANDBOX_UID):
-        pytest.skip(f"level {level} is not to be had: {'; '.join(lacks)}")
-    chosen, usual = confinement(level), subprocess.Popen
+    chosen, usual = confined(level), subprocess.Popen
 
     def popen(command: list[str], **options: Any) -> Any:
         if change and "workers.sandbox.zygote" in command:

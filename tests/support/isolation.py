@@ -1,0 +1,37 @@
+"""Levels of isolation as tests ask for them: how this machine confines a run, or a skip that says what is lacking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.resources import lack
+from workers.sandbox.boot import exec_zygote
+from workers.sandbox.levels import SANDBOX_UID, Confinement, Level
+from workers.sandbox.offer import confinement, lacking
+from workers.sandbox.supervisor import Supervisor
+
+WARM_SECONDS = 180
+
+
+def confined(level: Level, uid: int = SANDBOX_UID) -> Confinement:
+    """How this machine confines a run at this level; the test is skipped where it cannot, or fails where it must."""
+    if level != "none" and (lacks := lacking(level, uid)):
+        lack("runsc" if level == "gvisor" else "bubblewrap", f"level {level} is not to be had: {'; '.join(lacks)}")
+    return confinement(level, uid)
+
+
+def several_processes(chosen: Confinement) -> None:
+    """Skip where a run cannot have several processes."""
+    if not chosen.cgroups:
+        pytest.skip(f"no cgroup can be made: {chosen.no_cgroups}")
+
+
+@contextmanager
+def warm(chosen: Confinement, *, ahead: bool = True) -> Iterator[Supervisor]:
+    """A supervisor whose warm process is ready."""
+    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=ahead) as one:
+        assert one.wait_warm(WARM_SECONDS), one.failure
+        yield one
