@@ -117,10 +117,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Twice as many as cores, as most lanes wait for processes half of their time; fewer where memory is short."""
+    """Three for each core, as most lanes wait for other processes much of their time; fewer where memory is short."""
     cores = len(os.sched_getaffinity(0))
     memory = int(psutil.virtual_memory().available / (1 << 30) / GIB_EACH)
-    return max(1, min(2 * cores, memory, MOST_PROCESSES))
+    return max(1, min(3 * cores, memory, MOST_PROCESSES))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
