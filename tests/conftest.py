@@ -6,11 +6,14 @@
 3. Nothing outside this repository is read, but what a variable of the environment names.
 """
 
+import os
 from collections.abc import Callable
 
 import pytest
 
 from tests.support import resources
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads of torch that wait leave the core to other tests
 
 pytest_plugins = (
     "tests.support.brokers",

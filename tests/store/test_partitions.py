@@ -9,7 +9,6 @@ import sqlalchemy as sa
 import store
 from store import finish, ids, kept, runs, tables
 from store.ids import new_id, part
-from store.migrate import upgrade
 from store.operation.health import checks
 from store.record import partitions, retention, uploads
 from store.record.partitions import name_of
@@ -21,9 +20,9 @@ NOW = part(new_id("run"))
 
 
 @pytest.fixture
-def database(postgres_url):
-    """A database of its own: months of it are dropped."""
-    upgrade(postgres_url)
+def database(postgres_url, monkeypatch):
+    """A database of its own: months of it are dropped, by an operator who waits for a busy machine."""
+    monkeypatch.setattr(partitions, "PATIENCE_MS", 60_000)
     one = Database(postgres_url)
     yield one
     one.close()
@@ -180,10 +179,11 @@ def test_what_somebody_deleted_waits_for_no_month(database, ended_in, change, mo
     assert places(database, waits)["record"]
 
 
-def test_who_reads_is_waited_for_a_moment_and_the_end_is_finished_later(database, ended_in, change):
+def test_who_reads_is_waited_for_a_moment_and_the_end_is_finished_later(database, ended_in, change, monkeypatch):
     change(ended_in(-3), kept_until=PAST)
     list(retention.expire(database))
-    with database.begin() as reader:
+    with monkeypatch.context() as brief, database.begin() as reader:
+        brief.setattr(partitions, "PATIENCE_MS", 1000)
         reader.execute(sa.select(tables.moment))  # locks it until the transaction ends
         assert partitions.drop(database) == ()
         assert tables_of(database, name_of(NOW - 3)) != set()
@@ -193,10 +193,11 @@ def test_who_reads_is_waited_for_a_moment_and_the_end_is_finished_later(database
 
 
 @pytest.mark.parametrize("reads", [tables.record, tables.moment])
-def test_a_run_of_a_month_whose_end_had_begun_keeps_its_record(database, ended_in, change, look, reads):
+def test_a_run_of_a_month_whose_end_had_begun_keeps_its_record(database, ended_in, change, look, reads, monkeypatch):
     change(ended_in(-3), kept_until=PAST)
     list(retention.expire(database))
-    with database.begin() as reader:
+    with monkeypatch.context() as brief, database.begin() as reader:
+        brief.setattr(partitions, "PATIENCE_MS", 1000)
         reader.execute(sa.select(reads))
         assert partitions.drop(database) == ()
     late = ended_in(-3)

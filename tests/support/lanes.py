@@ -4,7 +4,7 @@
     python -m pytest tests/store               one process, in the order of the files, the quick folders first
     make test ARGS="--random-order-seed=7"     lanes and tests in another order, which must change nothing
 
-1. The tests of a file are one lane: what a module's fixture starts is started once. A file whose fixtures are made for
+1. The tests of a file are one lane: what a module's fixture starts is started once; so are some folders. A file whose fixtures are made for
    each database or isolation level is one lane for each of them.
 2. Tests that need something which the machine has once (`SHARED`) are one lane together.
 3. Lanes that take long begin first (`LONG`), so that none is begun when all others have ended.
@@ -47,17 +47,16 @@ LONG = (
     "tests/service/test_stuck_clients.py",
     "tests/workers/sandbox/test_leftovers.py",
     "tests/workers/sandbox/test_one_shot.py",
+    "tests/backprobe/rules",
     "tests/browser/test_pages.py",
     "tests/store/test_spans.py",
     "tests/service/test_login.py",
     "tests/store/test_partitions.py",
     "tests/acceptance",
     "tests/transparency",
-    "tests/backprobe/rules/test_programs.py",
     "tests/backprobe/capture/test_transparency.py",
     "tests/backprobe/capture/test_deep_tier.py",
     "tests/workers/sandbox/test_lost_warm.py",
-    "tests/backprobe/rules/test_manuals.py",
     "tests/backprobe/capture/test_processes.py",
     "tests/workers/sandbox/test_executor.py",
     "tests/make/test_run.py",
@@ -70,7 +69,6 @@ LONG = (
     "tests/hostile",
     "tests/backprobe/cli",
     "tests/backprobe/capture/test_core.py",
-    "tests/backprobe/rules",
     "tests/service",
 )
 """Beginnings of the names of lanes, the longest first, as `make test` lists them at its end."""
@@ -80,6 +78,10 @@ GIB_EACH = 1.5
 
 MOST_PROCESSES = 12
 """Redis has fifteen databases for tests, and a few tests take two."""
+
+
+TOGETHER = ("tests/backprobe/rules/", "tests/corpus/", "tests/mutation/")
+"""Folders that are one lane: their tests run the same programs, and keep each record for the next."""
 
 
 def lane(nodeid: str) -> str:
@@ -92,6 +94,9 @@ def lane(nodeid: str) -> str:
     for name, pattern in SHARED.items():
         if pattern.search(nodeid):
             return name
+    for folder in TOGETHER:
+        if nodeid.startswith(folder):
+            return folder
     path, _, rest = nodeid.partition("::")
     value = APART.search(rest.partition("[")[2])
     return f"{path}[{value[1]}]" if value else path
@@ -117,10 +122,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three for each core, as most lanes wait for other processes much of their time; fewer where memory is short."""
+    """Two for each core, as most lanes wait for other processes half of their time; fewer where memory is short."""
     cores = len(os.sched_getaffinity(0))
     memory = int(psutil.virtual_memory().available / (1 << 30) / GIB_EACH)
-    return max(1, min(3 * cores, memory, MOST_PROCESSES))
+    return max(1, min(2 * cores, memory, MOST_PROCESSES))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

@@ -10,18 +10,19 @@ from pathlib import Path
 import backprobe
 from backprobe.capture import run_source
 from backprobe.record import check
+from tests.support.forks import run
 
 
 def ran(tmp_path: Path, source: str, *more: str) -> subprocess.CompletedProcess[str]:
     """A script under `backprobe run`; its output is the plain one's."""
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(source))
-    plain = subprocess.run([sys.executable, script], check=False, capture_output=True, text=True, timeout=120)
+    (plain,) = run([("plain", script, [])])
     done = subprocess.run(
         [sys.executable, "-m", "backprobe", "run", "--save", "r.bprec", "--exit-zero", *more, script.name],
         check=False, cwd=tmp_path, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
-    assert sorted(done.stdout.splitlines()) == sorted(plain.stdout.splitlines()), done.stderr
+    assert sorted(done.stdout.splitlines()) == sorted(plain["out"].splitlines()), done.stderr
     assert done.stderr.count("backward calls\n") == 1, "one report, the parent's"
     return done
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
 import time
 from pathlib import Path
 
-CAPTURED = """\
-import sys
-from pathlib import Path
-from backprobe.capture import Options, run_path
-end = run_path(Path(sys.argv[1]), [], Options(), lambda frame: None)
-print(end.own_errors, end.own_error or "")
-"""
+from tests.support.forks import run
 
 
 def both(tmp_path: Path, source: str) -> tuple[str, float, str]:
     """A program's output plain, the seconds it took captured, and its output then with our count of errors."""
     path = tmp_path / "program.py"
     path.write_text(textwrap.dedent(source))
-    plain = subprocess.run([sys.executable, str(path)], check=True, capture_output=True, text=True, timeout=60)
+    (plain,) = run([("plain", path, [])])
     start = time.monotonic()
-    captured = subprocess.run(
-        [sys.executable, "-c", CAPTURED, str(path)], check=True, capture_output=True, text=True, timeout=120
+    (captured,) = run([("captured", path, [])])
+    assert (plain["code"], captured["code"]) == (0, 0), (plain["err"], captured["err"])
+    return (
+        plain["out"],
+        time.monotonic() - start,
+        f"{captured['out']}{captured['own_errors']} {captured['own_error'] or ''}\n",
     )
-    return plain.stdout, time.monotonic() - start, captured.stdout
 
 
 def test_a_signal_handler_that_makes_tensors_never_waits_for_us(tmp_path: Path) -> None:
