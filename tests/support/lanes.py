@@ -7,7 +7,9 @@
 1. The tests of a file are one lane: what a module's fixture starts is started once; so are some folders. A file whose fixtures are made for
    each database or isolation level is one lane for each of them.
 2. Tests that need something which the machine has once (`SHARED`) are one lane together.
-3. Lanes that take long begin first (`LONG`), so that none is begun when all others have ended.
+3. As many test processes as there are cores take the lanes that compute first; the others take those that wait
+   (`WAITING`). So there is always something to compute, and seldom more than the machine has cores for.
+4. Lanes that take long begin first, so that none is begun when all others have ended.
 """
 
 from __future__ import annotations
@@ -32,46 +34,49 @@ APART = re.compile(
 )
 """Values of fixtures that outlive a test: a database, a stack, an isolation level."""
 
-LONG = (
+WAITING = (
     "gvisor",
-    "tests/chaos/test_small.py",
     "tests/workers/sandbox/test_ahead.py",
-    "tests/transparency/test_programs.py",
+    "tests/chaos",
     "tests/workers/test_processes.py",
     "tests/acceptance/test_kills.py",
-    "tests/service/test_serve.py",
     "rabbitmq",
-    "tests/hostile/test_hostile.py",
+    "tests/hostile",
+    "tests/service/test_serve.py",
     "tests/workers/test_lease.py",
-    "tests/acceptance/test_bad_programs.py",
-    "tests/service/test_stuck_clients.py",
-    "tests/workers/sandbox/test_leftovers.py",
-    "tests/workers/sandbox/test_one_shot.py",
-    "tests/backprobe/rules",
-    "tests/browser/test_pages.py",
+    "tests/acceptance",
     "tests/store/test_spans.py",
     "tests/service/test_login.py",
+    "tests/workers/sandbox",
+    "tests/make",
+    "tests/compose",
+    "tests/workers",
     "tests/store/test_partitions.py",
-    "tests/acceptance",
+    "tests/service/test_stuck_clients.py",
+    "tests/service/test_webhooks.py",
+    "tests/service/test_children.py",
+    "tests/service/test_many_connections.py",
+    "tests/store/test_wait.py",
+)
+"""Lanes, by the beginnings of their names, that wait for other processes most of their time; the longest first."""
+
+COMPUTING = (
+    "tests/transparency/test_programs.py",
+    "tests/browser",
+    "tests/backprobe/rules",
     "tests/transparency",
+    "tests/backprobe/cli",
     "tests/backprobe/capture/test_transparency.py",
     "tests/backprobe/capture/test_deep_tier.py",
-    "tests/workers/sandbox/test_lost_warm.py",
     "tests/backprobe/capture/test_processes.py",
-    "tests/workers/sandbox/test_executor.py",
-    "tests/make/test_run.py",
-    "tests/compose/test_services.py",
-    "tests/workers/sandbox/test_compatibility.py",
     "tests/oracle",
-    "tests/service/test_contract.py",
     "tests/migration",
-    "tests/workers",
-    "tests/hostile",
-    "tests/backprobe/cli",
-    "tests/backprobe/capture/test_core.py",
+    "tests/backprobe/capture",
+    "tests/service/test_contract.py",
     "tests/service",
+    "tests/store",
 )
-"""Beginnings of the names of lanes, the longest first, as `make test` lists them at its end."""
+"""The long ones of the others, the longest first, as `make test` lists them at its end."""
 
 GIB_EACH = 1.5
 """Memory of a test process with torch, its warm processes and the servers that it starts."""
@@ -102,8 +107,19 @@ def lane(nodeid: str) -> str:
     return f"{path}[{value[1]}]" if value else path
 
 
+def waits(name: str) -> bool:
+    """A lane that waits for other processes most of its time."""
+    return name.startswith(WAITING)
+
+
 def _rank(name: str) -> int:
-    return next((n for n, beginning in enumerate(LONG) if name.startswith(beginning)), len(LONG))
+    kind = WAITING if waits(name) else COMPUTING
+    return next((n for n, beginning in enumerate(kind) if name.startswith(beginning)), len(kind))
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def _folder_rank(item: pytest.Item) -> int:
@@ -122,19 +138,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two for each core, as most lanes wait for other processes half of their time; fewer where memory is short."""
-    cores = len(os.sched_getaffinity(0))
+    """One for each core and one and a half for what waits; fewer where memory is short."""
     memory = int(psutil.virtual_memory().available / (1 << 30) / GIB_EACH)
-    return max(1, min(2 * cores, memory, MOST_PROCESSES))
+    return max(1, min(5 * cores() // 2, memory, MOST_PROCESSES))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hands out lanes whole, in the order in which the tests were collected."""
+    """Hands out lanes whole, in the order in which the tests were collected, by what each test process takes first."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Lanes(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return lane(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            computes = int(node.gateway.id.removeprefix("gw")) < cores()
+            first = next((name for name in self.workqueue if waits(name) != computes), None)
+            if first is not None:
+                self.workqueue.move_to_end(first, last=False)
+            super()._assign_work_unit(node)
 
     config.option.loadscopereorder = False
     return Lanes(config, log)
