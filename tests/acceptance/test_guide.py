@@ -8,8 +8,9 @@ import re
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,9 +19,8 @@ from backprobe.record import split
 from docs import api_guide, api_reference, api_steps
 from service.openapi_examples import SNIPPET
 from store.ids import new_id
-
-if TYPE_CHECKING:
-    from tests.support.served import Served
+from tests.acceptance.conftest import UNLIMITED
+from tests.support.served import Served
 
 API = Path(__file__).parents[2] / "docs" / "api"
 DOCUMENT = json.loads((API.parent / "reference" / "openapi.json").read_text())
@@ -28,10 +28,12 @@ CUT = "=== cut ==="
 
 
 @pytest.fixture(scope="module")
-def stack_environment() -> dict[str, str]:
-    """Embedded, as a newcomer has it; no limit of requests, for nobody else sends as many in a minute."""
-    unlimited = {f"BACKPROBE_RATE_{what}": "0" for what in ("READS", "SUBMITS", "TENANT_READS", "TENANT_SUBMITS")}
-    return {"BACKPROBE_DATABASE_URL": "", "BACKPROBE_BROKER_URL": ""} | unlimited
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Embedded, as a newcomer has it, and empty."""
+    environment = {"BACKPROBE_DATABASE_URL": "", "BACKPROBE_BROKER_URL": ""}
+    running = Served(tmp_path_factory.mktemp("home"), environment | UNLIMITED)
+    yield running
+    running.close()
 
 
 def blocks(page: str, kind: str) -> list[str]:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import psutil
 import pytest
 
-if TYPE_CHECKING:
-    from tests.support.served import Served
+from tests.acceptance.conftest import STACKS, environment_of
+from tests.support.served import Served
+
+
+@pytest.fixture(scope="module", params=STACKS)
+def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A running Backprobe of these tests' own: its processes are killed."""
+    with environment_of(request.param, request) as environment:
+        running = Served(tmp_path_factory.mktemp("home"), environment)
+        yield running
+        running.close()
+
 
 SLOW = """import time, torch
 x = torch.ones(3, requires_grad=True)

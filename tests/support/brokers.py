@@ -1,5 +1,6 @@
 """Brokers of a test's own: a Redis database that nobody else uses, and a RabbitMQ without our queues."""
 
+import contextlib
 import time
 import uuid
 from collections.abc import Iterator
@@ -38,8 +39,10 @@ def _redis_url() -> Iterator[str]:
         claims.delete(f"backprobe-test-{number}")
 
 
+redis_of_its_own = contextlib.contextmanager(_redis_url)
 redis_url = pytest.fixture(_redis_url, name="redis_url")
-module_redis_url = pytest.fixture(_redis_url, name="module_redis_url", scope="module")
+module_redis_of_its_own = contextlib.contextmanager(_redis_url)
+redis_url = pytest.fixture(_redis_url, name="module_redis_url", scope="module")
 
 
 @pytest.fixture

@@ -88,6 +88,9 @@ MOST_PROCESSES = 12
 TOGETHER = ("tests/backprobe/rules/", "tests/corpus/", "tests/mutation/")
 """Folders that are one lane: their tests run the same programs, and keep each record for the next."""
 
+SERVED = {f"tests/acceptance/test_{name}.py" for name in ("bad_programs", "bad_requests", "seed_claims")}
+"""Files that ask one running service, of which there is one for each stack."""
+
 
 def lane(nodeid: str) -> str:
     """The lane of a test, by its id alone.
@@ -103,6 +106,8 @@ def lane(nodeid: str) -> str:
         if nodeid.startswith(folder):
             return folder
     path, _, rest = nodeid.partition("::")
+    if path in SERVED:
+        path = "tests/acceptance"
     value = APART.search(rest.partition("[")[2])
     return f"{path}[{value[1]}]" if value else path
 
