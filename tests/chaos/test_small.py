@@ -14,6 +14,11 @@ SECONDS = 900
 """Long beyond any machine's load; the storm itself ends when nothing moves any more."""
 
 
+@pytest.fixture(autouse=True)
+def _a_wrong_clock_can_be_compiled(require) -> None:
+    require("compiler")
+
+
 def storm(stack: str, **urls: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.chaos", "--small", "--runs", str(RUNS), "--stacks", stack]
     environment = {f"BACKPROBE_TEST_{name.upper()}": url for name, url in urls.items()}

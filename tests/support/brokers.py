@@ -41,8 +41,7 @@ def _redis_url() -> Iterator[str]:
 
 redis_of_its_own = contextlib.contextmanager(_redis_url)
 redis_url = pytest.fixture(_redis_url, name="redis_url")
-module_redis_of_its_own = contextlib.contextmanager(_redis_url)
-redis_url = pytest.fixture(_redis_url, name="module_redis_url", scope="module")
+module_redis_url = pytest.fixture(_redis_url, name="module_redis_url", scope="module")
 
 
 @pytest.fixture

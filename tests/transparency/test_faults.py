@@ -38,7 +38,9 @@ REACHED = 3
 
 
 @pytest.fixture(scope="module", params=[(c, p) for c in ("python", "c") for p in TAKEN], ids=str)
-def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, require: Any) -> dict[str, Any]:
+    if request.param[0] == "c":
+        require("core")
     results = tmp_path_factory.mktemp("faults") / "results.json"
     environment = {**os.environ, "BACKPROBE_CORE": request.param[0]}
     command = [sys.executable, str(HERE / "faults.py"), str(results), f"{request.param[1]}/{PARTS}"]

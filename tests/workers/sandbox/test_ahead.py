@@ -70,6 +70,7 @@ def serials(supervisor: Supervisor, monkeypatch) -> list[int]:
 
 
 def test_a_run_gets_the_child_that_waits_and_the_next_one_is_made(ours, until, monkeypatch):
+    program(ours)  # so that the next is made for the usual limits
     used = serials(ours, monkeypatch)
     for _ in range(3):
         serial = serial_of_next(ours, until)
