@@ -6,6 +6,7 @@
 3. Nothing outside this repository is read, but what a variable of the environment names.
 """
 
+import gc
 import os
 from collections.abc import Callable
 
@@ -34,6 +35,12 @@ def chromium() -> str:
     """Path of a Chromium."""
     resources.require("chromium")
     return resources.chromium_path() or ""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _thawed() -> None:
+    """What tests of another file froze for speed is found again by those that search for what holds a graph."""
+    gc.unfreeze()
 
 
 class Clock:
