@@ -86,7 +86,6 @@ RESOURCES: dict[str, Resource] = {
     "redis-server": Resource(present=_program("redis-server"), command="apt-get install redis-server"),
     "sqlite3": Resource(present=_program("sqlite3"), command="apt-get install sqlite3"),
     "git": Resource(present=_program("git"), command="apt-get install git"),
-    "make": Resource(present=_program("make"), command="apt-get install make"),
     "compiler": Resource(present=_program("g++", "clang++"), command="apt-get install g++ libc6-dev python3-dev"),
     "core": Resource(
         present=lambda: any((ROOT / "backprobe" / "capture").glob(f"_core{EXTENSION_SUFFIXES[0]}")),
