@@ -12,8 +12,10 @@ from tests.support.site import make_site
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--disable-component-update", "--disable-sync", "--in-process-gpu",
+    "--disable-features=SpareRendererForSitePerProcess",
 ]  # fmt: skip
+"""Without the last two a second process draws nothing, and each page starts one more that nobody asks for."""
 
 
 class Served:

@@ -116,8 +116,8 @@ def run(jobs: Iterable[tuple[str, str | Path, list[str]] | Job], core: str | Non
     try:
         return server.run(made)
     except BaseException:  # what is left in the pipe belongs to nobody: the next one gets a process of its own
+        _server.cache_clear()  # first: closing may be interrupted too
         server.close()
-        _server.cache_clear()
         raise
 
 

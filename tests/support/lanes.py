@@ -88,6 +88,17 @@ MOST_PROCESSES = 12
 TOGETHER = ("tests/backprobe/rules/", "tests/corpus/", "tests/mutation/")
 """Folders that are one lane: their tests run the same programs, and keep each record for the next."""
 
+CONFINED = {
+    *(f"tests/workers/test_{name}.py" for name in ("feed", "pipeline", "spans")),
+    *(
+        f"tests/workers/sandbox/test_{name}.py"
+        for name in (
+            "cgroups", "compatibility", "deadlines", "leftovers", "limits", "lockdown", "programs", "several", "slots",
+        )
+    ),
+}  # fmt: skip
+"""Files whose tests share a warm process of each isolation level: one lane, so that each level is warmed once."""
+
 SERVED = {f"tests/acceptance/test_{name}.py" for name in ("bad_programs", "bad_requests", "seed_claims")}
 """Files that ask one running service, of which there is one for each stack."""
 
@@ -106,6 +117,8 @@ def lane(nodeid: str) -> str:
         if nodeid.startswith(folder):
             return folder
     path, _, rest = nodeid.partition("::")
+    if path in CONFINED:
+        return "tests/workers/sandbox"
     if path in SERVED:
         path = "tests/acceptance"
     value = APART.search(rest.partition("[")[2])

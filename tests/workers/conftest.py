@@ -71,14 +71,16 @@ def zygotes() -> Callable[..., list[psutil.Process]]:
     return zygotes_of
 
 
-def zygotes_of(parent: int | None = None) -> list[psutil.Process]:
+def zygotes_of(parent: int | None = None, level: str | None = None) -> list[psutil.Process]:
+    """Those of one isolation level, or of all: tests of other files may keep one at each level."""
     with_zombies = psutil.Process(parent).children()
-    return [one for one in with_zombies if is_zygote(one)]
+    return [one for one in with_zombies if is_zygote(one, level)]
 
 
-def is_zygote(one: psutil.Process) -> bool:
+def is_zygote(one: psutil.Process, level: str | None = None) -> bool:
     try:
-        return "workers.sandbox.zygote" in one.cmdline()
+        words = one.cmdline()
+        return "workers.sandbox.zygote" in words and (level is None or level in words)
     except (psutil.NoSuchProcess, psutil.ZombieProcess):
         return False
 

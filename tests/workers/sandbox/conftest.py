@@ -36,9 +36,9 @@ def locked() -> Iterator[Supervisor]:
         yield one
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def guest() -> Iterator[Supervisor]:
-    """At level `gvisor`; its kernel takes memory for itself, so it ends with its module."""
+    """At level `gvisor`: booting its kernel takes 10 s and more of processor time."""
     with warm(confined("gvisor", UID)) as one:
         yield one
 

@@ -1,12 +1,10 @@
 """What of torch works under lockdown, by level: the table that the documents show (docs/threat-model.md)."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from store.limits import Limits
 from tests.support.addresses import own_uid
-from tests.support.isolation import confined, warm
+from tests.support.isolation import confined
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
 from workers.sandbox.supervisor import Supervisor
@@ -52,10 +50,13 @@ NEEDS_PROCESSES = {
 """Not while one process is all that a run may have: they fail with an exception of the program's own, and nothing hangs."""
 
 
-@pytest.fixture(scope="module", params=["process", "namespace", "gvisor"])
-def level(request: pytest.FixtureRequest) -> Iterator[Supervisor]:
-    with warm(confined(request.param, own_uid())) as one:
-        yield one
+SHARED = {"process": "locked", "namespace": "apart", "gvisor": "guest"}
+"""Level -> the fixture with its warm process."""
+
+
+@pytest.fixture(scope="module", params=SHARED)
+def level(request: pytest.FixtureRequest) -> Supervisor:
+    return request.getfixturevalue(SHARED[request.param])
 
 
 @pytest.mark.parametrize("name", [*EVERYWHERE, *NEEDS_A_FOLDER, *NEEDS_PROCESSES])

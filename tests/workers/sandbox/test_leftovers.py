@@ -48,7 +48,7 @@ def root_of(zygote: psutil.Process) -> Path:
 
 def test_nothing_is_left_after_two_hundred_runs(supervisor, run, good, zygotes, until):
     good()
-    [zygote] = zygotes()
+    [zygote] = zygotes(level="none")
     before, inside = descriptors(), zygote.num_fds()
 
     def work(first: int) -> None:
@@ -62,7 +62,7 @@ def test_nothing_is_left_after_two_hundred_runs(supervisor, run, good, zygotes, 
     for one in threads:
         one.join(250)
     good()
-    until(lambda: zygotes() == [zygote], "one zygote")
+    until(lambda: zygotes(level="none") == [zygote], "one zygote")
     until(lambda: zygote.children(recursive=True) == [], "no child of the zygote")
     until(lambda: folders(zygote) == [], "no folder")
     assert zygote.num_fds() == inside
@@ -72,7 +72,7 @@ def test_nothing_is_left_after_two_hundred_runs(supervisor, run, good, zygotes, 
 
 def test_a_zygote_is_replaced_when_it_is_worn_and_its_runs_go_on(supervisor, good, zygotes, until, monkeypatch):
     monkeypatch.setattr("workers.sandbox.pool.MAX_FORKS", 1)
-    old = zygotes()
+    old = zygotes(level="none")
     slow = Job(files={"main.py": "import time\ntime.sleep(3)\nprint('done')"}, entry="main.py")
     ends = []
     waiter = threading.Thread(target=lambda: ends.append(supervisor.run(slow)))
@@ -80,13 +80,13 @@ def test_a_zygote_is_replaced_when_it_is_worn_and_its_runs_go_on(supervisor, goo
     began = time.monotonic()
     good()
     assert time.monotonic() - began < 2.5, "a run waited for the new zygote although the old one was there"
-    until(lambda: [one for one in zygotes() if one not in old], "a new zygote")
+    until(lambda: [one for one in zygotes(level="none") if one not in old], "a new zygote")
     monkeypatch.undo()
     waiter.join(30)
     assert ends[0].facts.stdout == b"done\n"
     assert ends[0].facts.tries == 1
     good()
-    until(lambda: not set(zygotes()) & set(old), "the old one is gone")
+    until(lambda: not set(zygotes(level="none")) & set(old), "the old one is gone")
 
 
 def test_a_killed_zygotes_run_is_started_once_more(supervisor, good, zygotes, until):
@@ -96,7 +96,7 @@ def test_a_killed_zygotes_run_is_started_once_more(supervisor, good, zygotes, un
     waiter = threading.Thread(target=lambda: ends.append(supervisor.run(job, lambda *_: marker.set())))
     waiter.start()
     assert marker.wait(30)
-    [zygote] = zygotes()
+    [zygote] = zygotes(level="none")
     zygote.kill()
     waiter.join(60)
     assert (ends[0].status, ends[0].facts.stdout, ends[0].facts.tries) == ("succeeded", b"done\n", 2)
@@ -111,7 +111,7 @@ def test_a_zygote_killed_at_any_moment_costs_no_run(level, zygotes, until):
     chosen = confined(level, own_uid())
     job = Job(files={"main.py": "import torch\nprint(torch.ones(2).sum().item())"}, entry="main.py")
     moments = random.Random(7)
-    known = zygotes()
+    known = zygotes(level=level)
     with (
         Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False) as ours,
         ThreadPoolExecutor(3) as threads,
@@ -121,7 +121,7 @@ def test_a_zygote_killed_at_any_moment_costs_no_run(level, zygotes, until):
             assert ours.run(job).status == "succeeded"  # on a warm process that is not the one just killed
             ends = [threads.submit(ours.run, job) for _run in range(3)]
             time.sleep(moments.uniform(0, 0.12))  # a moment of the lockdown, of the program, of its end
-            for one in set(zygotes()) - set(known):  # not their children, whose end would be the program's own
+            for one in set(zygotes(level=level)) - set(known):  # not their children, whose end would be the program's own
                 with contextlib.suppress(psutil.NoSuchProcess):
                     one.kill()
             outcomes = [end.result(60) for end in ends]
@@ -138,7 +138,7 @@ def test_what_a_killed_zygotes_run_had_forked_is_killed_too(supervisor, zygotes,
         target=lambda: supervisor.run(Job(files={"main.py": source}, entry="main.py"), None, cancel)
     )
     waiter.start()
-    [zygote] = until(zygotes, "a zygote")
+    [zygote] = until(lambda: zygotes(level="none"), "a zygote")
     family = until(lambda: len(below := zygote.children(recursive=True)) == 2 and below, "a child and its child")
     zygote.kill()
     until(lambda: not any(one.is_running() and one.status() != "zombie" for one in family), "both are gone")
@@ -157,7 +157,7 @@ def test_a_program_that_kills_the_warm_process_twice_is_lost_and_the_next_is_wel
 def test_a_stopped_zygote_is_given_up(supervisor, good, zygotes, monkeypatch):
     monkeypatch.setattr("workers.sandbox.watch.KILL_SECONDS", 1.0)
     good()
-    [zygote] = zygotes()
+    [zygote] = zygotes(level="none")
     job = Job(files={"main.py": "while True: pass"}, entry="main.py", limits=Limits(wall_seconds=1))
     timer = threading.Timer(0.5, zygote.suspend)
     timer.start()
@@ -168,10 +168,10 @@ def test_a_stopped_zygote_is_given_up(supervisor, good, zygotes, monkeypatch):
 
 def test_the_folders_of_a_killed_zygote_are_removed_by_the_next(supervisor, run, good, zygotes, until):
     good()
-    [zygote] = zygotes()
+    [zygote] = zygotes(level="none")
     root = root_of(zygote)
     assert root.parent == Path(tempfile.gettempdir())
     zygote.kill()
-    until(lambda: zygotes() and zygotes() != [zygote], "the next zygote")
+    until(lambda: zygotes(level="none") and zygotes(level="none") != [zygote], "the next zygote")
     good()
     until(lambda: not root.exists(), "its root folder is gone")
