@@ -80,9 +80,9 @@ def zygotes_of(parent: int | None = None, level: str | None = None) -> list[psut
 def is_zygote(one: psutil.Process, level: str | None = None) -> bool:
     try:
         words = one.cmdline()
-        return "workers.sandbox.zygote" in words and (level is None or level in words)
     except (psutil.NoSuchProcess, psutil.ZombieProcess):
         return False
+    return "workers.sandbox.zygote" in words and (level is None or level in words)
 
 
 @pytest.fixture(scope="session", name="until")
