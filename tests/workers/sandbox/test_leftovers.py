@@ -121,7 +121,8 @@ def test_a_zygote_killed_at_any_moment_costs_no_run(level, zygotes, until):
             assert ours.run(job).status == "succeeded"  # on a warm process that is not the one just killed
             ends = [threads.submit(ours.run, job) for _run in range(3)]
             time.sleep(moments.uniform(0, 0.12))  # a moment of the lockdown, of the program, of its end
-            for one in set(zygotes(level=level)) - set(known):  # not their children, whose end would be the program's own
+            # not their children, whose end would be the program's own
+            for one in set(zygotes(level=level)) - set(known):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     one.kill()
             outcomes = [end.result(60) for end in ends]
