@@ -230,6 +230,13 @@ _KINDS: Final = (
         hint="Nothing was stored. Wait for runs of yours to end; the detail says how many there are and may be.",
     ),
     Kind(
+        code="database-full",
+        status=507,
+        title="The database is full, and you have more than your share of it",
+        hint="Nothing was stored. Delete records and audits that you need no more, then send it again; or ask the "
+        "operator for room.",
+    ),
+    Kind(
         code="internal-error",
         status=500,
         title="Something broke on our side",

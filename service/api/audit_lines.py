@@ -20,9 +20,8 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from service.api.audit_asked import AuditHead, ItemAsked, Named
 from service.api.audit_entry import Entry, item_of, known_runs, looked_at, problem_json
 from service.api.body import parsed
-from service.api.effect import Effect, begin_key, given_key, in_flight, mismatched
+from service.api.effect import Effect, begin_key, given_key, in_flight, mismatched, within_quotas
 from service.api.lines import lines_of
-from service.api.submit import within_quotas
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem

@@ -13,7 +13,7 @@ from service.api.asked import Nothing, ProjectId
 from service.api.audit_asked import AuditAsked, AuditHead, ItemAsked
 from service.api.audit_entry import item_of, known_runs, looked_at
 from service.api.body import body, query
-from service.api.effect import effect
+from service.api.effect import effect, storing
 from service.api.filters import WithLabels
 from service.api.parameters import Page, Split
 from service.api.policies import policy_of
@@ -21,11 +21,10 @@ from service.api.projects import place_of_caller
 from service.api.record import NoQuery
 from service.api.record_file import seat
 from service.api.reply import SAME, after_of, conditional, json_reply, page_reply
-from service.api.submit import within_quotas
 from service.caller import caller
 from service.context import context
 from service.errors import Problem
-from service.openapi import ONCE, Answer, answers
+from service.openapi import ONCE, STORING, Answer, answers
 from service.told.audits import AuditList, AuditTold
 from service.waiting import asked_seconds
 from store import runs
@@ -68,7 +67,7 @@ class AuditsQuery(Page):
         202: Answer(text="Begun; Location has it.", model=AuditTold, headers=("Location", "Retry-After")),
         200: Answer(text="Ended while waited for.", model=AuditTold, headers=("Location", "Preference-Applied")),
     },
-    problems=("not-found", "quota-exceeded", "queue-full", "too-many-streams", *ONCE),
+    problems=("not-found", "queue-full", "too-many-streams", *STORING, *ONCE),
     headers=("Prefer", "Idempotency-Key", "traceparent"),
     scope="audits:write",
     rate="submits",
@@ -97,10 +96,9 @@ def _created(body: AuditAsked) -> tuple[str, dict[str, str]]:
     """The audit with all its items, stored at once; its public id, and headers of the answer."""
     entries = [looked_at(body.whole(item)) for item in body.items]
     queues = Counter(one.queue for one in entries if one.program is not None)
-    with within_quotas(), effect() as write:
+    with storing() as write:
         if write.known is not None:
             return (write.known.body or b"").decode(), write.headers
-        context().room.demand(write.transaction, tenant_id=caller().tenant_id)
         place, new = _new(write.transaction, body)
         for queue, count in queues.items():
             context().backlog.demand(write.transaction, queue, count)
