@@ -98,6 +98,12 @@ _KINDS: Final = (
         hint="Wait for its end: GET the run with `Prefer: wait=30`, then ask again.",
     ),
     Kind(
+        code="audit-not-ended",
+        status=409,
+        title="The audit has not ended",
+        hint="Wait for its end, or cancel it with POST /v1/audits/{audit}/cancel, then ask again.",
+    ),
+    Kind(
         code="not-judged-yet",
         status=409,
         title="The rules have not judged this run yet",
