@@ -108,7 +108,7 @@ def create_app(settings: Settings) -> APIFlask:
         cursors=Cursors(settings.secret),
         metrics=measured,
         rates=Rates(settings.rates),
-        room=Room(),
+        room=Room(most_bytes=settings.store.max_database_bytes),
         backlog=Backlog(settings.most_queued),
         spans=Spans(settings.store.spans_url, "backprobe-api"),
     )

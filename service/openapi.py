@@ -81,6 +81,9 @@ _PATH_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
 ONCE: Final = ("idempotency-in-flight", "idempotency-mismatch")
 """Problems of operations that take an Idempotency-Key."""
 
+STORING: Final = ("quota-exceeded", "database-full")
+"""Problems of operations after which a tenant stores more than before."""
+
 _HEADERS: Final[dict[str, dict[str, Any]]] = {
     "Idempotency-Key": {
         "description": "Yours, new for each request: sent again within a day it has no second effect.",

@@ -98,6 +98,12 @@ _KINDS: Final = (
         hint="Wait for its end: GET the run with `Prefer: wait=30`, then ask again.",
     ),
     Kind(
+        code="audit-not-ended",
+        status=409,
+        title="The audit has not ended",
+        hint="Wait for its end, or cancel it with POST /v1/audits/{audit}/cancel, then ask again.",
+    ),
+    Kind(
         code="not-judged-yet",
         status=409,
         title="The rules have not judged this run yet",
@@ -228,6 +234,13 @@ _KINDS: Final = (
         status=429,
         title="That is more than is allowed to you at once",
         hint="Nothing was stored. Wait for runs of yours to end; the detail says how many there are and may be.",
+    ),
+    Kind(
+        code="database-full",
+        status=507,
+        title="The database is full, and you have more than your share of it",
+        hint="Nothing was stored. Delete records and audits that you need no more, then send it again; or ask the "
+        "operator for room.",
     ),
     Kind(
         code="internal-error",

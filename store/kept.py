@@ -24,6 +24,7 @@ _FORGOTTEN: Final = (
     .where(_its, ~sa.or_(in_status("queued"), in_status("running")), run.c.record_state != "expired")
     .values(
         record_state="expired",
+        record_gone="deleted",
         record_bytes=0,
         pinned=False,
         kept_until=Now(),

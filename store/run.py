@@ -177,7 +177,8 @@ class RunRow:
         isolation: `{"level": ..., "demanded": ...}` and what the worker attested; None until it has run.
         key: Where its visible record lies, also one that still comes; None while there is none. Every function of
             `store.queries` takes the run.
-        tenant_id, project_id, run_id: Not shown.
+        record_gone: Why its record is: kept-until, database-full or deleted; None: it is there, or nobody noted why.
+        tenant_id, project_id, run_id: Not shown, as record_gone.
     """
 
     id: str
@@ -218,6 +219,7 @@ class RunRow:
     created_by: str
     min_isolation: Level
     key: RunKey | None
+    record_gone: str | None
     tenant_id: int
     project_id: int
     run_id: int

@@ -179,6 +179,7 @@ def run_row(row: Any, position: int | None = None) -> RunRow:
         created_by=row.created_by,
         min_isolation=row.min_isolation,
         key=_key(row),
+        record_gone=row.record_gone,
         tenant_id=row.tenant_id,
         project_id=row.project_id,
         run_id=row.id,

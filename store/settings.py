@@ -46,7 +46,8 @@ class StoreSettings:
         home: Folder with the SQLite database, the embedded broker, logs and lock; nothing creates it but `make_home`.
         database_url: SQLAlchemy URL with its driver.
         broker_url: A kombu URL, or "embedded".
-        max_database_bytes: A SQLite database that outgrows it loses its oldest records; None: no cap.
+        max_database_bytes: Beyond it tenants that store more than their share are refused, and nearly there their
+            oldest records go; None: no cap.
         secret: The server's, where processes share no home; None: the home's (`store.access.secret`).
         spans_url: The collector's, for spans of OpenTelemetry; None: there is none.
         outward: Networks to which webhooks may lead although they are not global.

@@ -1,9 +1,13 @@
-"""Programs as they were sent: stored once per tenant and content, read back, never changed."""
+"""Programs as they were sent: stored once per tenant and content, read back, never changed.
+
+A program is kept as long as a run of it is, and one that nobody ran for a week after it came. `kept_until` says when it
+is next asked whether that is so; then its files go, and with them its row if no run was ever of it.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,13 +15,40 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from store.ids import new_id
-from store.session import Transaction
+from store.moves import in_status
+from store.session import Database, Transaction
 from store.tables import Now, run, snippet, snippet_file
+
+UNUSED_SECONDS: Final = 7 * 86400.0
+"""How long a program that nobody runs is kept after it came, or came again."""
+
+ASK_SECONDS: Final = 86400.0
+"""After which it is asked again whether a run still keeps a program."""
 
 _KNOWN: Final = (
     sa.select(snippet.c.id, snippet.c.public_id)
     .where(snippet.c.tenant_id == sa.bindparam("tenant_id"), snippet.c.sha256 == sa.bindparam("sha256"))
     .with_for_update(read=True, key_share=True)  # `kept.forget` waits, and then sees the run that is coming
+)
+_HOLD: Final = sa.select(snippet.c.id).where(snippet.c.id == sa.bindparam("which")).with_for_update()
+_RUN_OF: Final = sa.select(run.c.id).where(run.c.snippet_id == sa.bindparam("which")).limit(1)
+_KEEPING: Final = _RUN_OF.where(
+    sa.or_(
+        in_status("queued"),
+        in_status("running"),
+        run.c.record_state.in_(("partial", "whole")),
+        sa.and_(run.c.record_state == "none", run.c.kept_until > Now()),
+    )
+)
+"""Runs that keep the program; one without a record keeps it for as long as it would have kept that."""
+
+_DUE: Final = sa.select(snippet.c.id).where(snippet.c.kept_until <= Now()).order_by(snippet.c.kept_until)
+_NEVER_RUN: Final = (
+    sa.select(snippet.c.id)
+    .where(snippet.c.kept_until.is_not(None), snippet.c.tenant_id.in_(sa.bindparam("tenants", expanding=True)))
+    .where(~sa.exists().where(run.c.snippet_id == snippet.c.id))
+    .order_by(snippet.c.kept_until)
+    .limit(1)
 )
 _FILES_OF: Final = sa.select(snippet_file.c.n).where(snippet_file.c.snippet_id == sa.bindparam("snippet_id")).limit(1)
 
@@ -116,6 +147,7 @@ def keep(transaction: Transaction, files: Mapping[str, str], entry: str, *, tena
     if known is not None:
         if transaction.execute(_FILES_OF, {"snippet_id": known.id}).first() is None:  # its runs were all forgotten
             _keep_files(transaction, known.id, bodies)
+            asked_again(transaction, known.id)
         return Kept(id=known.public_id, fresh=False, number=known.id)
     insert = postgresql.insert if transaction.dialect.name == "postgresql" else sqlite.insert
     public_id = new_id("snp")
@@ -125,6 +157,7 @@ def keep(transaction: Transaction, files: Mapping[str, str], entry: str, *, tena
         "files": len(bodies),
         "size_bytes": sum(map(len, bodies.values())),
         "created_at": Now(),
+        "kept_until": Now(UNUSED_SECONDS),
     }
     added = transaction.execute(
         insert(snippet).values(which | facts).on_conflict_do_nothing().returning(snippet.c.id)
@@ -134,6 +167,43 @@ def keep(transaction: Transaction, files: Mapping[str, str], entry: str, *, tena
         return Kept(id=there.public_id, fresh=False, number=there.id)
     _keep_files(transaction, added, bodies)
     return Kept(id=public_id, fresh=True, number=added)
+
+
+def asked_again(transaction: Transaction, number: int) -> None:
+    """A program came again without a run: it is kept as long as one that came now."""
+    this = sa.update(snippet).where(snippet.c.id == number)
+    transaction.execute(this.values(kept_until=Now(UNUSED_SECONDS)))
+
+
+def expire_unused(database: Database, *, limit: int = 100) -> int:
+    """Delete the programs that are due and that no run keeps; how many."""
+    with database.read() as reading:
+        due = reading.execute(_DUE.limit(limit)).scalars().all()
+    return sum(_let_go(database, number) for number in due)
+
+
+def drop_unused(database: Database, tenants: Collection[int]) -> bool:
+    """Delete the oldest program of these tenants that nobody ever ran. False: there is none."""
+    with database.read() as reading:
+        number = reading.execute(_NEVER_RUN, {"tenants": sorted(tenants)}).scalar()
+    return number is not None and _let_go(database, number, unless=_RUN_OF)
+
+
+def _let_go(database: Database, number: int, *, unless: sa.Select[tuple[int]] = _KEEPING) -> bool:
+    """Delete a program's files, and its row if no run is of it. False: a run keeps it."""
+    which = {"which": number}
+    this = snippet.c.id == number
+    with database.begin() as transaction:
+        transaction.execute(_HOLD, which)  # whoever submits it waits, and then finds that its files have gone
+        if transaction.execute(unless, which).first() is not None:
+            transaction.execute(sa.update(snippet).where(this).values(kept_until=Now(ASK_SECONDS)))
+            return False
+        transaction.execute(sa.delete(snippet_file).where(snippet_file.c.snippet_id == number))
+        if transaction.execute(_RUN_OF, which).first() is None:
+            transaction.execute(sa.delete(snippet).where(this))
+        else:
+            transaction.execute(sa.update(snippet).where(this).values(kept_until=None))
+    return True
 
 
 def _keep_files(transaction: Transaction, number: int, bodies: Mapping[str, bytes]) -> None:

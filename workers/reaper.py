@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from store import runs, workers
-from store.access import idempotency
+from store import runs, snippets, workers
+from store.access import idempotency, shares
 from store.auditing import judging as audit_judging
 from store.outward import outbox
 from store.record import partitions, retention
@@ -68,7 +68,7 @@ class Reaper:
         publish: Callable[[str], None],
         max_database_bytes: int | None = None,
     ) -> None:
-        self._max_database_bytes = max_database_bytes if database.sqlite else None
+        self._max_database_bytes = max_database_bytes
         self._database, self._home, self._publish = database, home, publish
         self._leadership = Leadership(database, home)
         self._woken_at: dict[str, float] = {}
@@ -97,6 +97,8 @@ class Reaper:
         self._fenced("dropping expired keys", self._drop_keys)
         self._fenced("making and dropping months", self._turn_months)
         self._fenced("dropping old records", self._expire_records)
+        self._fenced("deleting programs", self._expire_programs)
+        self._fenced("folding what tenants store", self._fold_bytes)
         self._fenced("judging again", self._rejudging.turn)
 
     def _round_if_leader(self) -> None:
@@ -177,6 +179,17 @@ class Reaper:
             retention.leftovers(self._database)
             retention.drop_sent(self._database)
             recorder_frames.drop_left(self._database)
+
+    def _expire_programs(self) -> None:
+        if not self._is_due("programs", EXPIRE_SECONDS):
+            return
+        programs = snippets.expire_unused(self._database)
+        if programs:
+            _log.info("%d programs that no run keeps were deleted", programs)
+
+    def _fold_bytes(self) -> None:
+        if self._is_due("bytes", EXPIRE_SECONDS):
+            shares.fold(self._database)
 
     def _is_due(self, duty: str, seconds: float) -> bool:
         """So long has passed since this was last true, or it never was."""

@@ -1,7 +1,8 @@
 """An audit that comes as NDJSON: line 1 is the audit, each further line an item.
 
 1. A line is all that is in hand at once of what was sent, and the items of one transaction: 500, or 4 MiB of lines.
-2. A line that cannot be read or run fails alone: its item tells why, and at which line.
+2. A line that cannot be read or run fails alone: its item tells why, and at which line. At the 100th, or after 10 s
+   spent on lines that are refused, the upload is refused with a list of them (`bad_lines.py`).
 3. Under its Idempotency-Key the same upload, sent again, goes on behind what is stored. A digest that runs from line to
    line tells whether it is the same. Without a key an upload that breaks is canceled.
 """
@@ -9,7 +10,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -19,10 +21,10 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from service.api.audit_asked import AuditHead, ItemAsked, Named
 from service.api.audit_entry import Entry, item_of, known_runs, looked_at, problem_json
+from service.api.bad_lines import BadLines
 from service.api.body import parsed
-from service.api.effect import Effect, begin_key, given_key, in_flight, mismatched
+from service.api.effect import Effect, begin_key, given_key, in_flight, mismatched, within_quotas
 from service.api.lines import lines_of
-from service.api.submit import within_quotas
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
@@ -62,6 +64,7 @@ class _Upload:
         stored: Items that are stored. chain: the digest over the lines up to them, as this request has sent them.
         expected: That digest as it was stored; None: this request is the first one.
         over: All of it had come before; this request only asks for the answer.
+        bad: Lines of this request that were refused.
     """
 
     key: str | None
@@ -73,6 +76,7 @@ class _Upload:
     stored: int = 0
     expected: bytes | None = None
     over: bool = False
+    bad: BadLines = field(default_factory=BadLines)
 
 
 def take(begun: Begun) -> tuple[str, dict[str, str]]:
@@ -94,8 +98,9 @@ def take(begun: Begun) -> tuple[str, dict[str, str]]:
         _go_on(upload, lines)
     except audit_uploads.Overtaken:
         with context().database.read() as transaction:
-            if audits.numbered(transaction, upload.number).status == "open":
-                raise in_flight() from None
+            found = audits.get(transaction, upload.public_id, tenant_id=caller().tenant_id)
+        if found is not None and found.status == "open":
+            raise in_flight() from None
     except Exception as error:
         hopeless = isinstance(error, RequestEntityTooLarge) or (isinstance(error, Problem) and error.code in _HOPELESS)
         if hopeless or upload.key is None:
@@ -151,10 +156,10 @@ def _go_on(upload: _Upload, lines: Iterator[Line]) -> None:
         if next(rest, None) is not None:
             raise mismatched()
         return
-    batch: list[Line] = []
+    batch: list[tuple[Line, Entry]] = []
     size = 0
     for line in rest:
-        batch.append(line)
+        batch.append((line, _looked_at(upload, line)))
         size += len(line.raw or b"")
         if len(batch) == audit_uploads.AT_ONCE or size >= _BATCH_BYTES:
             _store(upload, batch)
@@ -184,14 +189,14 @@ def _pass_over(upload: _Upload, lines: Iterator[Line]) -> None:
         raise mismatched()
 
 
-def _store(upload: _Upload, batch: list[Line]) -> None:
+def _store(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
     """Store the items of some lines and begin their runs, all or as many as there is room for.
 
     Raises:
         Overtaken: another request has stored them.
-        Problem: `quota-exceeded`, `queue-full`, when as much as fits is stored.
+        Problem: `quota-exceeded`, `queue-full`, when as much as fits is stored. `invalid-request`: too many bad lines.
     """
-    entries = [_looked_at(upload.head, line) for line in batch]
+    entries = [entry for _, entry in batch]
     queues: set[Queue] = set()
     items: list[NewItem] = []
     full: Exception | None = None
@@ -202,8 +207,8 @@ def _store(upload: _Upload, batch: list[Line]) -> None:
         known = known_runs(transaction, entries)
         named = [one.name for one in entries if one.name is not None]
         taken = set(audit_uploads.named(transaction, upload.number, named))
-        for line, entry in zip(batch, entries, strict=True):
-            one = _doubled(entry) if entry.name in taken else entry
+        for line, entry in batch:
+            one = _doubled(upload, line, entry) if entry.name in taken else entry
             try:
                 if one.program is not None:
                     context().backlog.demand(transaction, one.queue)
@@ -230,11 +235,20 @@ def _at(line: Line, item: NewItem) -> NewItem:
     return item if item.problem is None else replace(item, problem={**item.problem, "line": line.number})
 
 
-def _looked_at(head: AuditHead, line: Line) -> Entry:
+def _looked_at(upload: _Upload, line: Line) -> Entry:
+    """What a line asks for.
+
+    Raises:
+        Problem: `invalid-request`: one bad line too many.
+    """
+    began = time.monotonic()
     try:
-        return looked_at(head.whole(parsed(line.whole(), ItemAsked, f"Line {line.number}")))
+        entry = looked_at(upload.head.whole(parsed(line.whole(), ItemAsked, f"Line {line.number}")))
     except Problem as error:
-        return Entry(name=_name_in(line.raw), problem=problem_json(error))
+        entry = Entry(name=_name_in(line.raw), problem=problem_json(error))
+    if entry.problem is not None:
+        upload.bad.add(line.number, entry.problem, time.monotonic() - began)
+    return entry
 
 
 def _name_in(raw: bytes | None) -> str | None:
@@ -246,10 +260,13 @@ def _name_in(raw: bytes | None) -> str | None:
         return None
 
 
-def _doubled(entry: Entry) -> Entry:
+def _doubled(upload: _Upload, line: Line, entry: Entry) -> Entry:
     detail = f"An earlier line has the `custom_id` {entry.name!r:.210}."
     place = Place(pointer="#/custom_id", code="doubled-custom-id", detail=detail)
-    return Entry(name=None, problem=problem_json(Problem("invalid-request", detail, places=(place,))))
+    problem = problem_json(Problem("invalid-request", detail, places=(place,)))
+    if entry.problem is None:  # else the line is counted
+        upload.bad.add(line.number, problem)
+    return Entry(name=None, problem=problem)
 
 
 def _close(upload: _Upload) -> None:

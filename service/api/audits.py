@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from apiflask import APIBlueprint
+from flask import Response
 from pydantic import Field
 
 from service.api import audit_lines
@@ -13,7 +14,7 @@ from service.api.asked import Nothing, ProjectId
 from service.api.audit_asked import AuditAsked, AuditHead, ItemAsked
 from service.api.audit_entry import item_of, known_runs, looked_at
 from service.api.body import body, query
-from service.api.effect import effect
+from service.api.effect import effect, storing
 from service.api.filters import WithLabels
 from service.api.parameters import Page, Split
 from service.api.policies import policy_of
@@ -21,21 +22,18 @@ from service.api.projects import place_of_caller
 from service.api.record import NoQuery
 from service.api.record_file import seat
 from service.api.reply import SAME, after_of, conditional, json_reply, page_reply
-from service.api.submit import within_quotas
 from service.caller import caller
 from service.context import context
 from service.errors import Problem
-from service.openapi import ONCE, Answer, answers
+from service.openapi import ONCE, STORING, Answer, answers
 from service.told.audits import AuditList, AuditTold
 from service.waiting import asked_seconds
 from store import runs
-from store.auditing import audits
+from store.auditing import audits, deletion
 from store.auditing.audits import Audit, NewAudit
 from store.ids import is_id
 
 if TYPE_CHECKING:
-    from flask import Response
-
     from store.access.projects import Project
     from store.session import Transaction
 
@@ -68,7 +66,7 @@ class AuditsQuery(Page):
         202: Answer(text="Begun; Location has it.", model=AuditTold, headers=("Location", "Retry-After")),
         200: Answer(text="Ended while waited for.", model=AuditTold, headers=("Location", "Preference-Applied")),
     },
-    problems=("not-found", "quota-exceeded", "queue-full", "too-many-streams", *ONCE),
+    problems=("not-found", "queue-full", "too-many-streams", *STORING, *ONCE),
     headers=("Prefer", "Idempotency-Key", "traceparent"),
     scope="audits:write",
     rate="submits",
@@ -79,7 +77,8 @@ def create_audit(body: AuditAsked | None) -> Response:
     An item that cannot be run is refused alone: its problem stands at the item, which is told as not-run. As NDJSON an
     audit has up to 50,000 items: line 1 is the audit, each further line an item. They are stored as they come: an
     upload that broke, or was told to come back, goes on where it stood when it is sent again with its
-    `Idempotency-Key`. Such an audit is `open` until its last line has come.
+    `Idempotency-Key`. Such an audit is `open` until its last line has come. At the 100th line that is no item, or
+    whose program does not parse, the upload is refused whole, and the audit canceled: `errors` lists these lines.
     """
     if body is None:
         with seat():
@@ -97,10 +96,9 @@ def _created(body: AuditAsked) -> tuple[str, dict[str, str]]:
     """The audit with all its items, stored at once; its public id, and headers of the answer."""
     entries = [looked_at(body.whole(item)) for item in body.items]
     queues = Counter(one.queue for one in entries if one.program is not None)
-    with within_quotas(), effect() as write:
+    with storing() as write:
         if write.known is not None:
             return (write.known.body or b"").decode(), write.headers
-        context().room.demand(write.transaction, tenant_id=caller().tenant_id)
         place, new = _new(write.transaction, body)
         for queue, count in queues.items():
             context().backlog.demand(write.transaction, queue, count)
@@ -233,6 +231,25 @@ def judge_audit(audit: str) -> Response:
             write.done("audit.judge", found.id)
             found = audit_of(write.transaction, audit)
     return json_reply(audit_json(found), 202, write.headers)
+
+
+@blueprint.delete("/v1/audits/<audit>")
+@answers({204: Answer(text="Gone, with its items and verdicts.")}, problems=("audit-not-ended",), scope="audits:write")
+def delete_audit(audit: str) -> Response:
+    """Delete an audit that has ended. Its runs stay; an audit that has it as its baseline keeps its verdicts."""
+    database = context().database
+    with database.read() as transaction:
+        found = audit_of(transaction, audit)
+    try:
+        deletion.empty(database, found)
+        with effect() as write:
+            found = audit_of(write.transaction, audit)
+            deletion.delete(write.transaction, found)
+            write.done("audit.delete", found.id, detail={"items": found.items})
+    except deletion.NotEnded as error:
+        said = f"{error}."
+        raise Problem("audit-not-ended", said[0].upper() + said[1:]) from None
+    return Response(status=204)
 
 
 def audit_of(transaction: Transaction, public_id: str) -> Audit:

@@ -17,6 +17,9 @@ from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from store.access import audit_log, idempotency
+from store.access.backlog import Overfull
+from store.access.quotas import QuotaExceeded
+from store.access.shares import DatabaseFull
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -25,6 +28,12 @@ if TYPE_CHECKING:
 
 HEADER: Final = "Idempotency-Key"
 RETRY_SECONDS: Final = 1
+FULL_SECONDS: Final = 10
+"""After which who found a queue full may try again: a tenant its own, or anybody that of all."""
+
+NO_ROOM_SECONDS: Final = 600
+"""After which a tenant that stores too much may: records go as they expire, or are deleted."""
+
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -97,6 +106,39 @@ def effect() -> Generator[Effect]:
     with context().database.begin() as transaction:
         known = None if key is None else _begun(transaction, key)
         yield Effect(transaction=transaction, key=key, known=known)
+
+
+@contextmanager
+def storing() -> Generator[Effect]:
+    """`effect` of a write after which its tenant stores more than before.
+
+    Raises:
+        Problem: as `effect` and `within_quotas`.
+    """
+    with within_quotas(), effect() as write:
+        if write.known is None:
+            context().room.demand(write.transaction, tenant_id=caller().tenant_id)
+        yield write
+
+
+@contextmanager
+def within_quotas() -> Generator[None]:
+    """A quota of the tenant that is used up is a `quota-exceeded`, a queue without room for anybody a `queue-full`.
+
+    A database without room for who has more than its share of it is a `database-full`. All are refused before anything
+    is stored.
+    """
+    try:
+        yield
+    except QuotaExceeded as full:
+        after = FULL_SECONDS if full.name == "queued" else NO_ROOM_SECONDS
+        raise Problem("quota-exceeded", f"{full}.", headers={"Retry-After": str(after)}) from None
+    except Overfull as full:
+        raise Problem("queue-full", f"{full}.", headers={"Retry-After": str(FULL_SECONDS)}) from None
+    except DatabaseFull as full:
+        said = f"{full}."
+        after = {"Retry-After": str(NO_ROOM_SECONDS)}
+        raise Problem("database-full", said[0].upper() + said[1:], headers=after) from None
 
 
 def _begun(transaction: Transaction, key: str) -> idempotency.Answer | None:

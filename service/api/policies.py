@@ -11,13 +11,13 @@ from pydantic import Field
 from backprobe.rules.manual import UnknownRule, every_rule, manual
 from service.api.asked import Confidence, Short
 from service.api.body import Strict, body, pointer, query
-from service.api.effect import effect
+from service.api.effect import storing
 from service.api.parameters import Page, Whole
 from service.api.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
 from service.caller import caller, demand_tenant
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, Answer, answers
+from service.openapi import ONCE, STORING, Answer, answers
 from service.told.audits import PolicyList, PolicyTold
 from store.auditing import policies
 from store.ids import is_id
@@ -89,7 +89,7 @@ def policy_of(transaction: Transaction, public_id: str, revision: int | None = N
 @body(PolicyAsked)
 @answers(
     {201: Answer(text="The policy, revision 1.", model=PolicyTold, headers=("Location", "ETag"))},
-    problems=("not-found", "unknown-rule", *ONCE),
+    problems=("not-found", "unknown-rule", *STORING, *ONCE),
     headers=("Idempotency-Key",),
     scope="audits:write",
 )
@@ -97,7 +97,7 @@ def create_policy(body: PolicyAsked) -> Response:
     """Make a policy, for all projects of the tenant; a key of one project may not."""
     demand_tenant()
     rules = _checked(body)
-    with effect() as write:
+    with storing() as write:
         if write.known is not None:
             found = policy_of(write.transaction, (write.known.body or b"").decode())
         else:
@@ -117,7 +117,7 @@ def create_policy(body: PolicyAsked) -> Response:
 @body(PolicyRevised)
 @answers(
     {200: Answer(text="The policy's new revision.", model=PolicyTold, headers=("ETag",))},
-    problems=("unknown-rule", "if-match-needed", "stale"),
+    problems=("unknown-rule", "if-match-needed", "stale", *STORING),
     headers=("If-Match",),
     scope="audits:write",
 )
@@ -125,7 +125,7 @@ def revise_policy(policy: str, body: PolicyRevised) -> Response:
     """Write the next revision of a policy. Needs `If-Match`; audits that are there keep their revision."""
     demand_tenant()
     asked = caller()
-    with effect() as write:
+    with storing() as write:
         found = policy_of(write.transaction, policy)
         check_match(f"policy {found.id}", _headers(found)["ETag"])
         rules, name = _checked(body), body.name or found.name

@@ -11,14 +11,14 @@ from pydantic import Field
 
 from service.api.asked import RulesAsked, Short
 from service.api.body import Int, Strict, body, query
-from service.api.effect import effect
+from service.api.effect import effect, storing
 from service.api.parameters import Page
 from service.api.record import NoQuery
 from service.api.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
 from service.caller import caller, demand_tenant
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, Answer, answers
+from service.openapi import ONCE, STORING, Answer, answers
 from service.told.operation import ProjectList, ProjectTold
 from store.access import projects
 
@@ -86,14 +86,14 @@ def get_project(project: str) -> Response:
 @body(ProjectAsked)
 @answers(
     {201: Answer(text="The project.", model=ProjectTold, headers=("Location", "ETag"))},
-    problems=ONCE,
+    problems=(*STORING, *ONCE),
     headers=("Idempotency-Key",),
     scope="admin",
 )
 def create_project(body: ProjectAsked) -> Response:
     """Make a project. Runs come into it by `project`, or by a key that is limited to it."""
     demand_tenant()
-    with effect() as write:
+    with storing() as write:
         if write.known is not None:
             found = _project_of(write.transaction, (write.known.body or b"").decode())
         else:
@@ -112,7 +112,7 @@ def create_project(body: ProjectAsked) -> Response:
 @body(ProjectChanged)
 @answers(
     {200: Answer(text="The project, changed.", model=ProjectTold, headers=("ETag",))},
-    problems=("if-match-needed", "stale"),
+    problems=("if-match-needed", "stale", *STORING),
     headers=("If-Match",),
     scope="admin",
 )
@@ -122,7 +122,7 @@ def change_project(project: str, body: ProjectChanged) -> Response:
     given = {name: getattr(body, name) for name in body.model_fields_set}
     if "settings" in given:
         given["settings"] = body.settings.model_dump(exclude_unset=True)
-    with effect() as write:
+    with storing() if "settings" in given else effect() as write:
         found = _project_of(write.transaction, project, to_change=True)
         check_match(f"project {found.id}", _etag(found))
         try:

@@ -21,17 +21,16 @@ from backprobe.record import MAGIC, BadRecord, FrameReader, dumps
 from service.api.asked import ProjectId
 from service.api.body import Strict, query
 from service.api.content import check_encoding
-from service.api.effect import effect
+from service.api.effect import storing
 from service.api.filters import WithLabels
 from service.api.projects import place_of_caller
 from service.api.record import NoQuery
 from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_json, run_of
-from service.api.submit import within_quotas
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, Answer, answers
+from service.openapi import ONCE, STORING, Answer, answers
 from service.told.runs import RunTold
 from store.access import idempotency
 from store.judged import rejudging
@@ -131,7 +130,7 @@ class RecordAsked(Strict):
     {202: Answer(text="Stored as a run; its findings come within seconds.", model=RunTold, headers=("Location",))},
     problems=(
         "bad-record", "too-large", "unsupported-media-type", "foreign-origin", "malformed-request", "not-found",
-        "quota-exceeded", "too-many-streams", *ONCE,
+        "too-many-streams", *STORING, *ONCE,
     ),
     headers=("Idempotency-Key",),
     scope="runs:write",
@@ -149,10 +148,9 @@ def upload_record(query: RecordAsked) -> Response:
                       hint=f"Send `Content-Type: {MEDIA}`.")  # fmt: skip
     with seat():
         sent = _read()
-        with within_quotas(), effect() as write:
+        with storing() as write:
             place = None
             if write.known is None:
-                context().room.demand(write.transaction, tenant_id=caller().tenant_id)
                 place = place_of_caller(write.transaction, query.project)
         run = (
             str(write.known and write.known.run) if place is None else _stored(write, sent, place.number, query.labels)

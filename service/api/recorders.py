@@ -23,16 +23,15 @@ from backprobe.record import MOST_FRAME_BYTES, BadRecord, frame_kind
 from service.api.asked import Labels, ProjectId, Short, Tier
 from service.api.body import Int, Strict, body
 from service.api.content import check_encoding
-from service.api.effect import effect
+from service.api.effect import effect, storing, within_quotas
 from service.api.projects import place_of_caller
 from service.api.record_file import MEDIA, seat
 from service.api.reply import json_reply
 from service.api.run_json import run_json, run_of
-from service.api.submit import within_quotas
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, Answer, answers
+from service.openapi import ONCE, STORING, Answer, answers
 from service.told.runs import RunTold
 from store.ids import is_id
 from store.watched import ending as recorder_end
@@ -143,7 +142,7 @@ def _check_id(run: str) -> None:
         201: Answer(text="Made; frames may be sent.", model=RunTold, headers=("Location",)),
         200: Answer(text="The same request had made it.", model=RunTold, headers=("Location",)),
     },
-    problems=("run-ended", "run-differs", "id-time-refused", "quota-exceeded"),
+    problems=("run-ended", "run-differs", "id-time-refused", *STORING),
     scope="runs:write",
     rate="submits",
 )
@@ -156,9 +155,8 @@ def begin_run(run: str, body: RecorderAsked) -> Response:
     """
     _check_id(run)
     asking = caller()
-    with within_quotas(), _refusals(run), effect() as write:
+    with _refusals(run), storing() as write:
         place = place_of_caller(write.transaction, body.project)
-        context().room.demand(write.transaction, tenant_id=asking.tenant_id)
         told = body.model_dump_json().encode()
         asked = recording.Recording(
             public_id=run,
@@ -186,7 +184,7 @@ def begin_run(run: str, body: RecorderAsked) -> Response:
 @answers(
     {204: Answer(text="It is kept; Next-Frame is the number that is wanted next.", headers=("Next-Frame",))},
     problems=(
-        "bad-record", "frame-differs", "frame-missing", "run-ended", "run-differs", "too-large", "quota-exceeded",
+        "bad-record", "frame-differs", "frame-missing", "run-ended", "run-differs", "too-large", *STORING,
         "unsupported-media-type", "foreign-origin", "malformed-request",
     ),
     scope="runs:write",

@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from store.run import RunRow
     from store.session import Transaction
 
-_NOT_SHOWN: Final = ("key", "tenant_id", "project_id", "run_id")
+_NOT_SHOWN: Final = ("key", "record_gone", "tenant_id", "project_id", "run_id")
+_GONE: Final = {
+    "kept-until": "The record of {id} was kept until {until}, and then deleted.",
+    "deleted": "The record of {id} was deleted on request.",
+    "database-full": "The record of {id} was dropped before its time: the database was nearly full, and more than your "
+    "share of it was yours.",
+}
+"""Why a record is gone, by `RunRow.record_gone`."""
 
 
 def run_of(transaction: Transaction, public_id: str) -> RunRow:
@@ -36,7 +43,8 @@ def recorded(run: RunRow) -> RunRow:
         Problem: `record-expired`.
     """
     if run.record.state == "expired":
-        raise Problem("record-expired", f"The record of {run.id} was kept until {run.kept_until}.")
+        said = _GONE.get(run.record_gone or "", "The record of {id} has been deleted; nobody noted why.")
+        raise Problem("record-expired", said.format(id=run.id, until=run.kept_until))
     return run
 
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from service.api.asked import FindingLevel, Nothing, ProjectId, Queue, RunChanged, Short, Status
 from service.api.body import body, query
-from service.api.effect import effect
+from service.api.effect import effect, storing
 from service.api.filters import Rules, WithLabels
 from service.api.included import included_json
 from service.api.parameters import Included, Page, Split, Time
@@ -27,11 +27,11 @@ from service.api.reply import (
     page_reply,
     sign,
 )
-from service.api.run_json import run_json, run_of
+from service.api.run_json import recorded, run_json, run_of
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, Answer, answers
+from service.openapi import ONCE, STORING, Answer, answers
 from service.told.runs import RunList, RunTold
 from service.waiting import asked_seconds
 from store import runs
@@ -162,7 +162,7 @@ def get_run(run: str, query: Included) -> Response:
 @body(RunChanged)
 @answers(
     {200: Answer(text="The run, changed.", model=RunTold, headers=("ETag",))},
-    problems=("if-match-needed", "stale"),
+    problems=("if-match-needed", "stale", *STORING),
     headers=("If-Match",),
     scope="runs:write",
 )
@@ -171,7 +171,7 @@ def change_run(run: str, body: RunChanged) -> Response:
     given = {name: getattr(body, name) for name in body.model_fields_set}
     if (kept := given.get("kept_until")) is not None:
         given["kept_until"] = iso(_within_reach(kept))
-    with effect() as write:
+    with storing() if "labels" in given else effect() as write:
         row = run_of(write.transaction, run)
         check_match(f"run {row.id}", etag_of(row))
         changed = runs.change(write.transaction, row, **given)
@@ -251,7 +251,7 @@ def judge_run(run: str) -> Response:
         if write.known is None:
             if not row.ended:
                 raise Problem("run-not-ended", f"Run {row.id} is {row.status}.")
-            if row.key is None or row.record.state not in {"whole", "partial"}:
+            if recorded(row).key is None or row.record.state not in {"whole", "partial"}:
                 raise Problem("record-expired", f"Run {row.id} has no record to judge.")
             row = rejudging.ask(write.transaction, run, tenant_id=row.tenant_id) or row
             write.done("run.judge", row.id, run=row.id)

@@ -11,13 +11,13 @@ from flask import Response, request
 
 from service.api.asked import File, SnippetAsked
 from service.api.body import body, pointer, query
-from service.api.effect import effect
+from service.api.effect import storing
 from service.api.record import NoQuery
 from service.api.reply import REVISION, json_reply
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, Answer, answers
+from service.openapi import ONCE, STORING, Answer, answers
 from service.snippet import Snippet
 from store import queries, snippets
 from store.ids import is_id
@@ -119,20 +119,23 @@ def _told(found: snippets.Snippet) -> dict[str, Any]:
         201: Answer(text="It is kept; Location has it.", model=SnippetTold, headers=("Location",)),
         200: Answer(text="It was kept already, under this id.", model=SnippetTold, headers=("Location",)),
     },
-    problems=("syntax-error", "no-entry-point", "too-large", *ONCE),
+    problems=("syntax-error", "no-entry-point", "too-large", *STORING, *ONCE),
     headers=("Idempotency-Key",),
     scope="runs:write",
 )
 def keep_snippet(body: SnippetAsked) -> Response:
     """Keep a program, so that runs can name it as `snippet`. It is checked as for a run, and nothing runs.
 
-    The source goes with the last run of it that is deleted, and comes back when it is sent again.
+    The source goes with the record of the last run of it, or after seven days in which nobody ran it, and comes back
+    when it is sent again.
     """
     sent = of_files(body.files, body.entry)
     sent.check()
     tenant_id = caller().tenant_id
-    with effect() as write:
+    with storing() as write:
         kept = snippets.keep(write.transaction, sent.files, sent.entry, tenant_id=tenant_id)
+        if not kept.fresh:
+            snippets.asked_again(write.transaction, kept.number)
         if write.known is None:
             write.done("snippet.keep", kept.id)
         found = snippets.get(write.transaction, snippets.Scope(tenant_id=tenant_id), kept.id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from flask import g
 
 from service.api.asked import DEVICES, RerunAsked, RulesAsked, RunAsked
 from service.api.body import body, query
-from service.api.effect import effect
+from service.api.effect import storing
 from service.api.included import included_json
 from service.api.offer import Wanted, least_for, offered
 from service.api.parameters import Included
@@ -22,17 +21,16 @@ from service.api.snippets import of_files, stored
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, Answer, answers
+from service.openapi import ONCE, STORING, Answer, answers
 from service.snippet import SOURCE_NAME, Snippet
 from service.told.runs import RunTold
 from service.waiting import asked_seconds
 from store import runs
-from store.access.backlog import Overfull
 from store.limits import Limits
 from store.run import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from flask import Response
 
@@ -42,12 +40,6 @@ if TYPE_CHECKING:
 blueprint = APIBlueprint("submit", __name__, tag="Runs")
 
 RETRY_SECONDS = 1
-FULL_SECONDS = 10
-"""After which who found a queue full may try again: a tenant its own, or anybody that of all."""
-
-NO_ROOM_SECONDS = 600
-"""After which a tenant whose records leave no room may: they go as they expire, or are deleted."""
-
 _SPECIAL = (
     "not-found",
     "syntax-error",
@@ -55,8 +47,8 @@ _SPECIAL = (
     "unknown-device",
     "isolation-unavailable",
     "too-large",
-    "quota-exceeded",
     "queue-full",
+    *STORING,
 )
 
 
@@ -150,9 +142,8 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     shared = context()
     queue, snippet = queue_of(body), program_of(body)
     least = least_for(body, queue)
-    with within_quotas(), effect() as write:
+    with storing() as write:
         if write.known is None:
-            shared.room.demand(write.transaction, tenant_id=caller().tenant_id)
             shared.backlog.demand(write.transaction, queue)
             place = place_of_caller(write.transaction, body.project)
             run = runs.enqueue(write.transaction, submission_of(body, snippet, queue, least, place)).id
@@ -164,21 +155,6 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     return _told(run, query.include, write.headers)
 
 
-@contextmanager
-def within_quotas() -> Generator[None]:
-    """A quota of the tenant that is used up is a `quota-exceeded`, a queue without room for anybody a `queue-full`.
-
-    Both are refused before anything is stored.
-    """
-    try:
-        yield
-    except runs.QuotaExceeded as full:
-        after = FULL_SECONDS if full.name == "queued" else NO_ROOM_SECONDS
-        raise Problem("quota-exceeded", f"{full}.", headers={"Retry-After": str(after)}) from None
-    except Overfull as full:
-        raise Problem("queue-full", f"{full}.", headers={"Retry-After": str(FULL_SECONDS)}) from None
-
-
 @blueprint.post("/v1/runs/<run>/rerun")
 @body(RerunAsked, optional=True)
 @query(Included)
@@ -187,7 +163,7 @@ def within_quotas() -> Generator[None]:
         202: Answer(text="A new run is queued; Location has it.", model=RunTold, headers=("Location", "Retry-After")),
         200: Answer(text="Ended while waited for.", model=RunTold, headers=("Location", "Preference-Applied", "ETag")),
     },
-    problems=("source-not-kept", "unknown-device", "isolation-unavailable", "quota-exceeded", "queue-full", *ONCE),
+    problems=("source-not-kept", "unknown-device", "isolation-unavailable", "queue-full", *STORING, *ONCE),
     headers=("Prefer", "Idempotency-Key", "traceparent"),
     scope="runs:write",
     rate="submits",
@@ -196,9 +172,8 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
     """Run the same program again, with everything as it was but for what the body says. `rerun_of` names the first."""
     shared = context()
     queue: Queue | None = None
-    with within_quotas(), effect() as write:
+    with storing() as write:
         if write.known is None:
-            shared.room.demand(write.transaction, tenant_id=caller().tenant_id)
             first = run_of(write.transaction, run)
             files = runs.program_of(write.transaction, first)
             if files is None or first.entry is None:

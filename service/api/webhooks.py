@@ -10,14 +10,14 @@ from pydantic import Field
 
 from service.api.asked import Nothing
 from service.api.body import Strict, body, query
-from service.api.effect import effect
+from service.api.effect import effect, storing
 from service.api.parameters import Page
 from service.api.record import NoQuery
 from service.api.reply import SAME, after_of, check_match, conditional, json_reply, page_reply
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, Answer, answers
+from service.openapi import ONCE, STORING, Answer, answers
 from service.told.webhooks import WebhookList, WebhookMade, WebhookTold
 from store import queries
 from store.ids import is_id
@@ -126,7 +126,7 @@ def _secret_reply(found: Webhook, seal: bytes | None, status: int, headers: Mapp
             headers=("Location", "ETag"),
         )
     },
-    problems=("not-found", "address-refused", *ONCE),
+    problems=("not-found", "address-refused", *STORING, *ONCE),
     headers=("Idempotency-Key",),
     scope=_SCOPE,
 )
@@ -135,7 +135,7 @@ def create_webhook(body: WebhookAsked) -> Response:
     _check_url(body.url)
     given = body.model_dump()
     seal: bytes | None = None
-    with effect() as write:
+    with storing() as write:
         if write.known is not None:
             made = webhook_of(write.transaction, (write.known.body or b"").decode())
         else:

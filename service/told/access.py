@@ -64,8 +64,8 @@ class Me:
     """Who the caller is.
 
     Attributes:
-        quotas: queued, running, record_bytes, gpu_seconds of this month. rates: requests in a minute, by quota. What
-            has no limit is not there.
+        quotas: queued, running, stored_bytes and of these record_bytes, gpu_seconds of this month. rates: requests in
+            a minute, by quota. What has no limit is not there.
     """
 
     actor: str

@@ -1,31 +1,25 @@
-"""What a tenant may have, and has: runs queued, runs running, bytes of records kept, GPU seconds of this month."""
+"""What a tenant may have, and has: runs queued, runs running, bytes stored, GPU seconds of this month."""
 
 from __future__ import annotations
 
 import datetime
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import sqlalchemy as sa
 
+from store.access import shares
 from store.moves import in_status
 from store.session import Transaction
 from store.tables import Time, run, tenant
 
-Name = Literal["queued", "running", "record_bytes", "gpu_seconds", "recorders"]
-
-SURE_SECONDS: Final = 30.0
-"""How long a sum of bytes far below what is allowed is taken to hold: it is over all runs of the tenant."""
-
-_NEAR: Final = 0.9
+Name = Literal["queued", "running", "record_bytes", "stored_bytes", "gpu_seconds", "recorders"]
 
 _UNITS: Final = {
     "queued": "runs queued",
     "running": "runs running",
     "record_bytes": "bytes of records",
+    "stored_bytes": "bytes stored",
     "gpu_seconds": "GPU seconds this month",
     "recorders": "recorders at work",
 }
@@ -33,16 +27,13 @@ _its: Final = run.c.tenant_id == sa.bindparam("its_tenant")
 _ALLOWED: Final = sa.select(
     tenant.c.max_queued.label("queued"),
     tenant.c.max_running.label("running"),
-    tenant.c.max_record_bytes.label("record_bytes"),
+    tenant.c.max_record_bytes.label("stored_bytes"),
     tenant.c.max_gpu_seconds.label("gpu_seconds"),
 ).where(tenant.c.id == sa.bindparam("its_tenant"))
 _COUNT: Final = sa.select(sa.func.count()).select_from(run)
 _USED: Final = {
     "queued": _COUNT.where(_its, run.c.queue.in_(("cpu", "gpu")), in_status("queued")),
     "running": _COUNT.where(_its, in_status("running"), run.c.origin != "watched"),
-    "record_bytes": sa.select(sa.func.coalesce(sa.func.sum(run.c.record_bytes), 0)).where(
-        _its, sa.or_(run.c.record_state.in_(("partial", "whole")), in_status("running"))
-    ),
     "gpu_seconds": sa.select(sa.func.coalesce(sa.func.sum(run.c.wall_seconds), 0.0)).where(
         _its, run.c.queue == "gpu", run.c.created_at >= sa.bindparam("month", type_=Time())
     ),
@@ -54,9 +45,10 @@ class Quota:
     """One of them: how much there is, and may be.
 
     Attributes:
-        name: queued and record_bytes: beyond it a submit is refused. running: further runs wait in the queue.
-            record_bytes: with the frames of recorders at work. gpu_seconds: beyond it a submit to the queue gpu is
-            refused until the month (UTC) is over. recorders: at a time, the same for all; it is not told with the rest.
+        name: queued and stored_bytes: beyond it a submit is refused. running: further runs wait in the queue.
+            record_bytes: of stored_bytes, those of records, with the frames of recorders at work. gpu_seconds: beyond
+            it a submit to the queue gpu is refused until the month (UTC) is over. recorders: at a time, the same for
+            all; it is not told with the rest.
     """
 
     name: Name
@@ -75,12 +67,15 @@ class QuotaExceeded(Exception):
 def quotas(transaction: Transaction, *, tenant_id: int = 1) -> tuple[Quota, ...]:
     """All of them, as they stand; one without a limit is not there."""
     allowed = transaction.execute(_ALLOWED, {"its_tenant": tenant_id}).one()
-    names: tuple[Name, ...] = ("queued", "running", "record_bytes", "gpu_seconds")
-    return tuple(
-        Quota(name=name, used=_used(transaction, name, tenant_id), allowed=getattr(allowed, name))
-        for name in names
-        if getattr(allowed, name) is not None
-    )
+    stored = shares.stored(transaction, tenant_id=tenant_id)
+    had: dict[Name, tuple[int, int | None]] = {
+        "queued": (_used(transaction, "queued", tenant_id), allowed.queued),
+        "running": (_used(transaction, "running", tenant_id), allowed.running),
+        "record_bytes": (stored.get("records", 0), allowed.stored_bytes),
+        "stored_bytes": (sum(stored.values()), allowed.stored_bytes),
+        "gpu_seconds": (_used(transaction, "gpu_seconds", tenant_id), allowed.gpu_seconds),
+    }
+    return tuple(Quota(name=name, used=used, allowed=most) for name, (used, most) in had.items() if most is not None)
 
 
 def _used(transaction: Transaction, name: Name, tenant_id: int) -> int:
@@ -100,26 +95,22 @@ def demand_gpu(transaction: Transaction, *, tenant_id: int = 1) -> None:
         raise QuotaExceeded("gpu_seconds", used, allowed)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """Is there room for another record? One per process: far from the quota, a sum is not made for each submit."""
+    """Is there room for more of a tenant's? `most_bytes`: the cap of the database, None: it has none."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._summed: dict[int, tuple[float, int, int]] = {}
-        self._knowing = threading.Lock()
+    most_bytes: int | None = None
 
     def demand(self, transaction: Transaction, *, tenant_id: int = 1) -> None:
-        """Go on if the tenant's records leave room.
+        """Go on if what the tenant stores leaves room, in its quota and in the database.
 
         Raises:
-            QuotaExceeded: `record_bytes`.
+            QuotaExceeded: `stored_bytes`.
+            DatabaseFull: the tenant has more than its share of it (`store.access.shares`).
         """
-        allowed = transaction.execute(_ALLOWED, {"its_tenant": tenant_id}).one().record_bytes
-        with self._knowing:
-            at, used, of = self._summed.get(tenant_id, (0.0, 0, -1))
-        if of != allowed or used >= _NEAR * allowed or self._clock() - at > SURE_SECONDS:
-            used = int(transaction.execute(_USED["record_bytes"], {"its_tenant": tenant_id}).scalar_one())
-            with self._knowing:
-                self._summed[tenant_id] = (self._clock(), used, allowed)
+        allowed = transaction.execute(_ALLOWED, {"its_tenant": tenant_id}).one().stored_bytes
+        used = sum(shares.stored(transaction, tenant_id=tenant_id).values())
         if used >= allowed:
-            raise QuotaExceeded("record_bytes", used, allowed)
+            raise QuotaExceeded("stored_bytes", used, allowed)
+        if self.most_bytes is not None:
+            shares.demand(transaction, self.most_bytes, tenant_id=tenant_id)

@@ -242,11 +242,12 @@ def cancel(transaction: Transaction, found: Audit) -> tuple[str, ...]:
 
 def again(transaction: Transaction, found: Audit) -> None:
     """Have the runs of an ended audit judged by today's rules, then the audit: a second verdict beside the first."""
+    # the audit first, then its runs: so does who deletes it
+    this = sa.update(audit).where(audit.c.id == found.number, audit.c.status == "judged")
+    transaction.execute(this.values(status="running", finished_at=None, version=audit.c.version + 1))
     mine = sa.select(audit_item.c.run_id).where(audit_item.c.audit_id == found.number)
     kept = (run.c.id.in_(mine), run.c.record_state.in_(("whole", "partial")), run.c.result_attempt.is_not(None))
     transaction.execute(sa.update(run).where(*kept).values(judge_due_at=Now(), version=run.c.version + 1))
-    this = sa.update(audit).where(audit.c.id == found.number, audit.c.status == "judged")
-    transaction.execute(this.values(status="running", finished_at=None, version=audit.c.version + 1))
 
 
 def _told(transaction: Transaction, rows: Iterable[Any]) -> tuple[Audit, ...]:

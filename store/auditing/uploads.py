@@ -77,7 +77,9 @@ def numbers(
 
 
 def give_up(transaction: Transaction, number: int) -> None:
-    """Cancel an open audit with the runs that it began."""
+    """Cancel an open audit with the runs that it began; one that has been deleted meanwhile needs nothing."""
+    if transaction.execute(sa.select(audit.c.id).where(audit.c.id == number)).first() is None:
+        return
     found = audits.numbered(transaction, number)
     for public_id in audits.cancel(transaction, found):
         expiry.request_cancel(transaction, public_id, tenant_id=found.tenant_id)

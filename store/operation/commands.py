@@ -171,14 +171,16 @@ def _vacuum(arguments: argparse.Namespace) -> int:
 
 def _expire(arguments: argparse.Namespace) -> int:
     def work(database: Database, settings: StoreSettings) -> int:
+        from store import snippets
         from store.record import partitions, retention
 
         count = rows = 0
         while some := list(retention.expire(database)):
             count, rows = count + len(some), rows + sum(one.rows for one in some)
-        if database.sqlite and settings.max_database_bytes is not None:
+        if settings.max_database_bytes is not None:
             for one in retention.shrink(database, settings.max_database_bytes, limit=sys.maxsize):
                 count, rows = count + 1, rows + one.rows
+        snippets.expire_unused(database, limit=sys.maxsize)
         left, months = retention.leftovers(database), partitions.drop(database)
         whole = f"; months dropped: {', '.join(one.name for one in months)}" if months else ""
         print(f"{count} records dropped, {rows:,} rows; {left} begun earlier were finished{whole}")

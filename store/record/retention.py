@@ -1,27 +1,32 @@
-"""Records past their time are dropped, and the oldest ones first where a SQLite database outgrows its cap.
+"""Records past their time are dropped, and the oldest ones of who stores too much where a database outgrows its cap.
 
-1. A run, its findings and its audits stay; `record_state` says `expired`. Pinned and unfinished runs are never touched.
+1. A run, its findings and its audits stay; `record_state` says `expired`, and `record_gone` why. Pinned and unfinished
+   runs are never touched.
 2. First the run says that its record has expired, then the rows go, a few thousand in a transaction, the head last. So
    a reader never meets half a record, and what a crash left is found again by its head (`leftovers`).
 3. On PostgreSQL, where all of a past month goes within 31 days, its rows wait for `partitions.py` to drop it whole.
-4. SQLite reuses the room at once; the file shrinks as `incremental_vacuum` gives pages back.
+4. Near its cap a database drops records of tenants that have more than their share (`store.access.shares`), and no
+   others; beyond it these tenants are refused, and when they have no record left, their programs that nobody ran go.
+5. SQLite reuses the room at once; the file shrinks as `incremental_vacuum` gives pages back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import sqlalchemy as sa
 
+from store import snippets
+from store.access import shares
 from store.moves import tell
 from store.record import partitions
 from store.record.load import at_key
 from store.record.sweep import RECORD_TABLES
 from store.run import RunKey
 from store.session import Database
-from store.tables import KEY, Now, delivery, delivery_try, outbox, record, run, run_event
+from store.tables import KEY, Now, delivery, delivery_try, outbox, record, run, run_event, snippet
 
 ROWS: Final = 5000
 """Rows deleted in one transaction: near 50 ms on SQLite."""
@@ -38,12 +43,21 @@ _kept: Final = (
     run.c.finished_at.is_not(None),
 )
 _PAST: Final = sa.select(run.c.id).where(*_kept, run.c.kept_until < Now()).order_by(run.c.kept_until)
-_OLDEST: Final = sa.select(run.c.id).where(*_kept).order_by(run.c.kept_until, run.c.id)
+_OLDEST: Final = (
+    sa.select(run.c.id)
+    .where(*_kept, run.c.tenant_id.in_(sa.bindparam("tenants", expanding=True)))
+    .order_by(run.c.kept_until, run.c.id)
+)
 _EXPIRE: Final = (
     sa.update(run)
     .where(run.c.id == sa.bindparam("which"), *_kept)
-    .values(record_state="expired", version=run.c.version + 1)
-    .returning(run.c.id, run.c.public_id, run.c.part, run.c.result_attempt)
+    .values(record_state="expired", record_gone=sa.bindparam("why"), version=run.c.version + 1)
+    .returning(run.c.id, run.c.public_id, run.c.part, run.c.result_attempt, run.c.snippet_id)
+)
+_ASK_AFTER_PROGRAM: Final = (
+    sa.update(snippet)
+    .where(snippet.c.id == sa.bindparam("its_program"), snippet.c.kept_until.is_not(None))
+    .values(kept_until=Now())
 )
 _LEFT: Final = (
     sa.select(record.c.part, record.c.run_id, record.c.attempt)
@@ -72,25 +86,28 @@ class Expired:
 
 def expire(database: Database, *, limit: int = 100) -> Iterator[Expired]:
     """Drop the records of runs that were to be kept till now, the longest overdue first, at most `limit`."""
-    yield from _expired(database, _PAST, limit)
+    with database.read() as reading:
+        found = reading.execute(_PAST.limit(limit)).scalars().all()
+        going = partitions.going(reading) if found else frozenset[int]()
+    yield from _expired(database, found, "kept-until", going)
 
 
 def shrink(database: Database, most_bytes: int, *, limit: int = 100) -> Iterator[Expired]:
-    """Drop the oldest records while the database's rows take more than so many bytes; at most `limit`. SQLite only."""
-    while limit > 0 and used_bytes(database) > most_bytes:
-        gone = next(_expired(database, _OLDEST, 1), None)
-        if gone is None:
+    """While a database is nearly full, drop the oldest records of tenants over their share; at most `limit`.
+
+    Where it is beyond its cap and they have none left, programs of theirs that nobody ran go too.
+    """
+    for _ in range(limit):
+        with database.read() as reading:
+            used = shares.used_bytes(reading)
+            if used <= most_bytes * shares.NEARLY:
+                return
+            over = shares.shares(reading, most_bytes).over
+            found = reading.execute(_OLDEST.limit(1), {"tenants": sorted(over)}).scalars().all()
+        gone = list(_expired(database, found, "database-full", frozenset()))
+        yield from gone
+        if not gone and not (used > most_bytes and snippets.drop_unused(database, over)):
             return
-        limit -= 1
-        yield gone
-
-
-def used_bytes(database: Database) -> int:
-    """Bytes of a SQLite database, without its free pages."""
-    with database.read() as reading:
-        names = ("page_count", "freelist_count", "page_size")
-        pages, free, size = (reading.execute(sa.text(f"PRAGMA {name}")).scalar_one() for name in names)
-    return (pages - free) * size
 
 
 def leftovers(database: Database, *, limit: int = 100) -> int:
@@ -123,16 +140,15 @@ def give_back_pages(database: Database) -> None:
             transaction.connection.driver_connection.execute(f"PRAGMA incremental_vacuum({PAGES})").fetchall()  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def _expired(database: Database, query: sa.Select[tuple[int]], limit: int) -> Iterator[Expired]:
-    with database.read() as reading:
-        found = reading.execute(query.limit(limit)).scalars().all()
-        going = partitions.going(reading) if found else frozenset[int]()
+def _expired(database: Database, found: Sequence[int], why: str, going: frozenset[int]) -> Iterator[Expired]:
+    """Drop the records of these runs; `going`: months whose rows are left for their end."""
     for number in found:
         with database.begin() as transaction:
-            row = transaction.execute(_EXPIRE, {"which": number}).first()
+            row = transaction.execute(_EXPIRE, {"which": number, "why": why}).first()
             if row is None:
                 continue  # pinned, or expired by another, since we looked
             tell(transaction, row.public_id)
+            transaction.execute(_ASK_AFTER_PROGRAM, {"its_program": row.snippet_id})
             if row.part in going:
                 transaction.execute(_events_of(row.part, row.id))
         if row.part in going:

@@ -12,6 +12,7 @@ from store.tables.program import module, module_call, moment, record, site
 from store.tables.recorders import frame, recorder
 from store.tables.runs import run, run_attempt, run_event, worker_node
 from store.tables.snapshots import snapshot_chunk
+from store.tables.stored import stored_bytes
 from store.tables.tensors import (
     binding,
     inplace_event,
@@ -80,6 +81,7 @@ __all__ = [
     "snippet_file",
     "sqlite_view",
     "step",
+    "stored_bytes",
     "tenant",
     "tensor",
     "watched_call",

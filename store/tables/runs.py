@@ -89,6 +89,11 @@ run: Final = sa.Table(
     time("kept_until", "Its record is kept till then."),
     flag("pinned", "Its record is never expired."),
     json("rules", "Which rules judge it, and how, as the request said; NULL: all, as they stand.", null=True),
+    text(
+        "record_gone",
+        "Why its record is gone: kept-until, database-full or deleted; NULL: it is there, or nobody noted why.",
+        null=True,
+    ),
     one_of("origin", ("submitted", "watched", "uploaded")),
     one_of("queue", ("cpu", "gpu")),
     one_of("min_isolation", ("none", "process", "namespace", "gvisor")),

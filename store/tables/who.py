@@ -18,7 +18,7 @@ tenant: Final = sa.Table(
     i4("max_queued", "Runs that may be queued at once; more are refused."),
     i4("max_running", "Runs that should run at once; a share, which simultaneous claims may pass by a few."),
     i4("weight", "Share in the claim: twice the weight, twice the runs when all wait."),
-    i8("max_record_bytes", "Bytes of records kept."),
+    i8("max_record_bytes", "Bytes that it may store, of records and all else."),
     i4("keep_days", "Days that a record is kept after its run has ended."),
     time("created_at", "When it was made."),
     time("disabled_at", "When it was shut; NULL: it is open.", null=True),
@@ -56,9 +56,13 @@ snippet: Final = sa.Table(
     i2("files", "How many files."),
     i8("size_bytes", "Bytes of all files."),
     time("created_at", "When it first came."),
+    time("kept_until", "Then it is asked whether a run still keeps its files; NULL: they are gone.", null=True),
     sa.UniqueConstraint("tenant_id", "sha256"),
     comment="A program as submitted: one file or several with an entry. Never changed.",
 )
+
+_kept: Final = sa.text("kept_until is not null")
+sa.Index("snippet_kept", snippet.c.kept_until, postgresql_where=_kept, sqlite_where=_kept)
 
 snippet_file: Final = sa.Table(
     "snippet_file",

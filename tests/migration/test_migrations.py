@@ -24,6 +24,7 @@ from store.run import RunKey
 from store.session import Database
 from store.tables import METADATA
 from tests.migration.many_snapshots import down_and_up
+from tests.store.test_shares import counted_anew, in_all
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,7 +59,8 @@ CATALOGUE = (
     "select 'view', viewname, definition from pg_views where schemaname = 'public'",
     (
         "select 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attstorage, col_description(c.oid, a.attnum)"
-        f" from pg_attribute a join pg_class c on c.oid = a.attrelid where c.relkind in ('r', 'p') and a.attnum > 0 and {OURS}"
+        f" from pg_attribute a join pg_class c on c.oid = a.attrelid where c.relkind in ('r', 'p') and a.attnum > 0"
+        f" and not a.attisdropped and {OURS}"
     ),
     f"select 'table', c.relname, c.relkind, obj_description(c.oid) from pg_class c where c.relkind in ('r', 'p') and {OURS}",
 )
@@ -172,6 +174,32 @@ def test_what_the_release_before_wrote_survives_the_way_back(at_first, empty_url
     downgrade(empty_url, "0001")
     assert rows_in(at_first) == before
     assert all(len(rows) == 1 for rows in before.values())
+
+
+def test_what_is_there_is_counted_on_the_way_up(empty_url):
+    """And asked after: programs with files in a week, those whose files have gone never."""
+    upgrade(empty_url, "0010")
+    database = Database(empty_url)
+    program = "insert into snippet (id, public_id, tenant_id, sha256, entry, files, size_bytes, created_at)"
+    file = "insert into snippet_file (snippet_id, n, path, sha256, is_text, body)"
+    audit = "insert into audit (public_id, tenant_id, project_id, name, status, items, labels, created_by, created_at, version)"
+    with database.begin() as transaction:
+        for number in (7, 8):
+            values = " values (:id, :public_id, 1, :hash, 'a.py', 1, 9, '2026-11-20T19:52:29.123Z')"
+            row = {"id": number, "public_id": f"snp_{number}", "hash": bytes([number])}
+            transaction.execute(sa.text(program + values), row)
+        transaction.execute(
+            sa.text(f"{file} values (7, 0, 'a.py', :hash, true, :body)"), {"hash": b"h", "body": b"x" * 900}
+        )
+        values = "values ('aud_1', 1, 1, 'n', 'judged', 0, '{}', 'local', '2026-11-20T19:52:29.123Z', 1)"
+        transaction.execute(sa.text(f"{audit} {values}".replace(":52:29", "\\:52\\:29")))
+    upgrade(empty_url)
+    with database.read() as reading:
+        kept = dict(reading.execute(sa.text("select id, kept_until is not null from snippet")).all())
+    assert {number: bool(one) for number, one in kept.items()} == {7: True, 8: False}
+    assert in_all(database) == counted_anew(database)
+    assert in_all(database)[1, "programs"] == 2 * 516 + 256 + 4 + 900
+    database.close()
 
 
 def test_snapshots_are_the_same_after_the_way_down_and_up(empty_url):

@@ -274,14 +274,61 @@ def test_who_prefers_to_wait_is_answered_with_the_verdict(site, send):
     assert (waits.json["status"], waits.headers["Preference-Applied"]) == ("running", "wait=1")
 
 
-def test_more_than_50000_items_are_refused_and_the_audit_is_canceled(plain_site):
-    sent = b"{}\n" + b"x\n" * 50_001
-    headers = {"Content-Type": MEDIA, "Idempotency-Key": "many"}
-    answer = plain_site.client.post("/v1/audits", data=sent, headers=headers)
-    assert (answer.status_code, answer.json["code"]) == (413, "too-large")
-    assert "50,000" in answer.json["detail"]
-    (told,) = plain_site.client.get("/v1/audits").json["items"]
-    assert (told["status"], told["items"]["total"]) == ("canceled", 50_000)
+def test_more_items_than_an_audit_may_have_are_refused_and_the_audit_is_canceled(site, send, monkeypatch):
+    from service.api import audit_lines
+
+    assert audit_lines.MOST_LINES == 50_000
+    monkeypatch.setattr(audit_lines, "MOST_LINES", 700)
+    known = site.finished()
+    answer = send(body(*({"custom_id": f"{n}", "run": known} for n in range(701))), 413, key="many")
+    assert answer.json["code"] == "too-large"
+    assert "700 items; line 702 is one more" in answer.json["detail"]
+    (told,) = audits(site)
+    assert (told["status"], told["items"]["total"]) == ("canceled", 500)
+
+
+def test_an_upload_of_bad_lines_is_refused_at_the_hundredth_and_lists_them(site, send):
+    """60,000 such lines had held a thread until 50,000 of them were stored as items."""
+    good = [json.dumps({"custom_id": f"{n}", **TEXT}).encode() for n in range(3)]
+    lines = [b"{}", *good, b"x", b'{"custom_id": "typo", "source": "x = ("}', *good[:1], *[b"[]"] * 60_000]
+    sent = b"\n".join(lines)
+    for key in ("k", None):
+        refused = send(sent, 422, key=key)
+        told = refused.json
+        assert told["code"] == "invalid-request"
+        assert told["detail"] == (
+            "100 of the first 105 lines are bad: the rest was not read, and the audit is canceled."
+        )
+        assert [one["line"] for one in told["errors"]] == [5, 6, *range(8, 106)]
+        assert [one["code"] for one in told["errors"][:2]] == ["malformed-request", "syntax-error"]
+        assert told["errors"][1]["detail"].startswith("snippet.py, line 1: ")
+        assert told["errors"][2]["detail"].startswith("#: ")
+    assert [(one["status"], one["items"]["total"]) for one in audits(site)] == [("canceled", 0)] * 2
+    assert site.client.get("/v1/runs").json["items"] == []
+    assert send(body({"custom_id": "a", **TEXT}), key="k").json["items"]["total"] == 1  # the key is free again
+
+
+def test_a_hundred_names_that_are_taken_are_a_hundred_bad_lines_and_99_are_items(site, send, items_of):
+    known = site.finished()
+
+    def named(count):
+        return body(*({"custom_id": "a", "run": known} for _ in range(count + 1)))
+
+    told = send(named(99)).json
+    assert [one["problem"] is None for one in items_of(told["id"])] == [True] + [False] * 99
+    refused = send(named(100), 422).json
+    assert (refused["code"], len(refused["errors"])) == ("invalid-request", 100)
+    assert [(one["status"], one["items"]["total"]) for one in audits(site)] == [("canceled", 0), ("running", 100)]
+
+
+def test_an_upload_whose_refused_lines_take_long_is_refused_before_there_are_many(site, send, monkeypatch):
+    from service.api import bad_lines
+
+    monkeypatch.setattr(bad_lines, "MOST_SECONDS", 0.0)
+    unserved = {"custom_id": "a", **TEXT, "isolation": "gvisor"}
+    told = send(body({"custom_id": "b", **TEXT}, unserved, {"custom_id": "c", **TEXT}), 422).json
+    assert told["detail"].startswith("0 of the first 3 lines are bad, and those refused took 0 s to look at: ")
+    assert [one["status"] for one in audits(site)] == ["canceled"]
 
 
 def test_a_body_that_says_it_is_longer_than_256_mib_is_refused_before_it_is_read(plain_site):

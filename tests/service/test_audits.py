@@ -351,3 +351,62 @@ def test_an_item_cannot_go_to_a_project_of_its_own(ask):
     item = {"custom_id": "a", "source": "x = 1\n", "project": "prj_01JD8PZ4T8W2K5C7Q9R3M6X1BA"}
     answer = ask("POST", "/v1/audits", 422, json={"items": [item]})
     assert (answer.json["code"], answer.json["errors"][0]["pointer"]) == ("invalid-request", "#/items/0")
+
+
+def stored(site):
+    return site.client.get("/v1/me").json["quotas"]["stored_bytes"]["used"]
+
+
+def test_an_audit_is_deleted_with_its_items_and_its_runs_stay(site, ask, begun, settle, samples, monkeypatch):
+    from store.auditing import deletion
+
+    monkeypatch.setattr(deletion, "PIECE", 2)
+    known = site.finished(samples.tutorial())
+    before = stored(site)
+    one = begun({"custom_id": "a", "run": known}, *({"custom_id": f"{n}", "source": "x = ("} for n in range(4)))
+    assert settle() == (one["id"],)
+    assert stored(site) > before + 1000
+    run = ask("GET", f"/v1/runs/{known}", 200).json
+    assert run["audit"] == one["id"]
+    path = one["links"]["self"]
+    assert ask("DELETE", path, 204).data == b""
+    ask("GET", path, 404)
+    ask("DELETE", path, 404)
+    again = ask("GET", f"/v1/runs/{known}", 200).json
+    assert (again["audit"], again["version"] > run["version"], again["status"]) == (None, True, "succeeded")
+    assert ask("GET", f"/v1/runs/{known}/findings", 200).json["items"]
+    assert stored(site) == before
+    with site.context.database.read() as reading:
+        for table in (tables.audit, tables.audit_item, tables.audit_cell, tables.audit_verdict):
+            assert reading.execute(table.select()).first() is None
+    log = ask("GET", f"/v1/audit-log?object={one['id']}", 200).json["items"]
+    assert [entry["action"] for entry in log] == ["audit.delete", "audit.create"]
+
+
+def test_an_audit_that_goes_on_is_not_deleted_nor_the_baseline_of_one(site, ask, begun, settle):
+    known = site.finished()
+    first = begun({"custom_id": "a", "run": known})
+    settle()
+    second = begun({"custom_id": "a", "run": known}, {"custom_id": "b", "source": "x = 1\n"}, baseline=first["id"])
+    for told, said in ((second, "has not ended."), (first, f"is the baseline of audit {second['id']}")):
+        refused = ask("DELETE", told["links"]["self"], 409).json
+        assert (refused["code"], said in refused["detail"]) == ("audit-not-ended", True)
+    ask("POST", f"{second['links']['self']}/cancel", 202)
+    etag = ask("GET", second["links"]["self"], 200).headers["ETag"]
+    ask("DELETE", first["links"]["self"], 204)
+    left = ask("GET", second["links"]["self"], 200)
+    assert (left.json["baseline"], left.json["status"], left.headers["ETag"] != etag) == (None, "canceled", True)
+    ask("DELETE", second["links"]["self"], 204)
+
+
+def test_who_may_not_write_audits_deletes_none(site, ask, begun, settle):
+    one = begun({"custom_id": "a", "run": site.finished()})
+    settle()
+    reader = ask("POST", "/v1/keys", 201, json={"name": "r", "scopes": ["read"]}).json["secret"]
+    refused = ask("DELETE", one["links"]["self"], 403, headers={"Authorization": f"Bearer {reader}"})
+    assert refused.json["code"] == "scope-missing"
+    project = ask("POST", "/v1/projects", 201, json={"name": "p of its own"}).json["id"]
+    scopes = {"name": "w", "scopes": ["read", "audits:write"], "project": project}
+    other = ask("POST", "/v1/keys", 201, json=scopes).json["secret"]
+    ask("DELETE", one["links"]["self"], 404, headers={"Authorization": f"Bearer {other}"})
+    ask("GET", one["links"]["self"], 200)

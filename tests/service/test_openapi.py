@@ -89,6 +89,7 @@ PROMISED = {
     "GET /v1/audits/{audit}/items",
     "GET /v1/audits/{audit}/matrix",
     "GET /v1/audits/{audit}/findings",
+    "DELETE /v1/audits/{audit}",
     "POST /v1/audits/{audit}/cancel",
     "POST /v1/audits/{audit}/judge",
 }
@@ -249,6 +250,11 @@ def about_audits(site, ask):
     ask("GET /v1/audits", "/v1/audits")
     for verb in ("judge", "cancel"):
         ask(f"POST /v1/audits/{{audit}}/{verb}", f"{one}/{verb}", "POST")
+    audit_judging.settle(site.context.database)
+    open_ = ask("POST /v1/audits", "/v1/audits", "POST", json={"items": [{"custom_id": "a", "source": "x = 1\n"}]})
+    for path in (open_.headers["Location"], one, one):
+        ask("DELETE /v1/audits/{audit}", path, "DELETE")
+    ask("POST /v1/audits/{audit}/cancel", f"{open_.headers['Location']}/cancel", "POST")
 
 
 def about_recorders(ask, samples):

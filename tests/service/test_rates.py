@@ -143,60 +143,41 @@ def test_a_redis_that_is_away_limits_nobody(make, caplog):
     ]
 
 
-def test_a_quota_of_records_that_is_used_up_refuses_before_anything_is_stored(site):
+def test_a_quota_of_bytes_that_is_used_up_refuses_before_anything_is_stored(site):
     from store.tables import tenant
 
     run = site.finished()
-    used = site.client.get("/v1/me").json["quotas"]["record_bytes"]["used"]
-    assert used > 100
+    told = site.client.get("/v1/me").json["quotas"]
+    used = told["stored_bytes"]["used"]
+    assert used > told["record_bytes"]["used"] > 100
     with site.context.database.begin() as transaction:
         before = transaction.execute(tenant.select().where(tenant.c.id == 1)).one().max_record_bytes
         transaction.execute(tenant.update().where(tenant.c.id == 1).values(max_record_bytes=used))
     try:
-        for path in ("/v1/runs", f"/v1/runs/{run}/rerun"):
-            refused = site.client.post(path, json={"source": "x = 1\n"} if path == "/v1/runs" else {})
-            assert (refused.status_code, refused.json["code"]) == (429, "quota-exceeded")
-            assert refused.json["detail"] == f"quota record_bytes: {used} bytes of records, {used} allowed."
+        for path, body in (
+            ("/v1/runs", {"source": "x = 1\n"}),
+            (f"/v1/runs/{run}/rerun", {}),
+            ("/v1/snippets", {"files": [{"path": "a.py", "text": "x = 1\n"}]}),
+            ("/v1/audits", {"items": [{"custom_id": "a", "run": run}]}),
+            ("/v1/policies", {"name": "p"}),
+            ("/v1/projects", {"name": "p"}),
+            ("/v1/webhooks", {"url": "https://hooks.example/in", "events": ["run.ended"]}),
+        ):
+            refused = site.client.post(path, json=body)
+            assert (refused.status_code, refused.json["code"]) == (429, "quota-exceeded"), path
+            assert refused.json["detail"] == f"quota stored_bytes: {used} bytes stored, {used} allowed."
             assert refused.headers["Retry-After"] == "600"
+        match = {"If-Match": site.client.get(f"/v1/runs/{run}").headers["ETag"]}
+        labels = site.client.patch(f"/v1/runs/{run}", json={"labels": {"a": "b"}}, headers=match)
+        assert labels.json["code"] == "quota-exceeded"
+        assert site.client.patch(f"/v1/runs/{run}", json={"pinned": True}, headers=match).status_code == 200
         assert len(site.client.get("/v1/runs").json["items"]) == 1
+        assert site.client.get("/v1/me").json["quotas"]["stored_bytes"]["used"] == used
         assert site.client.delete(f"/v1/runs/{run}").status_code == 204
         assert site.post().status_code == 202
     finally:
         with site.context.database.begin() as transaction:
             transaction.execute(tenant.update().where(tenant.c.id == 1).values(max_record_bytes=before))
-
-
-def test_a_sum_far_from_the_quota_holds_for_a_while(site, clock):
-    from store.access.quotas import QuotaExceeded, Room
-    from store.tables import tenant
-
-    room = Room(clock)
-
-    def refused():
-        try:
-            with site.context.database.read() as transaction:
-                room.demand(transaction)
-        except QuotaExceeded:
-            return True
-        return False
-
-    assert not refused()
-    site.finished()
-    with site.context.database.begin() as transaction:
-        transaction.execute(tenant.update().where(tenant.c.id == 1).values(max_record_bytes=1))
-    try:
-        assert refused()  # another quota: asked again
-    finally:
-        with site.context.database.begin() as transaction:
-            transaction.execute(tenant.update().where(tenant.c.id == 1).values(max_record_bytes=100 << 30))
-    assert not refused()
-    with site.context.database.begin() as transaction:
-        from store.tables import run
-
-        transaction.execute(run.update().values(record_bytes=200 << 30))
-    assert not refused()
-    clock.now += 31
-    assert refused()
 
 
 def test_me_tells_what_is_used_and_allowed(site):

@@ -313,6 +313,7 @@ def test_nothing_of_another_tenant_changes(site, two, owned):
     sent = {**two[1], "If-Match": before.headers["ETag"]}
     site.client.patch(f"/v1/runs/{owned['run']}", headers=sent, json={"pinned": True})
     site.client.delete(f"/v1/runs/{owned['run']}", headers=two[1])
+    site.client.delete(f"/v1/audits/{owned['audit']}", headers=two[1])
     sent = {**two[1], "If-Match": '"1"'}
     site.client.patch(f"/v1/finding-groups/{owned['group']}", headers=sent, json={"owner": "me"})
     assert site.client.get(f"/v1/finding-groups/{owned['group']}", headers=two[0]).json["owner"] is None

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from backprobe.record import batch_frames, encode, end_frame, frame_kind, header_frame
 from store import runs, tables
-from store.access import usage
+from store.access import shares, usage
 from store.access.quotas import QuotaExceeded, Room, quotas
 from store.ids import new_id, part
 from store.judged import rejudging
@@ -397,10 +397,11 @@ def test_recorders_are_no_workers(database, begin, submit, claim):
     assert claim() is not None
 
 
-def test_frames_count_in_the_quota_of_record_bytes(database, begin, send, frames):
+def test_frames_count_in_the_quota_of_stored_bytes(database, begin, send, frames):
     run = begin()
     with database.begin() as transaction:
-        transaction.execute(sa.update(tables.tenant).values(max_record_bytes=len(frames[0])))
+        stored = sum(shares.stored(transaction).values())
+        transaction.execute(sa.update(tables.tenant).values(max_record_bytes=stored + len(frames[0])))
     with database.read() as reading:
         Room().demand(reading)
     send(run, 0, frames[0])

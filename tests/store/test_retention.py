@@ -3,7 +3,8 @@
 import pytest
 import sqlalchemy as sa
 
-from store import tables
+from store import expiry, finish, snippets, tables
+from store.access import shares, tenants
 from store.judged import findings
 from store.record import retention
 from store.record.sweep import RECORD_TABLES
@@ -90,20 +91,110 @@ def test_what_a_crash_left_is_finished_and_never_shown(database, ended, change, 
     assert (left(run), retention.leftovers(database)) == (0, 0)
 
 
-def test_a_database_over_its_cap_loses_its_oldest_records(database, ended, look, left):
-    if not database.sqlite:
-        return  # a cap of bytes is for one file on one disk; PostgreSQL's operator has quotas and tablespaces
+def used_bytes(database):
+    with database.read() as reading:
+        return shares.used_bytes(reading)
+
+
+def test_a_database_near_its_cap_loses_the_oldest_records_of_who_has_too_much(database, ended, look, left):
     old, young = ended(), ended()
-    used = retention.used_bytes(database)
-    assert list(retention.shrink(database, used)) == []
+    used = used_bytes(database)
+    assert list(retention.shrink(database, 2 * used)) == []
     gone = [one.run for one in retention.shrink(database, 1, limit=1)]
-    assert (gone, look(young).record.state) == ([old.id], "whole")
+    assert (gone, look(young).record.state, left(old)) == ([old.id], "whole", 0)
+    assert look(old).record_gone == "database-full"
     assert [one.run for one in retention.shrink(database, 1)] == [young.id]
+    if not database.sqlite:
+        assert used_bytes(database) < used
+        return
     free = sa.text("PRAGMA freelist_count")
     retention.give_back_pages(database)
     with database.read() as reading:
         assert reading.execute(free).scalar() == 0
         assert reading.execute(sa.text("PRAGMA auto_vacuum")).scalar() == 2
+
+
+def test_a_record_of_who_has_its_share_is_never_dropped_for_another(
+    database, ended, submit, claim, a_record, look, tenant
+):
+    """The other one's records go, then the programs that it never ran, and then nothing."""
+    mine = ended()
+    with database.read() as reading:
+        project = tenants.first_project(reading, tenant)
+    submit(tenant_id=tenant, project_id=project)
+    theirs = claim()
+    assert finish.finish(database, theirs, finish.Ending(status="succeeded", exit_code=0), a_record, None)
+    most = int(used_bytes(database) * 1.08)  # so far nobody has too much
+    assert list(retention.shrink(database, most)) == []
+    with database.begin() as transaction:
+        for n in range(3):
+            text = {"a.py": f"x = {n}\n" + "#" * 300_000}
+            snippets.keep(transaction, text, "a.py", tenant_id=tenant)
+    assert [one.run for one in retention.shrink(database, most)] == [theirs.public_id]
+    assert (look(mine).record.state, programs(database)) == ("whole", 2)
+    assert list(retention.shrink(database, most)) == []
+    assert [one.run for one in retention.shrink(database, 1)] == [mine.id]  # nobody has a share of nothing
+
+
+@pytest.fixture
+def tenant(database):
+    with database.begin() as transaction:
+        return tenants.create(transaction, "other")
+
+
+def programs(database):
+    with database.read() as reading:
+        return reading.execute(sa.select(sa.func.count()).select_from(tables.snippet_file)).scalar()
+
+
+def due(database):
+    with database.begin() as transaction:
+        transaction.execute(sa.update(tables.snippet).values(kept_until=PAST))
+
+
+def test_a_program_that_nobody_ran_goes_after_its_time_and_not_before(database, submit):
+    with database.begin() as transaction:
+        kept = snippets.keep(transaction, {"a.py": "x = 1\n"}, "a.py")
+    assert (snippets.expire_unused(database), programs(database)) == (0, 1)
+    due(database)
+    assert (snippets.expire_unused(database), programs(database)) == (1, 0)
+    with database.read() as reading:
+        assert snippets.get(reading, snippets.Scope(), kept.id) is None
+        assert shares.stored(reading).get("programs", 0) == 0
+    with database.begin() as transaction:
+        again = snippets.keep(transaction, {"a.py": "x = 1\n"}, "a.py")
+    assert again.fresh
+
+
+def test_a_program_goes_with_the_record_of_its_last_run(database, submit, claim, ended, change, look):
+    run = ended()
+    waiting = submit()
+    due(database)
+    assert (snippets.expire_unused(database), programs(database)) == (0, 1)
+    change(run, kept_until=PAST)
+    assert expired(database) == [run.id]
+    assert snippets.expire_unused(database) == 0  # the other one waits for it
+    with database.begin() as transaction:
+        expiry.request_cancel(transaction, waiting.id)
+    due(database)
+    assert snippets.expire_unused(database) == 0  # it could be run again for as long as its record would be kept
+    change(waiting, kept_until=PAST)
+    due(database)
+    assert (snippets.expire_unused(database), programs(database)) == (1, 0)
+    assert (look(run).snippet, look(run).record_gone) == (run.snippet, "kept-until")
+    due(database)
+    assert snippets.expire_unused(database) == 1  # its files have gone; it is asked after no more
+    assert claim() is None
+    again = submit()
+    assert (again.snippet, programs(database)) == (run.snippet, 1)
+    assert claim().files == {"train.py": "x = 1\n"}
+
+
+def test_a_record_that_expires_takes_its_program_with_it(database, ended, change):
+    run = ended()
+    change(run, kept_until=PAST)
+    list(retention.expire(database))
+    assert (snippets.expire_unused(database), programs(database)) == (1, 0)
 
 
 def test_events_that_left_long_ago_go_with_their_tries(database, ended):

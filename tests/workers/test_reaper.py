@@ -3,12 +3,15 @@
 import pytest
 import sqlalchemy as sa
 
-from store import tables
-from store.access import idempotency
+from store import finish, runs, snippets, tables
+from store.access import idempotency, shares
 from store.ids import new_id
 from store.outward import outbox
+from tests.store.small_record import a_record
 from workers import reaper as reapers
 from workers.reaper import Reaper
+
+__all__ = ["a_record"]
 
 
 @pytest.fixture
@@ -51,3 +54,34 @@ def test_a_duty_that_fails_stops_no_other(database, reaper, waiting, monkeypatch
     assert column(database, tables.idempotency.c.key) == ["new"]
     assert "planning deliveries failed: OSError" in caplog.text
     assert "stranger" not in caplog.text
+
+
+def test_a_round_deletes_programs_that_are_due_and_folds_what_is_stored(database, reaper):
+    with database.begin() as transaction:
+        for n in range(3):
+            snippets.keep(transaction, {"a.py": f"x = {n}\n"}, "a.py")
+    programs = column(database, tables.snippet.c.id)
+    with database.begin() as transaction:
+        old = sa.update(tables.snippet).where(tables.snippet.c.id == programs[0])
+        transaction.execute(old.values(kept_until="2020-01-01T00:00:00.000Z"))
+    with database.read() as reading:
+        before = shares.stored(reading)
+    reaper.round()
+    assert column(database, tables.snippet.c.id) == programs[1:]
+    with database.read() as reading:
+        after = shares.stored(reading)
+    assert after["programs"] * 3 == before["programs"] * 2
+    assert sorted(column(database, tables.stored_bytes.c.kind)) == ["programs", "projects"]
+
+
+def test_a_round_drops_records_of_a_database_beyond_its_cap(database, tmp_path, a_record):
+    with database.begin() as transaction:
+        runs.submit(transaction, runs.Submission(files={"a.py": "x = 1\n"}, entry="a.py"))
+    held = runs.claim(database, "w1")
+    assert finish.finish(database, held, finish.Ending(status="succeeded", exit_code=0), a_record, None)
+    Reaper(database, tmp_path, lambda _: None, max_database_bytes=1 << 40).round()
+    assert column(database, tables.run.c.record_state) == ["whole"]
+    Reaper(database, tmp_path, lambda _: None, max_database_bytes=1).round()
+    assert column(database, tables.run.c.record_state) == ["expired"]
+    assert column(database, tables.run.c.record_gone) == ["database-full"]
+    assert column(database, tables.snippet_file.c.n) == []  # the program went with its last run's record
