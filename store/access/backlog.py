@@ -39,9 +39,6 @@ class Overfull(Exception):
 class Backlog:
     """One per process. Several processes together may pass the bound by what they take in a second.
 
-    A process alone may pass it by what its requests have been allowed and not committed when a count is renewed: by one
-    for each of the others at work.
-
     Args:
         most: Runs that may wait in each queue.
         clock: Seconds that only grow.
@@ -51,6 +48,8 @@ class Backlog:
         self.most = most
         self._clock = clock
         self._counted: dict[tuple[str, int | None], tuple[float, int]] = {}
+        self._at_work: list[tuple[Transaction, str, int | None, int]] = []
+        """Runs that were allowed: until their transaction has ended, no count sees them."""
         self._knowing = threading.Lock()
 
     def demand(self, transaction: Transaction, queue: str, runs: int = 1, *, tenant_id: int | None = None) -> None:
@@ -73,6 +72,8 @@ class Backlog:
                 mine = self._count(transaction, queue, tenant_id)
                 if mine + runs > share:
                     raise Overfull(queue, mine, share, " of one tenant")
+            self._at_work = [one for one in self._at_work if not one[0].closed]
+            self._at_work.append((transaction, queue, tenant_id, runs))
             for place in {(queue, None), (queue, tenant_id)} & set(self._counted):
                 at, known = self._counted[place]
                 self._counted[place] = at, known + runs
@@ -86,5 +87,10 @@ class Backlog:
                 queued = int(transaction.execute(_QUEUED, which).scalar_one())
             else:
                 queued = int(transaction.execute(_OF_TENANT, which | {"of_tenant": tenant_id}).scalar_one())
+            queued += sum(
+                runs
+                for other, of_queue, whose, runs in self._at_work
+                if of_queue == queue and tenant_id in {None, whose} and other is not transaction and not other.closed
+            )
             self._counted[queue, tenant_id] = at, queued
         return queued

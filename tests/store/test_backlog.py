@@ -52,3 +52,20 @@ def test_a_tenant_leaves_a_quarter_of_the_queue_to_the_others(database, submit, 
     assert taken(other) == "taken"
     assert taken(other) == "4 runs wait in the queue cpu, 4 may"
     assert taken(None) == "4 runs wait in the queue cpu, 4 may"
+
+
+def test_what_was_allowed_and_is_not_committed_yet_is_counted(database, submit, clock):
+    backlog = Backlog(most=3, clock=clock)
+    with database.read() as first:
+        backlog.demand(first, "cpu", 2)
+        clock.now += SURE_SECONDS
+        with database.read() as second:
+            try:
+                backlog.demand(second, "cpu", 2)
+            except Overfull as full:
+                assert str(full) == "2 runs wait in the queue cpu, 3 may"
+            else:
+                raise AssertionError("four of three were taken")
+    clock.now += SURE_SECONDS  # it ended, and came to nothing
+    with database.read() as third:
+        backlog.demand(third, "cpu", 3)
