@@ -15,6 +15,7 @@ import termios
 import threading
 import time
 import weakref
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from waitress import wasyncore
@@ -79,6 +80,36 @@ def _held(connection: socket.socket) -> int:
         return 0
 
 
+class _Turns:
+    """Requests that wait for a thread: they take turns among tenants, and of one the first comes first.
+
+    In place of the queue of waitress's dispatcher, under its lock. Whose a request is, is known as in
+    `service.bodies_in_hand`; all of which it is not known take turns as one.
+    """
+
+    def __init__(self, senders: bodies_in_hand.Senders) -> None:
+        self._senders = senders
+        self._waiting: dict[int | None, deque[HTTPChannel]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def append(self, channel: HTTPChannel) -> None:
+        """The first request of this connection waits."""
+        request: Any = channel.requests[0]
+        tenant = self._senders.tenant(request.headers.get("AUTHORIZATION", ""))
+        self._waiting.setdefault(tenant, deque()).append(channel)
+
+    def popleft(self) -> HTTPChannel:
+        """The next one, whose tenant is the last to have another."""
+        tenant, its = next(iter(self._waiting.items()))
+        del self._waiting[tenant]
+        found = its.popleft()
+        if its:
+            self._waiting[tenant] = its
+        return found
+
+
 class Server:
     """One application on one listening socket, in a thread of its own.
 
@@ -121,6 +152,9 @@ class Server:
         )
         room = {"parser_class": staticmethod(self.bodies.parser)}
         self._server.channel_class = type("Channel", (Channel,), room)
+        dispatcher = self._server.task_dispatcher
+        with dispatcher.lock:
+            dispatcher.queue = _Turns(shared.senders)
         self._held: weakref.WeakKeyDictionary[HTTPChannel, tuple[int, float]] = weakref.WeakKeyDictionary()
         """Bytes that the kernel had for a client who seems not to read, and since when."""
         self._maintained = self._server.maintenance

@@ -294,6 +294,43 @@ def emptied(site):
     site.context.backlog._counted.clear()
 
 
+def test_requests_take_turns_among_tenants_where_no_thread_is_free(module_make, held):
+    """However many of one wait for a thread, another's is among the next two that are answered."""
+    from service.address import listen
+    from service.server import Server
+    from store import runs
+
+    site = module_make(threads=1, api_key="the-server")
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=1)
+    server.start()
+    held.callback(server.stop)
+    greedy, other = (Tenant(site, listening.getsockname()[1], name, held) for name in ("tnt_greedy", "tnt_other"))
+    other.ask("GET", "/v1/me")
+    run = greedy.submit()
+    greedy.sent(f"GET /v1/runs/{run}", Prefer="wait=30")
+    eventually(lambda: site.context.waiters.waiting == 1)
+    queue = server._server.task_dispatcher.queue
+    body = b'{"source": "x = 1\\n"}'
+    sent = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+    for number, one in enumerate([*[greedy] * 30, other]):
+        one.sent("POST /v1/runs", **sent).sendall(body)
+        eventually(lambda number=number: len(queue) == number + 1)
+    with site.context.database.begin() as transaction:
+        runs.request_cancel(transaction, run, tenant_id=greedy.id)
+    eventually(lambda: not queue)
+    eventually(lambda: len(stored(site)) == 32)
+    assert other.id in stored(site)[1:3]
+
+
+def stored(site):
+    """Tenant of each run, as they were stored."""
+    from store import tables
+
+    with site.context.database.read() as reading:
+        return [row.tenant_id for row in reading.execute(tables.run.select().order_by(tables.run.c.id))]
+
+
 def test_workers_take_turns_among_tenants(served, two):
     """However much one has waiting, another's run is among the next that are claimed."""
     from store import runs
