@@ -39,6 +39,7 @@ from service.api import (
     submit,
     webhooks,
 )
+from service.bodies_in_hand import Senders
 from service.context import EXTENSION, Context
 from service.cursors import Cursors
 from service.dashboard import pages
@@ -47,6 +48,7 @@ from service.metrics import register as count_requests
 from service.queue import Wakeups
 from service.rates import Rates
 from service.request_log import register as log_requests
+from service.streams import Streams
 from service.waiting import Seats, Waiters
 from store.access.backlog import Backlog
 from store.access.quotas import Room
@@ -96,13 +98,18 @@ def create_app(settings: Settings) -> APIFlask:
     app.url_map.converters["int"] = _Digits
     database = Database(settings.store.database_url, durable=True)
     hub = Hub(database)
+    few = max(1, settings.threads // 4)
     wakeups = Wakeups(settings.store)
     measured = Metrics(database, wakeups)
     app.extensions[EXTENSION] = Context(
         settings=settings,
         database=database,
         hub=hub,
-        streams=Seats(max(1, settings.threads // 4)),
+        streams=Streams(database, hub),
+        lists=Seats(few, "long lists"),
+        records=Seats(few, "records"),
+        ends=Seats(few, "ends of recorders"),
+        senders=Senders(),
         waiters=Waiters(hub, threads=settings.threads),
         wakeups=wakeups,
         cursors=Cursors(settings.secret),

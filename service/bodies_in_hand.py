@@ -3,11 +3,15 @@
 1. A body up to 64 KiB is in memory and is not counted: it is what nearly every request has, and is always taken.
 2. Beyond, all bodies together have so much room. The one that grows when it is full is refused, and may come again.
 3. What a body took is given back when it was answered, or when its connection has gone.
+4. A tenant has at most three quarters of the room. Whose a body is says its Authorization, if that was good for an
+   earlier request; all bodies of which it is not known have a quarter together, where keys are demanded.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from waitress.parser import HTTPRequestParser
@@ -24,6 +28,9 @@ SMALL_BYTES: Final = 64 << 10
 
 RETRY_SECONDS: Final = 5
 
+MOST_KNOWN: Final = 10_000
+"""Authorizations that are remembered; the oldest are forgotten."""
+
 
 class NoRoom(Error):
     """There is no room for more of this body."""
@@ -32,29 +39,66 @@ class NoRoom(Error):
     reason = "Service Unavailable"
 
 
+class Senders:
+    """Which tenant an Authorization is of, as of the last request with it that was let in."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}
+        self._knowing = threading.Lock()
+
+    def met(self, authorization: str, tenant_id: int) -> None:
+        """It is good, and of this tenant."""
+        place = _place(authorization)
+        if self._known.get(place) == tenant_id:
+            return
+        with self._knowing:
+            self._known[place] = tenant_id
+            if len(self._known) > MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+
+    def tenant(self, authorization: str) -> int | None:
+        """Whose it is; None: not known, which may be because it is good for nothing."""
+        return self._known.get(_place(authorization))
+
+
+def _place(authorization: str) -> bytes:
+    return hashlib.sha256(authorization.encode("utf-8", "surrogatepass")).digest()
+
+
 class BodyRoom:
     """The room of one server.
 
     Args:
+        senders: Who is known.
         most: Bytes of all bodies together.
+        keyed: Keys are demanded: without, whoever is not known is the one person who uses this server.
     """
 
-    def __init__(self, most: int = MOST_BYTES) -> None:
+    def __init__(self, senders: Senders, most: int = MOST_BYTES, *, keyed: bool = True) -> None:
+        self.senders = senders
         self._most = most
+        self._of_strangers = most // 4 if keyed else most
         self._counting = threading.Lock()  # bodies are read by the loop, and given back by who has answered
-        self.taken = 0
+        self._taken: Counter[int | None] = Counter()
 
-    def take(self, size: int) -> bool:
+    @property
+    def taken(self) -> int:
+        """Bytes in hand."""
+        return self._taken.total()
+
+    def take(self, size: int, tenant: int | None) -> bool:
         """Whether there was room for so many bytes; then they are taken."""
+        share = self._of_strangers if tenant is None else self._most * 3 // 4
         with self._counting:
-            fits = self.taken + size <= self._most
-            self.taken += size if fits else 0
+            fits = self._taken.total() + size <= self._most and self._taken[tenant] + size <= share
+            self._taken[tenant] += size if fits else 0
         return fits
 
-    def give_back(self, size: int) -> None:
+    def give_back(self, size: int, tenant: int | None) -> None:
         """So many bytes are in hand no more."""
         with self._counting:
-            self.taken -= size
+            self._taken[tenant] -= size
+            self._taken += Counter()  # who has none is not counted
 
     def parser(self, settings: Adjustments) -> HTTPRequestParser:
         """Reads one request of this server."""
@@ -65,6 +109,7 @@ class _Parser(HTTPRequestParser):
     def __init__(self, settings: Adjustments, room: BodyRoom) -> None:
         super().__init__(settings)
         self._room, self._taken = room, 0
+        self._tenant: int | None = None
 
     def received(self, data: bytes) -> int:
         """Read on, as far as there is room."""
@@ -72,7 +117,9 @@ class _Parser(HTTPRequestParser):
         found: Any = self  # typeshed lacks what waitress sets
         grown = found.body_bytes_received - self._taken
         if grown > SMALL_BYTES and not found.error:
-            if self._room.take(grown):
+            if not self._taken:
+                self._tenant = self._room.senders.tenant(found.headers.get("AUTHORIZATION", ""))
+            if self._room.take(grown, self._tenant):
                 self._taken += grown
             else:
                 found.error, found.completed = NoRoom("no room"), True
@@ -81,5 +128,5 @@ class _Parser(HTTPRequestParser):
     def close(self) -> None:
         """Drop the body."""
         super().close()
-        self._room.give_back(self._taken)
+        self._room.give_back(self._taken, self._tenant)
         self._taken = 0

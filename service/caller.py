@@ -59,6 +59,11 @@ class Caller:
         return scope in self.scopes or "admin" in self.scopes
 
     @property
+    def sharing(self) -> int | None:
+        """The tenant that shares the service with others; None: nobody else is there, for no key is demanded."""
+        return None if self.actor == "local" else self.tenant_id
+
+    @property
     def operates(self) -> bool:
         """It may know of the whole service, and not of one tenant or project alone."""
         return self.tenant_id == _FIRST_TENANT and self.project is None

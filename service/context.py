@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 from flask import current_app
 
 if TYPE_CHECKING:
+    from service.bodies_in_hand import Senders
     from service.cursors import Cursors
     from service.metrics import Metrics
     from service.queue import Wakeups
     from service.rates import Rates
     from service.settings import Settings
+    from service.streams import Streams
     from service.waiting import Seats, Waiters
     from store.access.backlog import Backlog
     from store.access.quotas import Room
@@ -25,7 +27,14 @@ EXTENSION: Final = "backprobe"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """One per application, made by `create_app`."""
+    """One per application, made by `create_app`.
+
+    Attributes:
+        lists: Seats for lists that hold a thread while their client reads.
+        records: Seats for records that are in memory whole, to be sent or stored.
+        senders: Who is known to the server before a request is looked at.
+        ends: The same for recorders' records at their end: seats of their own, so that a job can always end.
+    """
 
     settings: Settings
     database: Database
@@ -33,7 +42,11 @@ class Context:
     wakeups: Wakeups
     cursors: Cursors
     hub: Hub
-    streams: Seats
+    streams: Streams
+    lists: Seats
+    records: Seats
+    ends: Seats
+    senders: Senders
     metrics: Metrics
     rates: Rates
     room: Room
@@ -44,6 +57,7 @@ class Context:
         """Stop listening and close the database's connections; waiters return."""
         self.wakeups.close()
         self.hub.close()
+        self.streams.close()
         self.database.close()
         self.spans.close()
 

@@ -145,6 +145,8 @@ def register(app: APIFlask, settings: Settings) -> None:
             return allowed
         g.caller = _caller(settings)
         bind_caller(g.caller)
+        if (given := request.headers.get("Authorization")) and g.caller.sharing is not None:
+            context().senders.met(given, g.caller.sharing)
         view = app.view_functions.get(request.endpoint or "")
         _check_rate(view)
         if request.method not in _SAFE:

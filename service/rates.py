@@ -126,7 +126,7 @@ class Rates:
 
     def _asked(self, asking: Caller, kind: Kind) -> list[tuple[str, str, int]]:
         """Name, place and size of each quota that such a request is of."""
-        if asking.actor == "local":
+        if asking.sharing is None:
             return []
         mine = {"reads": self.limits.reads, "submits": self.limits.submits}[kind]
         ours = {"reads": self.limits.tenant_reads, "submits": self.limits.tenant_submits}[kind]

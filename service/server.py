@@ -1,4 +1,4 @@
-"""waitress with our answers: its own errors (a malformed request, a header too large) are problem+json too.
+"""waitress with our connections (`service.connections`), in a thread of its own.
 
 A client that asks and then does not read is let go of: the thread that answers it would wait for ever.
 """
@@ -8,29 +8,30 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
-import json
 import resource
-import secrets
 import socket
 import struct
 import termios
 import threading
 import time
 import weakref
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
 from waitress.server import create_server
-from waitress.task import ErrorTask
 
 from service import bodies_in_hand
 from service.api.audit_lines import MOST_BYTES
-from service.guard import INERT
-from service.problems import BY_STATUS, KINDS
+from service.connections import Channel
+from service.context import EXTENSION
+from service.streams import MOST_STREAMS
 
 if TYPE_CHECKING:
     from apiflask import APIFlask
+
+    from service.context import Context
 
 MOST_HEADER_BYTES: Final = 16 << 10
 _DRAINED_BODY_BYTES: Final = MOST_BYTES
@@ -39,9 +40,9 @@ hears why; beyond, waitress cuts off. An audit that comes as NDJSON is the large
 
 
 MOST_CONNECTIONS: Final = 2000
-"""Held open at once, most of them idle. Beyond, no more are taken until some end: waitress's own 100 let a hundred
-clients that say nothing stop the service for everybody."""
-
+"""Held open at once, most of them idle; waitress's own 100 let a hundred clients that say nothing stop the service for
+everybody. When they are as good as taken, each new one makes room for itself: the one that was silent the longest, with
+no request at work and nothing to read, is closed."""
 SILENT_SECONDS: Final = 60
 """A connection on which nothing moves for so long is closed: one that asks nothing, or does not read its answer."""
 
@@ -49,14 +50,17 @@ _OWN_FILES: Final = 256
 """Of the files that the process may have open, those that are no connections: database, static files, logs."""
 
 
-def connections() -> int:
-    """How many connections may be open, after asking the kernel for as many files as that takes."""
+def connections() -> tuple[int, int]:
+    """How many connections, and event streams besides, may be open, after asking the kernel for as many files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_CONNECTIONS + _OWN_FILES
+    wanted = MOST_CONNECTIONS + MOST_STREAMS + _OWN_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else max(100, min(MOST_CONNECTIONS, soft - _OWN_FILES))
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return MOST_CONNECTIONS, MOST_STREAMS
+    streams = max(50, (soft - _OWN_FILES) // 3)
+    return max(100, soft - _OWN_FILES - streams), streams
 
 
 def settle() -> None:
@@ -68,61 +72,42 @@ def settle() -> None:
     gc.freeze()
 
 
-class _ProblemTask(ErrorTask):
-    """An error that waitress finds before the application sees the request."""
-
-    def execute(self) -> None:
-        found: Any = self.request.error  # type: ignore[attr-defined] waitress sets it on a bad request
-        status = int(found.code)
-        kind = KINDS[BY_STATUS.get(status, "malformed-request" if status < 500 else "internal-error")]
-        request_id = f"req_{secrets.token_hex(8)}"
-        body = json.dumps(
-            {
-                "type": f"/problems/{kind.code}",
-                "title": kind.title,
-                "status": status,
-                "detail": f"{found.reason}." if status < 500 else f"Request {request_id} failed on our side.",
-                "code": kind.code,
-                "hint": kind.hint,
-                "instance": "",
-                "request_id": request_id,
-                "errors": [],
-            }
-        ).encode()
-        if isinstance(found, bodies_in_hand.NoRoom):
-            self.response_headers = [*self.response_headers, ("Retry-After", str(bodies_in_hand.RETRY_SECONDS))]
-        self.status = f"{status} {found.reason}"
-        self.response_headers = [
-            *self.response_headers,
-            ("Content-Type", "application/problem+json"),
-            ("Content-Length", str(len(body))),
-            ("X-Request-Id", request_id),
-            ("Cache-Control", "no-store"),
-            *INERT.items(),
-            ("Connection", "close"),
-        ]
-        self.set_close_on_finish()
-        self.content_length = len(body)
-        self.write(body)
-
-
-class _Channel(HTTPChannel):
-    error_task_class = _ProblemTask
-
-    def del_channel(self, map: Any = None) -> None:  # noqa: A002 - waitress's word
-        """However the connection ends: drop a body of which the rest will not come, which waitress would not."""
-        if (unread := self.request) is not None:
-            self.request = None
-            unread.close()
-        super().del_channel(map)
-
-
 def _held(connection: socket.socket) -> int:
     """Bytes that the kernel has taken for a client and the client has not; 0 where the kernel does not say."""
     try:
         return struct.unpack("i", fcntl.ioctl(connection, termios.TIOCOUTQ, b"\0" * 4))[0]
     except OSError:
         return 0
+
+
+class _Turns:
+    """Requests that wait for a thread: they take turns among tenants, and of one the first comes first.
+
+    In place of the queue of waitress's dispatcher, under its lock. Whose a request is, is known as in
+    `service.bodies_in_hand`; all of which it is not known take turns as one.
+    """
+
+    def __init__(self, senders: bodies_in_hand.Senders) -> None:
+        self._senders = senders
+        self._waiting: dict[int | None, deque[HTTPChannel]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def append(self, channel: HTTPChannel) -> None:
+        """The first request of this connection waits."""
+        request: Any = channel.requests[0]
+        tenant = self._senders.tenant(request.headers.get("AUTHORIZATION", ""))
+        self._waiting.setdefault(tenant, deque()).append(channel)
+
+    def popleft(self) -> HTTPChannel:
+        """The next one, whose tenant is the last to have another."""
+        tenant, its = next(iter(self._waiting.items()))
+        del self._waiting[tenant]
+        found = its.popleft()
+        if its:
+            self._waiting[tenant] = its
+        return found
 
 
 class Server:
@@ -145,7 +130,11 @@ class Server:
         silent_seconds: int = SILENT_SECONDS,
         body_room: int = bodies_in_hand.MOST_BYTES,
     ) -> None:
-        self.bodies = bodies_in_hand.BodyRoom(body_room)
+        shared: Context = app.extensions[EXTENSION]
+        keyed = shared.settings.api_key is not None or shared.settings.oidc is not None
+        self.bodies = bodies_in_hand.BodyRoom(shared.senders, body_room, keyed=keyed)
+        most, streams = connections()
+        shared.streams.seats.most = streams
         # Typeshed's waitress lacks what is used here; `trigger`, `active_channels` and the map are in every release.
         self._server: Any = create_server(
             app,
@@ -156,13 +145,16 @@ class Server:
             max_request_body_size=_DRAINED_BODY_BYTES,
             inbuf_overflow=bodies_in_hand.SMALL_BYTES,
             channel_timeout=silent_seconds,
-            connection_limit=connections(),
+            connection_limit=most,
             asyncore_use_poll=True,  # select() ends at file 1,024
             cleanup_interval=max(1, silent_seconds // 4),
             clear_untrusted_proxy_headers=True,
         )
         room = {"parser_class": staticmethod(self.bodies.parser)}
-        self._server.channel_class = type("Channel", (_Channel,), room)
+        self._server.channel_class = type("Channel", (Channel,), room)
+        dispatcher = self._server.task_dispatcher
+        with dispatcher.lock:
+            dispatcher.queue = _Turns(shared.senders)
         self._held: weakref.WeakKeyDictionary[HTTPChannel, tuple[int, float]] = weakref.WeakKeyDictionary()
         """Bytes that the kernel had for a client who seems not to read, and since when."""
         self._maintained = self._server.maintenance

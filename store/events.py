@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store.run import RunRow
+from store.among import among
+from store.run import ENDED, RunRow
 from store.session import Transaction
 from store.tables import run, run_event
+
+Standing = tuple[int, bool]
+"""Number of a run's last event, and whether the run has ended."""
 
 _PART: Final = sa.select(run.c.part).where(run.c.id == sa.bindparam("its_run")).scalar_subquery()
 _SINCE: Final = (
@@ -51,3 +55,11 @@ def since(transaction: Transaction, run: RunRow, after: int = 0, *, limit: int =
     """
     rows = transaction.execute(_SINCE, {"its_run": run.run_id, "after": after, "most": limit})
     return tuple(Event(seq=row.seq, at=row.at, kind=row.kind, attempt=row.attempt, payload=row.payload) for row in rows)
+
+
+def standing(transaction: Transaction, runs: Collection[int]) -> dict[int, Standing]:
+    """How far each of the runs, by `run_id`, has come; one that there is not is not in it."""
+    if not runs:
+        return {}
+    query = sa.select(run.c.id, run.c.events, run.c.status).where(among(run.c.id, runs))
+    return {row.id: (row.events, row.status in ENDED) for row in transaction.execute(query)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -38,6 +38,7 @@ class Hub:
         self._changed = threading.Condition()
         self._news = 0
         self._waiting = 0
+        self._hearing: list[Callable[[], None]] = []
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -105,6 +106,21 @@ class Hub:
             finally:
                 self._waiting -= 1
 
+    @contextlib.contextmanager
+    def heard(self, hear: Callable[[], None]) -> Generator[None]:
+        """Call `hear`, which may not wait, at each piece of news and when this is closed, till the context is left."""
+        self.start()
+        with self._changed:
+            self._hearing.append(hear)
+            self._waiting += 1
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._hearing.remove(hear)
+                self._waiting -= 1
+
     @property
     def stopping(self) -> bool:
         """It was closed: whoever waits is to go."""
@@ -122,8 +138,7 @@ class Hub:
     def close(self) -> None:
         """Stop listening; every waiter returns None."""
         self._stopping.set()
-        with self._changed:
-            self._changed.notify_all()
+        self._tell()
         if self._thread is not None:
             self._thread.join(timeout=5)
 
@@ -148,6 +163,8 @@ class Hub:
         with self._changed:
             self._news += 1
             self._changed.notify_all()
+            for hear in self._hearing:
+                hear()
 
     def _listen(self) -> None:
         with self._database.listen() as connection:

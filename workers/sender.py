@@ -35,6 +35,9 @@ SEATS: Final = 8
 SEATS_OF_ONE: Final = 2
 """Of these, for one webhook: one that hangs leaves the others their turn."""
 
+SEATS_OF_TENANT: Final = 6
+"""Of these, for all webhooks of a tenant, who may have many that hang."""
+
 _log: Final = logging.getLogger(__name__)
 
 
@@ -65,6 +68,7 @@ class Sender:
         self._tls = tls or ssl.create_default_context()
         self._counting = threading.Lock()
         self._busy: Counter[int] = Counter()
+        self._busy_tenants: Counter[int] = Counter()
         self._freed = threading.Event()
 
     def serve(self, stop: threading.Event) -> None:
@@ -89,21 +93,23 @@ class Sender:
     def _lent(self) -> Due | None:
         """A delivery to send; None: nothing is due, no seat is free, or the database does not answer."""
         with self._counting:
-            full = [number for number, count in self._busy.items() if count >= SEATS_OF_ONE]
             if self._busy.total() >= SEATS:
                 return None
+            full = [number for number, count in self._busy.items() if count >= SEATS_OF_ONE]
+            tenants = [number for number, count in self._busy_tenants.items() if count >= SEATS_OF_TENANT]
         try:
             with self._database.read() as reading:  # nearly always nothing: look before taking the write lock
-                if not deliveries.is_due(reading, skip=full):
+                if not deliveries.is_due(reading, skip=full, skip_tenants=tenants):
                     return None
             with self._database.begin() as transaction:
-                found = deliveries.claim(transaction, limit=1, skip=full)
+                found = deliveries.claim(transaction, limit=1, skip=full, skip_tenants=tenants)
         except Exception as error:  # noqa: BLE001 - the fence around a task: the database is away, it comes back
             _log.warning("looking for deliveries failed: %s", type(error).__name__)
             return None
         for due in found:
             with self._counting:
                 self._busy[due.webhook_id] += 1
+                self._busy_tenants[due.tenant_id] += 1
         return found[0] if found else None
 
     def _fenced(self, due: Due) -> None:
@@ -118,6 +124,7 @@ class Sender:
         finally:
             with self._counting:
                 self._busy -= Counter({due.webhook_id: 1})
+                self._busy_tenants -= Counter({due.tenant_id: 1})
             self._freed.set()
 
     def _tried(self, due: Due) -> Try:

@@ -211,7 +211,7 @@ def _store(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
             one = _doubled(upload, line, entry) if entry.name in taken else entry
             try:
                 if one.program is not None:
-                    context().backlog.demand(transaction, one.queue)
+                    context().backlog.demand(transaction, one.queue, tenant_id=caller().sharing)
                 items.append(_at(line, item_of(transaction, one, upload.place, known)))
             except (QuotaExceeded, Overfull) as error:
                 full = error

@@ -20,7 +20,6 @@ from service.api.parameters import Page, Split
 from service.api.policies import policy_of
 from service.api.projects import place_of_caller
 from service.api.record import NoQuery
-from service.api.record_file import seat
 from service.api.reply import SAME, after_of, conditional, json_reply, page_reply
 from service.caller import caller
 from service.context import context
@@ -81,7 +80,7 @@ def create_audit(body: AuditAsked | None) -> Response:
     whose program does not parse, the upload is refused whole, and the audit canceled: `errors` lists these lines.
     """
     if body is None:
-        with seat():
+        with context().lists.seat():
             public_id, more = audit_lines.take(_open)
     else:
         public_id, more = _created(body)
@@ -101,7 +100,7 @@ def _created(body: AuditAsked) -> tuple[str, dict[str, str]]:
             return (write.known.body or b"").decode(), write.headers
         place, new = _new(write.transaction, body)
         for queue, count in queues.items():
-            context().backlog.demand(write.transaction, queue, count)
+            context().backlog.demand(write.transaction, queue, count, tenant_id=caller().sharing)
         known = known_runs(write.transaction, entries)
         items = [item_of(write.transaction, one, place, known) for one in entries]
         public_id = audits.create(write.transaction, new, items, tenant_id=caller().tenant_id)

@@ -1,21 +1,21 @@
 """What happens to a run: as server-sent events while it happens, or as a list.
 
-1. A stream is for who asks for `text/event-stream`; it holds a thread, so only a quarter of them may stream.
+1. A stream is for who asks for `text/event-stream`; it holds no thread where the server hands its socket over
+   (`service.streams`), else one of the few that long lists may hold.
 2. `id` is the event's number: a client that comes back with `Last-Event-ID` misses none and gets none twice.
-3. Between two events no transaction is open; a stream ends after ten minutes, and its client comes back by itself.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-import msgspec
 from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
+from service import stream_writer, streams
 from service.api.body import query
 from service.api.parameters import Page, Whole
 from service.api.reply import after_of, page_reply
@@ -23,26 +23,22 @@ from service.api.run_json import run_of
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import Answer, answers
+from service.stream_writer import TAKE_OVER, Stream
+from service.streams import told_event
 from service.told.runs import EventList
-from store import queries, runs
+from store import queries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from wsgiref.types import StartResponse, WSGIEnvironment
 
     from service.context import Context
     from store.run import RunRow
 
 blueprint = APIBlueprint("events", __name__, tag="Runs")
 
-BEAT_SECONDS: Final = 15.0
-"""After so long without an event a comment is sent: proxies keep the line, and a client that has gone is noticed."""
-
-LONGEST_SECONDS: Final = 600.0
-RETRY_SECONDS: Final = 5
 _STREAM: Final = "text/event-stream"
-_BATCH: Final = 100
 _NUMBER: Final = re.compile("[0-9]{1,9}")
-_encoder: Final = msgspec.json.Encoder()
 
 
 class EventsQuery(Page):
@@ -82,7 +78,7 @@ def list_events(run: str, query: EventsQuery) -> Response:
         return _streamed(shared, row, after, ended=row.ended and not found)
     shown = found[: query.limit]
     following = [shown[-1].seq] if len(found) > query.limit else None
-    return page_reply(listing, query, [_told(row, event) for event in shown], following)
+    return page_reply(listing, query, [told_event(row, event) for event in shown], following)
 
 
 def _last_seen(after: int) -> int:
@@ -101,30 +97,33 @@ def _last_seen(after: int) -> int:
     return max(after, int(asked))
 
 
-def _told(run: RunRow, event: queries.EventRow) -> dict[str, Any]:
-    return {
-        "run": run.id,
-        "seq": event.seq,
-        "kind": event.kind,
-        "at": event.at,
-        "attempt": event.attempt,
-        "detail": queries.as_json(event.payload),
-    }
-
-
 def _streamed(shared: Context, run: RunRow, after: int, *, ended: bool) -> Response:
     if ended and request.headers.get("Last-Event-ID"):  # a browser comes back for ever unless it is told 204
         return Response(status=204)
-    give_back = shared.streams.take()
-    if give_back is None:
-        detail = f"{shared.streams.most} streams are open, and no more are served at once."
-        raise Problem("too-many-streams", detail, headers={"Retry-After": str(RETRY_SECONDS)})
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Vary": "Accept"}
-    answer = Response(
-        _held(give_back, _stream(shared, run, after)), 200, headers, content_type=f"{_STREAM}; charset=utf-8"
-    )
+    content_type = f"{_STREAM}; charset=utf-8"
+    if request.method == "HEAD":
+        return Response(iter(()), 200, headers, content_type=content_type)
+    if TAKE_OVER in request.environ:
+        give_back = shared.streams.seats.demand()
+        taker = Stream(owner=shared.streams, run=run, after=after, give_back=give_back)
+        return _HandedOver(taker, headers, content_type)
+    give_back = shared.lists.demand()
+    answer = Response(_held(give_back, _stream(shared, run, after)), 200, headers, content_type=content_type)
     answer.call_on_close(give_back)  # also where nothing of it was ever read
     return answer
+
+
+class _HandedOver(Response):
+    """An answer of which the server writes the head; its socket is the stream's from then on."""
+
+    def __init__(self, stream: Stream, headers: dict[str, str], content_type: str) -> None:
+        super().__init__(iter(()), 200, headers, content_type=content_type)
+        self._stream = stream
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        environ[TAKE_OVER](self._stream)
+        return super().__call__(environ, start_response)
 
 
 def _held(give_back: Callable[[], None], stream: Iterator[bytes]) -> Iterator[bytes]:
@@ -135,30 +134,22 @@ def _held(give_back: Callable[[], None], stream: Iterator[bytes]) -> Iterator[by
 
 
 def _stream(shared: Context, run: RunRow, after: int) -> Iterator[bytes]:
-    stop = time.monotonic() + LONGEST_SECONDS
-    beat = time.monotonic() + BEAT_SECONDS
-    yield b"retry: 1000\n\n"
-    news = shared.hub.news(None, 0.0)
+    """The same for a server that keeps its sockets: in the thread that answers."""
+    stop = time.monotonic() + stream_writer.LONGEST_SECONDS
+    beat = time.monotonic() + stream_writer.BEAT_SECONDS
+    yield streams.BEGIN
+    seen = shared.hub.news(None, 0.0)
     while not shared.hub.stopping and time.monotonic() < stop:
         with shared.database.read() as transaction:
-            now = runs.get(transaction, run.id, tenant_id=run.tenant_id)
-            found = queries.events(transaction, run, after=after, limit=_BATCH)
-        for event in found:
-            after = event.seq
-            yield b"id: %d\nevent: %b\ndata: %b\n\n" % (
-                event.seq,
-                event.kind.encode(),
-                _encoder.encode(_told(run, event)),
-            )
-        if len(found) == _BATCH:
-            continue
-        if now is None or now.ended:
-            status = None if now is None else now.status
-            yield b"event: end\ndata: %b\n\n" % _encoder.encode({"run": run.id, "status": status})
-            return
-        if found:
-            beat = time.monotonic() + BEAT_SECONDS
+            found = streams.news(transaction, run, after)
+        after = found.after
+        if found.text:
+            yield found.text
+            beat = time.monotonic() + stream_writer.BEAT_SECONDS
         elif time.monotonic() > beat:
-            beat = time.monotonic() + BEAT_SECONDS
-            yield b": still here\n\n"
-        news = shared.hub.news(news, BEAT_SECONDS)
+            yield stream_writer.BEAT
+            beat = time.monotonic() + stream_writer.BEAT_SECONDS
+        if found.over:
+            return
+        if not found.more:
+            seen = shared.hub.news(seen, stream_writer.BEAT_SECONDS)

@@ -1,6 +1,6 @@
 """Whole lists as NDJSON, CSV or Parquet, streamed by keyset: no transaction is open while a client is waited for.
 
-A list of more than one batch holds a thread for as long as its client reads, and takes a seat as other streams do.
+A list of more than one batch holds a thread for as long as its client reads, so it takes one of few seats.
 """
 
 from __future__ import annotations
@@ -38,9 +38,6 @@ SCHEMAS: Final[dict[str, dict[str, str]]] = {name: {"type": "string"} for name i
 EXPORTS: Final = ("ndjson", "csv", "parquet")
 BATCH: Final = 1000
 """Rows of one transaction, and of one row group of Parquet's."""
-
-RETRY_SECONDS: Final = 5
-"""After which who found no seat may ask again."""
 
 _encoder: Final = msgspec.json.Encoder()
 
@@ -93,7 +90,7 @@ def export(
     writers = {"ndjson": _ndjson, "csv": _csv, "parquet": _parquet}
     rest = iter(batches)
     first = next(rest, ())
-    give_back = _seat() if len(first) >= BATCH else None
+    give_back = context().lists.demand() if len(first) >= BATCH else None
     sent = dict(headers) | {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
     stream = writers[form](columns(row), _chained(first, rest))
     charset = "; charset=utf-8" if form == "csv" else ""
@@ -101,15 +98,6 @@ def export(
     if give_back is not None:
         answer.call_on_close(give_back)
     return answer
-
-
-def _seat() -> Callable[[], None]:
-    streams = context().streams
-    give_back = streams.take()
-    if give_back is None:
-        detail = f"{streams.most} long lists, records and streams are open, and no more are served at once."
-        raise Problem("too-many-streams", detail, headers={"Retry-After": str(RETRY_SECONDS)})
-    return give_back
 
 
 def _chained(first: Sequence[Any], rest: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:

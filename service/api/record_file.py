@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -37,7 +36,7 @@ from store.judged import rejudging
 from store.record import records, uploads
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Mapping
 
     from backprobe.record import Record
     from service.api.effect import Effect
@@ -54,25 +53,7 @@ MOST_WEIGHT: Final = 256 << 20
 """Bytes of memory that the rows of one that is sent may take."""
 
 PIECE_BYTES: Final = 256 << 10
-RETRY_SECONDS: Final = 5
 _BYTES: Final = {MEDIA: {"schema": {"type": "string", "contentMediaType": MEDIA}}}
-
-
-@contextmanager
-def seat() -> Generator[None]:
-    """One of few places for a record in hand.
-
-    Raises:
-        Problem: `too-many-streams`.
-    """
-    give_back = context().streams.take()
-    if give_back is None:
-        detail = f"{context().streams.most} records and streams are open, and no more are served at once."
-        raise Problem("too-many-streams", detail, headers={"Retry-After": str(RETRY_SECONDS)})
-    try:
-        yield
-    finally:
-        give_back()
 
 
 @blueprint.get("/v1/runs/<run>/record")
@@ -88,7 +69,7 @@ def seat() -> Generator[None]:
 )
 def get_record(run: str) -> Response:
     """The record of an ended run as the file that `backprobe show` and `backprobe.load` read, with no torch."""
-    with seat():
+    with context().records.seat():
         with context().database.read() as transaction:
             row = recorded(run_of(transaction, run))
             if not row.ended:
@@ -146,7 +127,7 @@ def upload_record(query: RecordAsked) -> Response:
     if request.mimetype != MEDIA:
         raise Problem("unsupported-media-type", f"The body's type is {request.content_type or 'not given'!r:.100}.",
                       hint=f"Send `Content-Type: {MEDIA}`.")  # fmt: skip
-    with seat():
+    with context().records.seat():
         sent = _read()
         with storing() as write:
             place = None

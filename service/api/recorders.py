@@ -25,7 +25,7 @@ from service.api.body import Int, Strict, body
 from service.api.content import check_encoding
 from service.api.effect import effect, storing, within_quotas
 from service.api.projects import place_of_caller
-from service.api.record_file import MEDIA, seat
+from service.api.record_file import MEDIA
 from service.api.reply import json_reply
 from service.api.run_json import run_json, run_of
 from service.caller import caller
@@ -249,7 +249,7 @@ def end_run(run: str, body: JobEnded) -> Response:
     )
     asking, claim, busy = caller(), None, False
     more: dict[str, Any] = {"tenant_id": asking.tenant_id, "sees_project": asking.project_id}
-    with seat():
+    with context().ends.seat():
         with _refusals(run), effect() as write:
             try:
                 claim = recorder_end.close(write.transaction, run, told, frames=body.frames, **more)

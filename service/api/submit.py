@@ -144,7 +144,7 @@ def submit_run(body: RunAsked, query: Included) -> Response:
     least = least_for(body, queue)
     with storing() as write:
         if write.known is None:
-            shared.backlog.demand(write.transaction, queue)
+            shared.backlog.demand(write.transaction, queue, tenant_id=caller().sharing)
             place = place_of_caller(write.transaction, body.project)
             run = runs.enqueue(write.transaction, submission_of(body, snippet, queue, least, place)).id
             write.done("run.submit", run, run=run)
@@ -187,7 +187,7 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
                 disk_bytes=body.limits.disk_bytes,
             )
             least = offered(write.transaction, wanted)
-            shared.backlog.demand(write.transaction, again.queue)
+            shared.backlog.demand(write.transaction, again.queue, tenant_id=caller().sharing)
             new = runs.enqueue(write.transaction, replace(again, min_isolation=least)).id
             write.done("run.rerun", new, run=new, detail={"of": first.id})
             queue = again.queue

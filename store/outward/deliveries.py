@@ -42,7 +42,12 @@ _free: Final = sa.or_(delivery.c.lease_until.is_(None), delivery.c.lease_until <
 _DUE: Final = (
     sa.select(delivery.c.id)
     .where(delivery.c.state == sa.literal_column("'pending'"), delivery.c.next_at <= Now(), _free)
-    .where(delivery.c.webhook_id.not_in(sa.bindparam("skipped", expanding=True)))
+    .where(
+        delivery.c.webhook_id.not_in(sa.bindparam("skipped", expanding=True)),
+        delivery.c.webhook_id.not_in(
+            sa.select(webhook.c.id).where(webhook.c.tenant_id.in_(sa.bindparam("skipped_tenants", expanding=True)))
+        ),
+    )
     .order_by(delivery.c.next_at)
     .limit(sa.bindparam("most"))
 )
@@ -57,6 +62,7 @@ _WHOLE: Final = (
         delivery.c.public_id,
         delivery.c.attempts,
         delivery.c.webhook_id,
+        webhook.c.tenant_id,
         outbox.c.event_id,
         outbox.c.kind,
         outbox.c.body,
@@ -93,6 +99,7 @@ class Due:
     old_secret: bytes | None
     number: int
     webhook_id: int
+    tenant_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +123,19 @@ class Try:
         return self.status is not None and 200 <= self.status < 300
 
 
-def is_due(transaction: Transaction, *, skip: Collection[int] = ()) -> bool:
+def is_due(transaction: Transaction, *, skip: Collection[int] = (), skip_tenants: Collection[int] = ()) -> bool:
     """`claim` would find something now."""
-    return transaction.execute(_DUE, {"most": 1, "skipped": list(skip)}).first() is not None
+    asked = {"most": 1, "skipped": list(skip), "skipped_tenants": list(skip_tenants)}
+    return transaction.execute(_DUE, asked).first() is not None
 
 
 def claim(
-    transaction: Transaction, *, limit: int = 10, lease_seconds: float = LEASE_SECONDS, skip: Collection[int] = ()
+    transaction: Transaction,
+    *,
+    limit: int = 10,
+    lease_seconds: float = LEASE_SECONDS,
+    skip: Collection[int] = (),
+    skip_tenants: Collection[int] = (),
 ) -> tuple[Due, ...]:
     """Lend due deliveries to this sender, the longest due first. Commit before anything is sent.
 
@@ -130,9 +143,9 @@ def claim(
         transaction: To write by.
         limit: Deliveries at most.
         lease_seconds: How long they are lent.
-        skip: Numbers of webhooks that have enough under way.
+        skip: Numbers of webhooks that have enough under way. skip_tenants: of tenants.
     """
-    asked = {"most": limit, "skipped": list(skip)}
+    asked = {"most": limit, "skipped": list(skip), "skipped_tenants": list(skip_tenants)}
     found = transaction.execute(_DUE.with_for_update(skip_locked=True), asked).scalars().all()
     for number in found:
         transaction.execute(_LEND, {"number": number, "lease_seconds": lease_seconds})
@@ -154,6 +167,7 @@ def _due(row: Any) -> Due:
         old_secret=row.old_secret,
         number=row.id,
         webhook_id=row.webhook_id,
+        tenant_id=row.tenant_id,
     )
 
 

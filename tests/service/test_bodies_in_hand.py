@@ -10,13 +10,21 @@ import time
 
 import pytest
 
+from service import bodies_in_hand
+from service.bodies_in_hand import BodyRoom, Senders
+
 SECONDS = 60
 MANY = 1 << 20
+GOOD = "Authorization: Bearer a-key\r\n"
+"""Of who is known, and may fill three quarters of the room."""
+
+UNREAD = 415
+"""Status of the answer to a body of no media type: it was taken, and let go of."""
 
 
 @pytest.fixture
 def server(make):
-    """A server with room for one MiB of bodies, which demands a key that nobody here has."""
+    """A server with room for one MiB of bodies, which demands a key and has seen it once."""
     from service.address import listen
     from service.server import Server
 
@@ -24,14 +32,15 @@ def server(make):
     listening = listen("127.0.0.1", 0)
     serving = Server(site.app, listening, threads=2, body_room=MANY)
     serving.start()
+    assert site.client.get("/v1/me", headers={"Authorization": "Bearer a-key"}).status_code == 200
     yield serving, listening.getsockname()[1]
     serving.stop()
 
 
-def begun(port, length, sent):
+def begun(port, length, sent, key=GOOD):
     """A connection on which so much of a body has been sent."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
-    head = f"POST /v1/audits HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n"
+    head = f"POST /v1/audits HTTP/1.1\r\nHost: localhost\r\n{key}Content-Length: {length}\r\n\r\n"
     connection.sendall(head.encode() + b"x" * sent)
     return connection
 
@@ -53,33 +62,73 @@ def until(true):
 def test_a_body_that_finds_no_room_is_told_to_come_again(server):
     serving, port = server
     with contextlib.ExitStack() as held:
-        first = held.enter_context(begun(port, 1_000_000, 900_000))
-        until(lambda: serving.bodies.taken > 800_000)
+        first = held.enter_context(begun(port, 760_000, 700_000))
+        until(lambda: serving.bodies.taken > 600_000)
         second = held.enter_context(begun(port, 200_000_000, 600_000))
         status, headers, told = answer(second)
         assert (status, told["code"], told["status"]) == (503, "unavailable", 503)
         assert int(headers["Retry-After"]) > 0
         small = held.enter_context(begun(port, 50_000, 50_000))
-        assert answer(small)[0] == 401  # one that is in memory is always taken
-        first.sendall(b"x" * 100_000)
-        assert answer(first)[0] == 401
+        assert answer(small)[0] == UNREAD  # one that is in memory is always taken
+        first.sendall(b"x" * 60_000)
+        assert answer(first)[0] == UNREAD
     until(lambda: serving.bodies.taken == 0)
 
 
 def test_who_goes_away_leaves_his_room_to_others(server):
     serving, port = server
     for _ in range(3):
-        with begun(port, 1_000_000, 900_000):
-            until(lambda: serving.bodies.taken > 800_000)
+        with begun(port, 760_000, 700_000):
+            until(lambda: serving.bodies.taken > 600_000)
         until(lambda: serving.bodies.taken == 0)
-    with begun(port, 900_000, 900_000) as last:
-        assert answer(last)[0] == 401
+    with begun(port, 700_000, 700_000) as last:
+        assert answer(last)[0] == UNREAD
+
+
+def test_who_has_shown_no_good_key_fills_a_quarter_of_the_room_and_who_has_finds_some(server):
+    serving, port = server
+    with contextlib.ExitStack() as held:
+        for key in ("", "Authorization: Bearer bp_00000000_x\r\n"):
+            for _ in range(4):
+                held.enter_context(begun(port, 1_000_000, 120_000, key))
+        until(lambda: serving.bodies.taken > 200_000)
+        refused = held.enter_context(begun(port, 1_000_000, 300_000, ""))
+        assert answer(refused)[0] == 503
+        assert serving.bodies.taken <= MANY // 4
+        known = held.enter_context(begun(port, 700_000, 700_000))
+        assert answer(known)[0] == UNREAD
+    until(lambda: serving.bodies.taken == 0)
+
+
+def test_a_tenant_leaves_a_quarter_of_the_room_to_the_others():
+    room = BodyRoom(Senders(), 1000)
+    assert room.take(750, 1)
+    assert not room.take(1, 1)
+    assert room.take(250, 2)
+    assert not room.take(1, 2)
+    room.give_back(750, 1)
+    assert room.take(500, 2)
+    assert room.take(250, None)
+    assert not room.take(1, None)
+    assert BodyRoom(Senders(), 1000, keyed=False).take(1000, None)
+
+
+def test_an_authorization_is_of_whom_it_was_good_for_last_and_the_oldest_are_forgotten(monkeypatch):
+    monkeypatch.setattr(bodies_in_hand, "MOST_KNOWN", 2)
+    senders = Senders()
+    for number in range(3):
+        senders.met(f"Bearer {number}", number)
+    assert [senders.tenant(f"Bearer {number}") for number in range(3)] == [None, 1, 2]
+    senders.met("Bearer 1", 7)
+    assert senders.tenant("Bearer 1") == 7
 
 
 def test_a_body_in_chunks_without_an_end_is_counted_as_it_comes(server):
     serving, port = server
     with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as connection:
-        connection.sendall(b"POST /v1/audits HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        connection.sendall(
+            f"POST /v1/audits HTTP/1.1\r\nHost: localhost\r\n{GOOD}Transfer-Encoding: chunked\r\n\r\n".encode()
+        )
         piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
         connection.sendall(piece * 10)
         until(lambda: serving.bodies.taken > 500_000)

@@ -1,12 +1,20 @@
-"""The events of a run: as a list, as a stream that resumes, and no more streams than threads can bear."""
+"""The events of a run: as a list, as a stream that resumes, and over sockets that hold no thread."""
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import io
 import json
+import socket
+import sqlite3
 import threading
+import time
 
 import pytest
+import sqlalchemy as sa
+
+from store import tables
 
 STREAM = {"Accept": "text/event-stream"}
 
@@ -72,10 +80,10 @@ def test_a_stream_tells_what_happens_while_it_is_open(site):
     ending.join()
     answer.close()
     assert [kind for _, kind, _ in events_of(seen)] == ["queued", "claimed", "status", "end"]
-    assert site.context.streams.taken == 0
+    assert site.context.lists.taken == 0
 
 
-def test_only_a_quarter_of_the_threads_stream_and_a_closed_one_makes_room(make):
+def test_where_no_socket_is_handed_over_a_quarter_of_the_threads_stream_and_a_closed_one_makes_room(make):
     site = make(threads=4)
     run = site.submit()
     first = site.app.test_client().get(f"/v1/runs/{run}/events", headers=STREAM, buffered=False)
@@ -86,13 +94,13 @@ def test_only_a_quarter_of_the_threads_stream_and_a_closed_one_makes_room(make):
     again = site.app.test_client().get(f"/v1/runs/{run}/events", headers=STREAM, buffered=False)
     assert again.status_code == 200
     again.close()
-    assert site.context.streams.taken == 0
+    assert site.context.lists.taken == 0
 
 
 def test_a_quiet_stream_sends_comments_and_ends_in_time(make, monkeypatch):
-    from service.api import events
+    from service import stream_writer
 
-    monkeypatch.setattr(events, "BEAT_SECONDS", 0.0)
+    monkeypatch.setattr(stream_writer, "BEAT_SECONDS", 0.0)
     site = make()
     run = site.submit()
     answer = site.app.test_client().get(f"/v1/runs/{run}/events", headers=STREAM, buffered=False)
@@ -100,7 +108,7 @@ def test_a_quiet_stream_sends_comments_and_ends_in_time(make, monkeypatch):
     seen = b""
     while b": still here" not in seen:
         seen += next(parts)
-    monkeypatch.setattr(events, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(stream_writer, "LONGEST_SECONDS", 0.0)
     answer.close()
     short = site.app.test_client().get(f"/v1/runs/{run}/events", headers=STREAM)
     assert short.data == b"retry: 1000\n\n"
@@ -114,25 +122,237 @@ def test_a_last_event_id_that_is_no_number_is_refused(plain_site, wrong):
     get(plain_site, "/v1/runs/run_01JD8PZ4T8W2K5C7Q9R3M6X1BA/events", 404, **STREAM)
 
 
-def test_over_a_socket_events_come_one_by_one_and_a_client_that_leaves_frees_its_seat(make):
+SECONDS = 60
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def served(request, module_make):
+    """An application behind the real server; its port. Nobody works there."""
     from service.address import listen
     from service.server import Server
+    from service.settings import RateLimits
 
-    site = make(threads=4)
+    url = request.getfixturevalue("module_postgres_url") if request.param == "postgresql" else None
+    rates = RateLimits(reads=0, submits=0, tenant_reads=0, tenant_submits=0)
+    site = module_make(url, rates=rates, threads=4)
     listening = listen("127.0.0.1", 0)
     server = Server(site.app, listening, threads=4)
     server.start()
-    try:
-        run = site.submit()
-        connection = http.client.HTTPConnection("127.0.0.1", listening.getsockname()[1], timeout=60)
-        connection.request("GET", f"/v1/runs/{run}/events", headers=STREAM)
+    yield site, listening.getsockname()[1]
+    server.stop()
+
+
+@pytest.fixture
+def held():
+    """Sockets that a test keeps open, closed at its end."""
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+def asked(port, held, run, protocol="HTTP/1.1", more="", **options):
+    """A connection on which the stream of a run was asked for; small buffers with `buffer=`."""
+    connection = held.enter_context(contextlib.closing(socket.socket()))
+    if "buffer" in options:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options["buffer"])
+    connection.settimeout(SECONDS)
+    connection.connect(("127.0.0.1", port))
+    connection.sendall(
+        f"GET /v1/runs/{run}/events {protocol}\r\nHost: localhost\r\nAccept: text/event-stream\r\n{more}\r\n".encode()
+    )
+    return connection
+
+
+def until(connection, text, read=b""):
+    """What comes up to this text and a little more."""
+    while text not in read:
+        piece = connection.recv(1 << 16)
+        assert piece, read
+        read += piece
+    return read
+
+
+def rest_of(connection, read=b""):
+    """All that comes until the server ends it."""
+    while piece := connection.recv(1 << 16):
+        read += piece
+    return read
+
+
+def eventually(true):
+    deadline = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_over_a_socket_events_come_one_by_one_and_the_end_ends_it(served, held):
+    site, port = served
+    run = site.submit()
+    connection = asked(port, held, run)
+    begun = until(connection, b"event: queued")
+    head = begun.partition(b"\r\n\r\n")[0].decode()
+    assert head.startswith("HTTP/1.1 200 OK")
+    assert {"Connection: close", "Transfer-Encoding: chunked", "X-Accel-Buffering: no"} <= set(head.split("\r\n"))
+    assert "Content-Security-Policy: " in head
+    site.client.post(f"/v1/runs/{run}/cancel")
+    rest = rest_of(connection, begun)
+    assert rest.endswith(b"\r\n0\r\n\r\n")
+    parsed = http.client.HTTPResponse(Received(rest))
+    parsed.begin()
+    kinds = [kind for _, kind, _ in events_of(parsed.read().decode())]
+    assert (kinds[0], kinds[-1]) == ("queued", "end")
+    eventually(lambda: site.context.streams.seats.taken == 0)
+
+
+class Received:
+    """Bytes that were received, as `HTTPResponse` wants them."""
+
+    def __init__(self, received):
+        self._received = received
+
+    def makefile(self, _mode):
+        return io.BytesIO(self._received)
+
+
+def test_to_a_client_of_http_1_0_a_stream_is_plain_and_ends_with_the_connection(served, held):
+    site, port = served
+    run = site.finished()
+    text = rest_of(asked(port, held, run, "HTTP/1.0", "Connection: keep-alive\r\n"))
+    head, _, body = text.partition(b"\r\n\r\n")
+    assert b"chunked" not in head
+    assert b"Connection: close" in head
+    assert body.startswith(b"retry: 1000\n\nid: 1\nevent: queued\n")
+    assert [kind for _, kind, _ in events_of(body.decode())] == ["queued", "claimed", "status", "end"]
+
+
+def test_a_stream_is_the_last_answer_of_its_connection(served, held):
+    """What was asked before it is answered before it; what was sent behind it is asked again, on another one."""
+    site, port = served
+    run = site.submit()
+    connection = held.enter_context(contextlib.closing(socket.create_connection(("127.0.0.1", port), SECONDS)))
+    plain = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    stream = f"GET /v1/runs/{run}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n".encode()
+    connection.sendall(plain + stream + plain)
+    begun = until(connection, b"event: queued")
+    assert begun.count(b"HTTP/1.1 200 OK") == 2
+    assert begun.index(b'"openapi"') < begun.index(b"text/event-stream; charset")
+    site.client.post(f"/v1/runs/{run}/cancel")
+    assert rest_of(connection, begun).count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_head_of_a_stream_takes_no_seat(served, held):
+    site, port = served
+    run = site.submit()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+    with contextlib.closing(connection):
+        connection.request("HEAD", f"/v1/runs/{run}/events", headers=STREAM)
         answer = connection.getresponse()
-        lines = [answer.readline().decode() for _ in range(5)]
-        assert "event: queued\n" in lines
-        site.client.post(f"/v1/runs/{run}/cancel")
-        rest = answer.read().decode()
-        assert "event: end" in rest
-        assert "canceled" in rest
-        connection.close()
+        assert (answer.status, answer.headers["Content-Type"]) == (200, "text/event-stream; charset=utf-8")
+    assert site.context.streams.seats.taken == 0
+
+
+def test_a_client_that_leaves_frees_its_seat_at_once(served, held):
+    site, port = served
+    run = site.submit()
+    with contextlib.ExitStack() as leaving:
+        for _ in range(5):
+            until(asked(port, leaving, run), b"event: queued")
+        assert site.context.streams.seats.taken == 5
+    eventually(lambda: site.context.streams.seats.taken == 0)  # with nothing having happened to the run
+
+
+def test_more_streams_than_threads_are_served_and_each_is_told(served, held):
+    site, port = served
+    runs = [site.submit() for _ in range(2)]
+    streams = [(run, asked(port, held, run)) for run in runs * 20]
+    begun = [until(stream, b"event: queued") for _, stream in streams]
+    assert site.client.get("/healthz").status_code == 200
+    site.client.post(f"/v1/runs/{runs[0]}/cancel")
+    for (run, stream), read in zip(streams, begun, strict=True):
+        if run == runs[0]:
+            assert b'"status":"canceled"' in rest_of(stream, read)
+    assert site.context.streams.seats.taken == 20
+    site.client.post(f"/v1/runs/{runs[1]}/cancel")
+    eventually(lambda: site.context.streams.seats.taken == 0)
+
+
+def test_a_client_that_does_not_read_holds_up_nobody_and_is_let_go_of(served, held, monkeypatch):
+    from service import stream_writer
+    from store.tables import run_event
+
+    site, port = served
+    run = site.submit()
+    stuck = asked(port, held, run, buffer=4096)
+    until(stuck, b"event: queued")
+    eventually(lambda: site.context.streams.seats.taken == 1)
+    with site.context.database.begin() as transaction:
+        row = transaction.execute(tables.run.select().where(tables.run.c.public_id == run)).one()
+        more = [{"part": row.part, "run_id": row.id, "seq": 2 + n, "at": row.created_at, "kind": "progress",
+                 "payload": {"x": "y" * 3000}} for n in range(2000)]  # fmt: skip
+        transaction.execute(run_event.insert(), more)
+        transaction.execute(tables.run.update().where(tables.run.c.id == row.id).values(events=2001))
+    reading = asked(port, held, run)
+    other = site.submit()
+    begun = until(asked(port, held, other), b"event: queued")
+    assert b"id: 1\n" in begun
+    assert b"id: 2001\n" in until(reading, b"id: 2001\n")
+    assert site.context.streams.seats.taken == 3
+    monkeypatch.setattr(stream_writer, "STUCK_SECONDS", 0.0)
+    eventually(lambda: site.context.streams.seats.taken == 2)
+    for one in (run, other):
+        site.client.post(f"/v1/runs/{one}/cancel")
+    eventually(lambda: site.context.streams.seats.taken == 0)
+
+
+def test_a_stream_says_that_it_is_still_there_and_ends_in_time(served, held, monkeypatch):
+    from service import stream_writer
+
+    site, port = served
+    run = site.submit()
+    monkeypatch.setattr(stream_writer, "BEAT_SECONDS", 0.0)
+    connection = asked(port, held, run)
+    begun = until(connection, b": still here\n\n")
+    monkeypatch.setattr(stream_writer, "LONGEST_SECONDS", 0.0)
+    assert rest_of(asked(port, held, run)).endswith(b"0\r\n\r\n")
+    connection.close()
+    assert begun.index(b"event: queued") < begun.index(b": still here")
+    eventually(lambda: site.context.streams.seats.taken == 0)
+
+
+def test_streams_go_on_behind_a_database_that_was_away(served, held, monkeypatch):
+    from store import events
+
+    site, port = served
+    run = site.submit()
+    connection = asked(port, held, run)
+    begun = until(connection, b"event: queued")
+    looked = threading.Event()
+    look = events.standing
+
+    def away(*_):
+        looked.set()
+        raise sa.exc.OperationalError("select", {}, sqlite3.OperationalError("gone"))
+
+    monkeypatch.setattr(events, "standing", away)
+    site.client.post(f"/v1/runs/{run}/cancel")
+    assert looked.wait(SECONDS)
+    monkeypatch.setattr(events, "standing", look)
+    assert b"event: end" in rest_of(connection, begun)
+
+
+def test_streams_end_with_the_service(make, held):
+    from service.address import listen
+    from service.server import Server
+
+    site = make()
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=2)
+    server.start()
+    try:
+        connection = asked(listening.getsockname()[1], held, site.submit())
+        begun = until(connection, b"event: queued")
+        site.context.hub.close()
+        assert rest_of(connection, begun).endswith(b"\r\n0\r\n\r\n")
+        assert site.context.streams.seats.taken == 0
     finally:
         server.stop()

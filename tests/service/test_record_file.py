@@ -145,8 +145,8 @@ def test_it_comes_into_the_project_that_was_asked_for(site, samples, send):
 
 
 def test_few_records_are_in_hand_at_once(site, samples, send, file):
-    streams, run = site.context.streams, site.finished()
-    seats = [streams.take() for _ in range(streams.most)]
+    records, run = site.context.records, site.finished()
+    seats = [records.take() for _ in range(records.most)]
     try:
         full = file(run)
         assert (full.status_code, full.json["code"]) == (503, "too-many-streams")
@@ -156,4 +156,4 @@ def test_few_records_are_in_hand_at_once(site, samples, send, file):
         for give_back in seats:
             give_back()
     send(dumps(samples.tutorial()))
-    assert streams.taken == 0
+    assert records.taken == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -26,7 +27,7 @@ def port(make):
 
 def raw(port, *pieces):
     """Send bytes as they are; the status, headers and body that come back."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         for piece in pieces:
             connection.sendall(piece)
         answer = http.client.HTTPResponse(connection)
@@ -70,9 +71,36 @@ def test_a_body_in_chunks_is_a_body(port):
     assert (status, told["status"]) == (202, "queued")
 
 
+def test_one_that_is_silent_makes_room_for_one_that_asks(make, monkeypatch):
+    """However many connections somebody opens and leaves, also in the middle of a request: another one is answered."""
+    from service import server as serving
+    from service.address import listen
+
+    monkeypatch.setattr(serving, "MOST_CONNECTIONS", 40)
+    listening = listen("127.0.0.1", 0)
+    server = serving.Server(make().app, listening, threads=2)
+    server.start()
+    try:
+        with contextlib.ExitStack() as held:
+            address = listening.getsockname()
+            for number in range(200):
+                one = held.enter_context(contextlib.closing(socket.create_connection(address, timeout=60)))
+                if number % 2:
+                    one.sendall(b"GET /healthz HTTP/1.1\r\nHost: local")
+            assert raw(address[1], b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")[0] == 200
+            kept = http.client.HTTPConnection("127.0.0.1", address[1], timeout=60)
+            for _ in range(50):  # it is asked on, so it is never the one that was silent the longest
+                held.enter_context(contextlib.closing(socket.create_connection(address, timeout=60)))
+                kept.request("GET", "/healthz")
+                assert kept.getresponse().read()
+            kept.close()
+    finally:
+        server.stop()
+
+
 def test_the_next_request_is_unaffected(port):
     raw(port, b"NONSENSE\r\n\r\n")
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     for _ in range(3):
         connection.request("GET", "/healthz")
         assert json.loads(connection.getresponse().read()) == {"status": "ok"}

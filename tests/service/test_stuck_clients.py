@@ -68,7 +68,7 @@ def until(condition):
 @pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
 def test_exports_that_nobody_reads_stop_nobody_and_are_let_go_of(served, held, form):
     site, port, run = served
-    seats = site.context.streams
+    seats = site.context.lists
     path = f"/v1/runs/{run}/snapshots?format={form}"
     for _ in range(2 * THREADS):
         unread(port, held, path)
@@ -85,7 +85,7 @@ def test_exports_that_nobody_reads_stop_nobody_and_are_let_go_of(served, held, f
 
 def test_a_short_list_needs_no_seat(served):
     site, port, run = served
-    taken = [site.context.streams.take() for _ in range(site.context.streams.most)]
+    taken = [site.context.lists.take() for _ in range(site.context.lists.most)]
     try:
         assert ask(port, f"/v1/runs/{run}/tensors?format=ndjson")[0] == 200
         assert ask(port, f"/v1/runs/{run}/snapshots?format=ndjson")[0] == 503

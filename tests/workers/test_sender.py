@@ -27,13 +27,15 @@ TENANT = webhooks.Scope()
 def hook(database):
     """`hook(url)`: a webhook that wants the ends of runs, and one such event planned for it."""
 
-    def one(url, events=1):
+    def one(url, events=1, tenant_id=1):
         with database.begin() as transaction:
             given = {"url": url, "events": ["run.ended"], "enabled": True, "project": None}
-            made = webhooks.create(transaction, TENANT, given, signing.new_seal(SECRET))
+            scope = webhooks.Scope(tenant_id=tenant_id)
+            made = webhooks.create(transaction, scope, given, signing.new_seal(SECRET))
         for _ in range(events):
             with database.begin() as transaction:
-                outbox.enqueue(transaction, "run.ended", "run_1", {"run": "run_1", "status": "failed"})
+                ended = {"run": "run_1", "status": "failed"}
+                outbox.enqueue(transaction, "run.ended", "run_1", ended, tenant_id=tenant_id)
                 outbox.plan(transaction)
         return made
 
@@ -337,6 +339,29 @@ def test_one_that_hangs_leaves_the_others_their_turn(database, hook, sender, log
     assert not thread.is_alive()
     assert log(works)[0].state == "delivered"
     assert {found.state for found in log(hangs)} == {"pending"}
+
+
+def test_a_tenant_whose_webhooks_all_hang_leaves_the_others_their_turn(database, hook, sender, log):
+    from store.access import tenants
+
+    stop, released = threading.Event(), threading.Event()
+    with database.begin() as transaction:
+        other = tenants.create(transaction, "tnt_of_one_that_works")
+    with Raw(lambda _: released.wait(60)) as hanging, Receiver() as receiver:
+        for _ in range(5):  # each may have two tries under way, which is more than there are seats
+            hook(hanging.url(), events=2)
+        works = hook(receiver.url(), tenant_id=other)
+        thread = threading.Thread(target=sender().serve, args=(stop,))
+        thread.start()
+        deadline = time.monotonic() + 60
+        while not receiver.got and time.monotonic() < deadline:
+            time.sleep(0.01)
+        stop.set()
+        released.set()
+        thread.join(30)
+        assert receiver.got
+    assert hanging.connections >= 6
+    assert log(works)[0].state == "delivered"
 
 
 def test_a_fault_of_ours_is_logged_by_its_class_and_the_delivery_comes_back(

@@ -1,0 +1,296 @@
+"""What one tenant is slowed down by another who takes all that it can get, and what idle streams cost.
+
+usage: python -m bench.fairness [--rounds 3] [--asks 8] [--stacks "embedded,PostgreSQL + Redis"]
+
+One tenant submits, waits for a run that has ended, reads, opens a stream up to its first event, and ends a recorder's
+run; by turns in quiet time and while the other takes all it can of one thing. The busy one's clients are another
+process on the same cores. No worker runs, and rates are not limited: what is left is the sharing itself.
+"""
+
+import argparse
+import contextlib
+import http.client
+import json
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from backprobe.client import new_run_id
+from bench.service import Service, serving, stores
+from bench.tables import middle, table, write
+
+UNLIMITED: Mapping[str, str] = {
+    f"BACKPROBE_RATE_{name}": "0" for name in ("READS", "SUBMITS", "TENANT_READS", "TENANT_SUBMITS")
+}
+TARGET = 2.0
+"""Times as slow as in quiet time, at most."""
+
+IDLE = 500
+IDLE_SECONDS = 5.0
+
+
+@dataclass
+class Caller:
+    """One key of a tenant.
+
+    Attributes:
+        secret: Its text.
+    """
+
+    port: int
+    secret: str
+
+    def head(self, method: str, path: str, **headers: object) -> bytes:
+        """A request's head, as it is sent."""
+        given = {"Host": "127.0.0.1", "Authorization": f"Bearer {self.secret}", **headers}
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name.replace('_', '-')}: {value}" for name, value in given.items())]
+        return "\r\n".join([*lines, "", ""]).encode()
+
+    def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> bytes:
+        """Body of the answer, on a connection of its own.
+
+        Raises:
+            RuntimeError: it was refused.
+        """
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        with contextlib.closing(connection):
+            named = {"Authorization": f"Bearer {self.secret}", "Content-Type": "application/json", **headers}
+            connection.request(method, path, body or None, named)
+            answer = connection.getresponse()
+            text = answer.read()
+        if answer.status >= 400:
+            raise RuntimeError(f"{answer.status}: {text[:200]!r}")
+        return text
+
+    def submit(self) -> str:
+        """A run that waits for a worker."""
+        return str(json.loads(self.ask("POST", "/v1/runs", b'{"source": "x = 1\\n"}'))["id"])
+
+    def opened(self, *pieces: bytes) -> socket.socket:
+        """A connection on which this was sent."""
+        connection = socket.create_connection(("127.0.0.1", self.port), 120)
+        with contextlib.suppress(OSError):
+            for piece in pieces:
+                connection.sendall(piece)
+        return connection
+
+    def stream(self, run: str) -> socket.socket:
+        """A stream of the run's events."""
+        return self.opened(self.head("GET", f"/v1/runs/{run}/events", Accept="text/event-stream"))
+
+
+class Asked:
+    """What a tenant lives by."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.caller = caller
+        self.run = caller.submit()
+        caller.ask("POST", f"/v1/runs/{self.run}/cancel")
+
+    def kinds(self) -> dict[str, Callable[[], object]]:
+        """Each by its name."""
+        return {
+            "submit": self.caller.submit,
+            "wait": lambda: self.caller.ask("GET", f"/v1/runs/{self.run}", Prefer="wait=30"),
+            "read": lambda: self.caller.ask("GET", "/v1/runs?limit=20"),
+            "stream": self.stream,
+            "end": self.end,
+        }
+
+    def stream(self) -> None:
+        """To the first event."""
+        with contextlib.closing(self.caller.stream(self.run)) as connection:
+            read = b""
+            while b"event: queued" not in read:
+                piece = connection.recv(1 << 16)
+                if not piece or b" 503 " in read:
+                    raise RuntimeError(f"no event came: {read[:200]!r}")
+                read += piece
+
+    def end(self) -> None:
+        """A recorder's run, from its beginning to its end, with nothing in between."""
+        run = new_run_id()
+        self.caller.ask("PUT", f"/v1/runs/{run}", b"{}")
+        self.caller.ask("POST", f"/v1/runs/{run}/end", b"{}")
+
+
+def _streams(greedy: list[Caller]) -> Iterator[socket.socket]:
+    run = greedy[0].submit()
+    for number in range(1000):
+        yield greedy[number % len(greedy)].stream(run)
+
+
+def _waits(greedy: list[Caller]) -> Iterator[socket.socket]:
+    run = greedy[0].submit()
+    for number in range(16):
+        one = greedy[number % len(greedy)]
+        yield one.opened(one.head("GET", f"/v1/runs/{run}", Prefer="wait=30"))
+
+
+def _bodies(greedy: list[Caller]) -> Iterator[socket.socket]:
+    piece = b"x" * (8 << 20)
+    for number in range(48):  # 384 MiB on the disk of temporary files
+        one = greedy[number % len(greedy)]
+        yield one.opened(one.head("POST", "/v1/audits", Content_Length=256 << 20), piece)
+
+
+def _connections(greedy: list[Caller]) -> Iterator[socket.socket]:
+    for number in range(2500):
+        yield greedy[0].opened(b"GET /v1/runs HTTP/1.1\r\nHost: loc" if number % 2 else b"")
+
+
+def _busy(kind: str, greedy: list[Caller], going: threading.Event) -> None:
+    """In a process of its own: requests without a pause."""
+    items = [{"custom_id": str(number), "source": f"x = {number}\n"} for number in range(100)]
+    audit = json.dumps({"items": items}).encode()
+
+    def client(one: Caller) -> None:
+        while True:
+            with contextlib.suppress(RuntimeError, OSError):
+                if kind == "audits":
+                    one.ask("POST", "/v1/audits", audit)
+                elif kind == "queue":
+                    one.submit()
+                else:
+                    one.ask("GET", "/v1/findings?limit=1000")
+                    one.ask("PUT", f"/v1/runs/{new_run_id()}", b"{}")
+                going.set()
+
+    for one in greedy * (1 if kind == "audits" else 4):
+        threading.Thread(target=client, args=(one,), daemon=True).start()
+    threading.Event().wait()
+
+
+HELD = {"streams": _streams, "waits": _waits, "body room": _bodies, "connections": _connections}
+BUSY = ("queue", "database", "audits")
+
+
+@contextlib.contextmanager
+def taken(kind: str, greedy: list[Caller]) -> Iterator[None]:
+    """All that this tenant can get of it, meanwhile."""
+    if kind in HELD:
+        with contextlib.ExitStack() as held:
+            for one in HELD[kind](greedy):
+                held.enter_context(contextlib.closing(one))
+            time.sleep(0.3)
+            yield
+        time.sleep(0.3)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    going = spawn.Event()
+    process = spawn.Process(target=_busy, args=(kind, greedy, going), daemon=True)
+    process.start()
+    try:
+        going.wait(60)
+        yield
+    finally:
+        process.kill()
+        process.join()
+        time.sleep(0.5)
+
+
+def timed(asked: Asked, asks: int, into: Mapping[str, list[float]], refused: dict[str, int]) -> None:
+    """Each kind so many times, by turns."""
+    for _ in range(asks):
+        for kind, ask in asked.kinds().items():
+            began = time.perf_counter()
+            try:
+                ask()
+            except (RuntimeError, OSError):
+                refused[kind] += 1
+            into[kind].append(1000 * (time.perf_counter() - began))
+
+
+def compared(asked: Asked, greedy: list[Caller], rounds: int, asks: int) -> Iterator[list[str]]:
+    """Rows of the table: each thing, and each kind of request while it is taken."""
+    for thing in (*HELD, *BUSY):
+        quiet: dict[str, list[float]] = defaultdict(list)
+        busy: dict[str, list[float]] = defaultdict(list)
+        refused: dict[str, int] = defaultdict(int)
+        for _ in range(rounds):
+            timed(asked, asks, quiet, defaultdict(int))
+            with taken(thing, greedy):
+                timed(asked, asks, busy, refused)
+        for kind, calm in quiet.items():
+            ratio = middle(busy[kind]) / middle(calm)
+            said = "" if ratio <= TARGET else "above 2"
+            yield [
+                thing, kind, f"{middle(calm):.1f}", f"{middle(busy[kind]):.1f}", f"{max(busy[kind]):.0f}",
+                f"{ratio:.1f}", str(refused[kind]), said,
+            ]  # fmt: skip
+
+
+def cost(pid: int) -> tuple[float, float, int]:
+    """CPU seconds so far, MiB resident and threads of a process."""
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    seconds = (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds, int(stat[21]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20), int(stat[17])
+
+
+def idle(service: Service, one: Caller) -> str:
+    """What idle streams cost the web process."""
+
+    def used() -> tuple[float, float, int]:
+        before = cost(service.process.pid)
+        time.sleep(IDLE_SECONDS)
+        after = cost(service.process.pid)
+        return (after[0] - before[0]) / IDLE_SECONDS, after[1], after[2]
+
+    run = one.submit()
+    without = used()
+    held = [one.stream(run) for _ in range(IDLE)]
+    for connection in held:
+        connection.recv(1 << 16)
+    with_them = used()
+    for connection in held:
+        connection.close()
+    return (
+        f"{IDLE} idle streams: {100 * (with_them[0] - without[0]):.1f} % of a core, "
+        f"{with_them[1] - without[1]:.0f} MiB, {with_them[2] - without[2]} threads more."
+    )
+
+
+def keys(environment: Mapping[str, str], tenant: str, count: int) -> list[str]:
+    """Secrets of new keys of a tenant."""
+    command = [str(Path(sys.executable).with_name("backprobe")), "key", "create", "bench", "--scope", "admin"]
+    environ = os.environ | dict(environment)
+    made = [
+        subprocess.run([*command, "--tenant", tenant], env=environ, check=True, capture_output=True, text=True)
+        for _ in range(count)
+    ]
+    return [one.stdout.strip() for one in made]
+
+
+def main() -> None:
+    """Measure, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--asks", type=int, default=8)
+    parser.add_argument("--stacks", default="embedded,PostgreSQL + Redis")
+    arguments = parser.parse_args()
+    rows, costs = [], []
+    for stack in arguments.stacks.split(","):
+        with stores(stack) as where, tempfile.TemporaryDirectory(prefix="backprobe-bench-") as home:
+            environment = {**where, **UNLIMITED, "BACKPROBE_HOME": home, "BACKPROBE_API_KEY": "bench",
+                           "BACKPROBE_MOST_QUEUED": "2000"}  # fmt: skip
+            with serving(environment, "--no-worker") as service:
+                greedy = [Caller(service.port, secret) for secret in keys(environment, "greedy", 4)]
+                other = Caller(service.port, keys(environment, "other", 1)[0])
+                costs.append(f"{stack}: {idle(service, other)}")
+                rows += [[stack, *row] for row in compared(Asked(other), greedy, arguments.rounds, arguments.asks)]
+    head = ("stack", "taken by another", "request", "quiet p50, ms", "busy p50, ms", "busy longest, ms", "ratio",
+            "refused", "")  # fmt: skip
+    write("fairness", "One tenant while another takes all it can", f"{table(head, rows)}\n\n{'  '.join(costs)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,346 @@
+"""Of each thing that tenants share, one takes all that it can get: another still submits, waits, reads, streams and ends.
+
+How much slower that is than in quiet time is measured in `bench/fairness.py`; what each may take says
+`docs/threat-model.md`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import threading
+import time
+from collections import Counter
+
+import pytest
+
+from backprobe.client import new_run_id
+from backprobe.record import dumps, split
+
+SECONDS = 60
+SEATS = 24
+"""Of streams: few, so that they are soon taken."""
+
+MEDIA = "application/vnd.backprobe.record"
+
+
+class Tenant:
+    """One of those who share the service, with as many keys as it likes, over real sockets.
+
+    Attributes:
+        keys: Headers of each.
+        id: Number in the database.
+    """
+
+    def __init__(self, site, port, name, held, keys=4):
+        from service.caller import digest_of, new_key
+        from store.access import keys as stored
+        from store.access import tenants
+
+        self.site, self.port, self.held, self.keys = site, port, held, []
+        with site.context.database.begin() as transaction:
+            self.id = tenants.create(transaction, name)
+            for _ in range(keys):
+                secret, prefix = new_key()
+                digest = digest_of(secret, site.context.settings.secret)
+                new = stored.NewKey(name="k", prefix=prefix, digest=digest, scopes=("admin",), created_by="test")
+                stored.create(transaction, new, tenant_id=self.id)
+                self.keys.append({"Authorization": f"Bearer {secret}"})
+
+    def callers(self):
+        """Each key as the application knows it."""
+        from service.caller import holder
+
+        with self.site.app.test_request_context():
+            return [holder(key["Authorization"].removeprefix("Bearer ")) for key in self.keys]
+
+    def ask(self, method, path, body=None, key=0, **headers):
+        """Status, headers and body of the answer, on a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        if isinstance(body, dict):
+            body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **headers}
+        with contextlib.closing(connection):
+            connection.request(method, path, body, {**self.keys[key], **headers})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+
+    def submit(self, source="x = 1\n"):
+        """A run that waits for a worker; None: refused."""
+        status, _headers, text = self.ask("POST", "/v1/runs", {"source": source})
+        return json.loads(text)["id"] if status == 202 else None
+
+    def sent(self, text, key=0, **headers):
+        """A connection on which this request was sent, and nothing read."""
+        connection = self.held.enter_context(contextlib.closing(socket.socket()))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(SECONDS)
+        connection.connect(("127.0.0.1", self.port))
+        lines = [f"{name}: {value}" for name, value in {"Host": "localhost", **self.keys[key], **headers}.items()]
+        connection.sendall("\r\n".join([f"{text} HTTP/1.1", *lines, "", ""]).encode())
+        return connection
+
+    def status_of(self, connection):
+        """Status of what is answered there."""
+        found = b""
+        while b"\r\n" not in found:
+            piece = connection.recv(4096)
+            assert piece, found
+            found += piece
+        return int(found.split()[1])
+
+    def gets_on(self, samples):
+        """All that a tenant lives by: each is answered, and means what it says."""
+        run = self.submit()
+        assert run is not None
+        status, headers, _ = self.ask("GET", f"/v1/runs/{run}", Prefer="wait=1")
+        assert (status, headers["Preference-Applied"]) == (200, "wait=1")
+        assert self.ask("GET", "/v1/runs?limit=5")[0] == 200
+        stream = self.sent(f"GET /v1/runs/{run}/events", Accept="text/event-stream")
+        assert self.status_of(stream) == 200
+        stream.close()
+        large = {"files": [{"path": "main.py", "text": "# long\n" * 20_000}]}
+        assert self.ask("POST", "/v1/snippets", large)[0] in {200, 201}
+        record, job = dumps(samples.tutorial()), new_run_id()
+        assert self.ask("PUT", f"/v1/runs/{job}", {})[0] == 201
+        for number, frame in enumerate(split(record)):
+            path = f"/v1/runs/{job}/frames/{number}"
+            assert self.ask("PUT", path, frame, **{"Content-Type": MEDIA})[0] == 204
+        status, _headers, text = self.ask("POST", f"/v1/runs/{job}/end", {"status": "succeeded"})
+        assert (status, json.loads(text)["status"]) == (200, "succeeded")
+        assert self.ask("GET", f"/v1/runs/{job}/record")[0] == 200
+        assert self.ask("POST", "/v1/records", record, **{"Content-Type": MEDIA})[0] == 202
+        status, _headers, _text = self.ask("POST", f"/v1/runs/{run}/cancel")
+        assert status in {200, 202}
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def served(request, module_make):
+    """An application behind the real server, small enough that one tenant soon has all it may."""
+    from service.address import listen
+    from service.server import Server
+    from service.settings import RateLimits
+
+    url = request.getfixturevalue("module_postgres_url") if request.param == "postgresql" else None
+    rates = RateLimits(reads=0, submits=0, tenant_reads=0, tenant_submits=0)
+    site = module_make(url, rates=rates, threads=16, most_queued=120, api_key="the-server")
+    listening = listen("127.0.0.1", 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("service.server.MOST_CONNECTIONS", 300)
+        server = Server(site.app, listening, threads=16, body_room=1 << 20)
+    site.context.streams.seats.most = SEATS
+    server.start()
+    yield site, listening.getsockname()[1], server
+    server.stop()
+
+
+@pytest.fixture
+def held():
+    """What a test holds, let go of at its end."""
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def two(served, held, request):
+    """One who takes what there is, and another."""
+    site, port, _server = served
+    name = f"tnt_{len(request.node.name)}{time.monotonic_ns()}"
+    return Tenant(site, port, f"{name}a", held), Tenant(site, port, f"{name}b", held)
+
+
+def eventually(true):
+    deadline = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def streams(greedy, _served, _held):
+    run = greedy.submit()
+    statuses = Counter(
+        greedy.status_of(greedy.sent(f"GET /v1/runs/{run}/events", key, Accept="text/event-stream"))
+        for key in range(4)
+        for _ in range(SEATS)
+    )
+    assert statuses[200] == SEATS * 3 // 4
+    assert set(statuses) == {200, 503}
+
+
+def waits(greedy, served, held):
+    run = greedy.submit()
+    held.callback(greedy.ask, "POST", f"/v1/runs/{run}/cancel")  # its end ends them
+    for key in range(4):
+        for _ in range(8):
+            greedy.sent(f"GET /v1/runs/{run}", key, Prefer="wait=30")
+    eventually(lambda: served[0].context.waiters.waiting >= 6)
+
+
+def seats(name):
+    """All that it may have of these seats, as requests that are in hand would have them."""
+
+    def taken(greedy, served, held):
+        found = [getattr(served[0].context, name).take(caller) for caller in greedy.callers() for _ in range(4)]
+        for give_back in (one for one in found if not isinstance(one, str)):
+            held.callback(give_back)
+        assert any(isinstance(one, str) and "the rest is for others" in one for one in found)
+
+    return taken
+
+
+def body_room(greedy, served, _held):
+    _site, _port, server = served
+    assert greedy.ask("GET", "/v1/me")[0] == 200
+    for key in ({}, greedy.keys[0]):  # of one whom nobody knows, and of a tenant
+        for _ in range(12):
+            one = greedy.sent("POST /v1/snippets", **{"Authorization": "none", **key, "Content-Length": "1000000"})
+            with contextlib.suppress(OSError):
+                one.sendall(b"x" * 140_000)
+    eventually(lambda: server.bodies.taken > 400_000)
+
+
+def queue(greedy, _served, _held):
+    while greedy.submit() is not None:
+        pass
+
+
+def database(greedy, _served, held):
+    """Reads and writes without a pause, from more clients than there are threads."""
+    over, statuses = threading.Event(), Counter()
+
+    def busy(number):
+        key = number % 4
+        while not over.is_set():
+            statuses[greedy.ask("GET", "/v1/findings?limit=1000", key=key)[0]] += 1
+            statuses[greedy.ask("PUT", f"/v1/runs/{new_run_id()}", {}, key=key)[0]] += 1
+
+    threads = [threading.Thread(target=busy, args=(number,)) for number in range(20)]
+    for one in threads:
+        one.start()
+    held.callback(lambda: [one.join(SECONDS) for one in threads])
+    held.callback(over.set)
+    eventually(lambda: statuses.total() > 50)
+
+
+def audits(greedy, _served, held):
+    """One after the other, each as large as may be sent at once."""
+    over, statuses = threading.Event(), Counter()
+    items = [{"custom_id": str(number), "source": f"x = {number}\n"} for number in range(30)]
+
+    def busy(key):
+        while not over.is_set():
+            statuses[greedy.ask("POST", "/v1/audits", {"items": items}, key=key)[0]] += 1
+
+    threads = [threading.Thread(target=busy, args=(key,)) for key in range(4)]
+    for one in threads:
+        one.start()
+    held.callback(lambda: [one.join(SECONDS) for one in threads])
+    held.callback(over.set)
+    eventually(lambda: statuses[503] or statuses.total() > 8)
+
+
+def connections(greedy, _served, held):
+    for number in range(400):
+        one = held.enter_context(contextlib.closing(socket.create_connection(("127.0.0.1", greedy.port), SECONDS)))
+        with contextlib.suppress(OSError):
+            one.sendall(b"GET /v1/runs HTTP/1.1\r\nHost: local" if number % 2 else b"")
+
+
+TAKEN = {
+    "streams": streams,
+    "waits": waits,
+    "long lists": seats("lists"),
+    "records": seats("records"),
+    "ends": seats("ends"),
+    "body room": body_room,
+    "queue": queue,
+    "database": database,
+    "audits": audits,
+    "connections": connections,
+}
+"""How each is taken; tries at webhooks, which no request waits for, stand in tests/workers/test_sender.py."""
+
+
+@pytest.mark.parametrize("what", TAKEN)
+def test_where_one_takes_all_it_can_another_gets_on(served, two, held, samples, what):
+    greedy, other = two
+    other.ask("GET", "/v1/me")  # a key that was good once is known to the server
+    with held:
+        TAKEN[what](greedy, served, held)
+        other.gets_on(samples)
+    emptied(served[0])
+
+
+def test_where_one_takes_all_of_everything_another_gets_on(served, two, held, samples):
+    greedy, other = two
+    other.ask("GET", "/v1/me")
+    with held:
+        for what in ("streams", "waits", "long lists", "records", "ends", "body room", "queue"):
+            TAKEN[what](greedy, served, held)
+        other.gets_on(samples)
+    emptied(served[0])
+
+
+def emptied(site):
+    """What waits in the queue is canceled, so that the next test finds it as this one did."""
+    from store import runs, tables
+
+    with site.context.database.read() as reading:
+        waiting = list(reading.execute(tables.run.select().where(tables.run.c.status == "queued")))
+    with site.context.database.begin() as transaction:
+        for row in waiting:
+            runs.request_cancel(transaction, row.public_id, tenant_id=row.tenant_id)
+    site.context.backlog._counted.clear()
+
+
+def test_requests_take_turns_among_tenants_where_no_thread_is_free(module_make, held):
+    """However many of one wait for a thread, another's is among the next two that are answered."""
+    from service.address import listen
+    from service.server import Server
+    from store import runs
+
+    site = module_make(threads=1, api_key="the-server")
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=1)
+    server.start()
+    held.callback(server.stop)
+    greedy, other = (Tenant(site, listening.getsockname()[1], name, held) for name in ("tnt_greedy", "tnt_other"))
+    other.ask("GET", "/v1/me")
+    run = greedy.submit()
+    greedy.sent(f"GET /v1/runs/{run}", Prefer="wait=30")
+    eventually(lambda: site.context.waiters.waiting == 1)
+    queue = server._server.task_dispatcher.queue
+    body = b'{"source": "x = 1\\n"}'
+    sent = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+    for number, one in enumerate([*[greedy] * 30, other]):
+        one.sent("POST /v1/runs", **sent).sendall(body)
+        eventually(lambda number=number: len(queue) == number + 1)
+    with site.context.database.begin() as transaction:
+        runs.request_cancel(transaction, run, tenant_id=greedy.id)
+    eventually(lambda: not queue)
+    eventually(lambda: len(stored(site)) == 32)
+    assert other.id in stored(site)[1:3]
+
+
+def stored(site):
+    """Tenant of each run, as they were stored."""
+    from store import tables
+
+    with site.context.database.read() as reading:
+        return [row.tenant_id for row in reading.execute(tables.run.select().order_by(tables.run.c.id))]
+
+
+def test_workers_take_turns_among_tenants(served, two):
+    """However much one has waiting, another's run is among the next that are claimed."""
+    from store import runs
+
+    site, _port, _server = served
+    emptied(site)
+    greedy, other = two
+    for _ in range(30):
+        assert greedy.submit() is not None
+    mine = other.submit()
+    claimed = [runs.claim(site.context.database, site.worker()) for _ in range(2)]
+    assert mine in {claim.public_id for claim in claimed if claim is not None}
+    emptied(site)
