@@ -49,7 +49,7 @@ class StoreSettings:
         max_database_bytes: A SQLite database that outgrows it loses its oldest records; None: no cap.
         secret: The server's, where processes share no home; None: the home's (`store.access.secret`).
         spans_url: The collector's, for spans of OpenTelemetry; None: there is none.
-        outward: Networks to which webhooks may lead although they are not global.
+        outward: Ports to which webhooks may lead, and networks although they are not global.
     """
 
     home: Path
@@ -64,14 +64,15 @@ class StoreSettings:
     def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> StoreSettings:
         """Read BACKPROBE_HOME, _DATABASE_URL, _BROKER_URL, and what else the attributes name.
 
-        They are _MAX_DATABASE_BYTES, _SECRET, _SPANS_URL and _WEBHOOK_NETWORKS. An empty variable is an unset one.
+        They are _MAX_DATABASE_BYTES, _SECRET, _SPANS_URL, _WEBHOOK_NETWORKS and _WEBHOOK_PORTS. An empty one is
+        unset.
 
         Args:
             environ: The environment.
             home: Wins over BACKPROBE_HOME.
 
         Raises:
-            ValueError: one of the last four is not what it must be; the operator must act.
+            ValueError: one of the last five is not what it must be; the operator must act.
         """
         named = environ.get("BACKPROBE_HOME")
         folder = home or (Path(named) if named else Path(platformdirs.user_data_dir("backprobe")))

@@ -44,7 +44,7 @@ class Sender:
     Args:
         database: Where deliveries are.
         secret: The server's; signs through `store.outward.signing`.
-        allowed: Networks that may be posted to although they are not global.
+        allowed: Ports that may be posted to, and networks although they are not global.
         resolve: Resolves names.
         tls: What certificates are demanded; None: those that the machine trusts.
         seconds: For one try.
@@ -131,6 +131,8 @@ class Sender:
         except signing.ForeignSeal as error:
             return tried("", error=f"foreign-seal: {error}")
         except Refused as error:
+            if error.seen:
+                _log.warning("delivery %s to %s is refused: %s", due.id, due.webhook, error.seen)
             return tried("", error=f"address-refused: {error}")
         except NoAnswer as error:
             return tried(error.address, error=str(error))

@@ -45,7 +45,9 @@ _ENABLED: Final = "Events go there. Switched off, what waits for it is canceled;
 class WebhookAsked(Strict):
     """A webhook to be made."""
 
-    url: Url = Field(description="Where events are posted: https, and reachable from everywhere.")
+    url: Url = Field(
+        description="Where events are posted: https, on a port that the operator allows, and reachable from everywhere."
+    )
     events: Events = Field(description=_EVENTS)
     project: Project | None = Field(default=None, description=_PROJECT)
     enabled: bool = Field(default=True, description=_ENABLED)

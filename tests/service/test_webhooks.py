@@ -20,7 +20,7 @@ from workers.sender import Sender
 
 ASKED = {"url": "https://hooks.example/in", "events": ["run.ended", "finding.new"]}
 MANUAL = Path(__file__).parents[2] / "docs" / "operating.md"
-LOOPBACK = Allowed.from_environment({"BACKPROBE_WEBHOOK_NETWORKS": "127.0.0.0/8"})
+LOOPBACK = Allowed.from_environment({"BACKPROBE_WEBHOOK_NETWORKS": "127.0.0.0/8", "BACKPROBE_WEBHOOK_PORTS": "1-65535"})
 
 
 def made(site, status=201, headers=None, **more):
@@ -91,7 +91,16 @@ def test_the_same_request_again_makes_no_second_one_and_shows_no_secret(site):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://hooks.example/", "https://10.0.0.1/", "https://2130706433/", "https://[::1]/", "nonsense"]
+    "url",
+    [
+        "http://hooks.example/",
+        "https://hooks.example:8443/",
+        "https://hooks.example:22/",
+        "https://10.0.0.1/",
+        "https://2130706433/",
+        "https://[::1]/",
+        "nonsense",
+    ],
 )
 def test_an_address_that_nothing_is_sent_to_is_refused_before_anything_is_stored(site, url):
     refused = made(site, 422, url=url)
@@ -217,17 +226,46 @@ def test_a_test_call_tells_what_the_receiver_said(sending):
     assert headers["webhook-signature"] == "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
-def test_a_test_call_to_a_name_that_leads_inside_is_refused(make):
+def test_a_test_call_to_a_name_that_leads_inside_is_refused_without_telling_where(make, caplog):
     site = make()
     stop = threading.Event()
     inside = Sender(site.context.database, site.context.settings.secret, Allowed(), resolve=lambda *_: ["10.0.0.1"])
     thread = threading.Thread(target=inside.serve, args=(stop,))
     thread.start()
-    answer = site.client.post(f"/v1/webhooks/{made(site)['id']}/test")
+    one = f"/v1/webhooks/{made(site)['id']}"
+    answer = site.client.post(f"{one}/test")
     stop.set()
     thread.join(30)
     assert (answer.status_code, answer.json["code"]) == (422, "address-refused")
-    assert answer.json["detail"] == "10.0.0.1 is a private or reserved address."
+    assert answer.json["detail"] == "Its name leads to an address that is not allowed."
+    log = site.client.get(f"{one}/deliveries")
+    assert (
+        log.json["items"][0]["tries"][0]["error"] == "address-refused: its name leads to an address that is not allowed"
+    )
+    for said in (answer.text, log.text):
+        assert "10.0.0.1" not in said
+        assert "private" not in said
+    with site.context.database.read() as transaction:
+        assert "10.0.0.1" not in str(transaction.execute(sa.select(tables.delivery_try)).all())
+    assert "10.0.0.1 is a private or reserved address" in caplog.text
+
+
+def test_what_a_name_resolves_to_is_not_told_of_a_delivery_that_arrived_either(make):
+    site, stop = make(networks="127.0.0.0/8"), threading.Event()
+    database, secret = site.context.database, site.context.settings.secret
+    sender = Sender(database, secret, LOOPBACK, resolve=lambda *_: ["127.0.0.1"])
+    thread = threading.Thread(target=sender.serve, args=(stop,))
+    thread.start()
+    with Receiver() as receiver:
+        named, literal = (made(site, url=f"http://{host}:{receiver.port}/") for host in ("receiver.test", "127.0.0.1"))
+        answers = [site.client.post(f"/v1/webhooks/{one['id']}/test") for one in (named, literal)]
+    stop.set()
+    thread.join(30)
+    assert [answer.json["state"] for answer in answers] == ["delivered"] * 2
+    assert [answer.json["tries"][0]["address"] for answer in answers] == ["", "127.0.0.1"]
+    assert "127.0.0.1" not in answers[0].text
+    with database.read() as transaction:  # the operator may know
+        assert {row.address for row in transaction.execute(sa.select(tables.delivery_try))} == {"127.0.0.1"}
 
 
 def test_the_manual_s_way_to_verify_takes_what_is_signed_and_nothing_else():
