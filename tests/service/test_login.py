@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+from joserfc.jwk import ECKey, OctKey, OKPKey
 
 from service.oidc_settings import OidcSettings
 from service.settings import Settings, children_environment
-from tests.support.provider import CLIENT, SECRET, Provider
+from tests.support.provider import CLIENT, KEY, SECRET, Provider
 
 SITE = "http://127.0.0.1:8000"
 PAGE = {"Accept": "text/html"}
@@ -131,6 +132,44 @@ def test_a_token_by_another_key_is_refused(door, provider):
     site = door()
     provider.signing = type(provider.key).generate_key(2048, {"kid": "one"})
     assert enter(site, provider).json["code"] == "login-failed"
+
+
+NOT_SIGNED = {
+    "nobody's signature": ("none", b"", False),
+    "HMAC with the public key": ("HS256", KEY.as_pem(private=False), False),
+    "HMAC with a key of the provider's": ("HS256", b"k" * 32, True),
+    "HMAC with the client's secret": ("HS512", SECRET.encode(), True),
+}
+
+
+@pytest.mark.parametrize("named", [["none", "HS256", "HS512", "RS256"], None], ids=["named", "nothing named"])
+@pytest.mark.parametrize(("algorithm", "key", "published"), NOT_SIGNED.values(), ids=NOT_SIGNED)
+def test_what_no_private_key_signed_is_refused_whatever_the_provider_says(
+    door, provider, algorithm, key, published, named
+):
+    site = door()
+    provider.algorithm, provider.signing, provider.named_algorithms = algorithm, key, named
+    provider.more_keys = [OctKey.import_key(key, {"kid": "one"})] if published else []
+    answer = enter(site, provider)
+    assert (answer.status_code, answer.json["code"]) == (400, "login-failed")
+    assert site.browser.get("/v1/me").status_code == 401
+
+
+SIGNED = {
+    "RS512": KEY,
+    "PS256": KEY,
+    "ES384": ECKey.generate_key("P-384", {"kid": "two"}),
+    "Ed25519": OKPKey.generate_key("Ed25519", {"kid": "two"}),
+}
+
+
+@pytest.mark.parametrize(("algorithm", "key"), SIGNED.items(), ids=SIGNED)
+def test_each_algorithm_with_a_private_key_is_taken(door, provider, algorithm, key):
+    site = door()
+    provider.algorithm, provider.signing, provider.named_algorithms = algorithm, key, None
+    provider.more_keys = [key] if key.kid == "two" else []
+    assert enter(site, provider).status_code == 302
+    assert site.browser.get("/v1/me").json["actor"] == "user:ann@example.org"
 
 
 def test_a_provider_that_calls_itself_otherwise_is_refused(door, provider):
