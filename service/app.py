@@ -94,7 +94,7 @@ def create_app(settings: Settings) -> APIFlask:
     )
     app.url_map.strict_slashes = True
     app.url_map.converters["int"] = _Digits
-    database = Database(settings.store.database_url, durable=True)
+    database = Database(settings.store.database_url, durable=True, told=True)
     hub = Hub(database)
     wakeups = Wakeups(settings.store)
     measured = Metrics(database, wakeups)

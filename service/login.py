@@ -42,7 +42,7 @@ PROVIDER_SECONDS: Final = 10
 ALGORITHMS: Final = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA",
 )  # fmt: skip
-"""Of an id token's signature (RFC 7518, RFC 8037): never `none`, nor HMAC, whose key whoever checks it could sign by."""
+"""Of an id token's signature (RFC 7518, RFC 8037): never `none`, nor HMAC, by whose key whoever checks could sign."""
 
 OPEN: Final = frozenset({"/login", "/login/callback"})
 CSRF_HEADER: Final = "X-CSRF-Token"

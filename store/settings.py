@@ -150,6 +150,7 @@ def celery_settings(settings: StoreSettings) -> dict[str, Any]:
         "worker_enable_remote_control": False,
         "worker_send_task_events": False,
         "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,  # it makes a record of each line that is written
         "enable_utc": True,
     }
     return shared | _broker(settings)

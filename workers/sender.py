@@ -99,7 +99,8 @@ class Sender:
             with self._database.begin() as transaction:
                 found = deliveries.claim(transaction, limit=1, skip=full)
         except Exception as error:  # noqa: BLE001 - the fence around a task: the database is away, it comes back
-            _log.warning("looking for deliveries failed: %s", type(error).__name__)
+            if not self._database.away(error):
+                _log.warning("looking for deliveries failed: %s", type(error).__name__)
             return None
         for due in found:
             with self._counting:
@@ -114,7 +115,8 @@ class Sender:
             if state == "dead":
                 _log.warning("delivery %s to %s is dead after %d tries", due.id, due.webhook, due.attempt)
         except Exception as error:  # noqa: BLE001 - the fence around a task; it is tried again when its lease ends
-            _log.error("delivery %s failed on our side: %s", due.id, type(error).__name__)
+            if not self._database.away(error):
+                _log.error("delivery %s failed on our side: %s", due.id, type(error).__name__)
         finally:
             with self._counting:
                 self._busy -= Counter({due.webhook_id: 1})

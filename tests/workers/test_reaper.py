@@ -1,5 +1,7 @@
 """The reaper's round, in this process, on both databases: what is due is done, and one duty's failure stops no other."""
 
+import threading
+
 import pytest
 import sqlalchemy as sa
 
@@ -7,8 +9,11 @@ from store import tables
 from store.access import idempotency
 from store.ids import new_id
 from store.outward import outbox
+from store.outward.destination import Allowed
+from store.session import Database
 from workers import reaper as reapers
 from workers.reaper import Reaper
+from workers.sender import Sender
 
 
 @pytest.fixture
@@ -51,3 +56,19 @@ def test_a_duty_that_fails_stops_no_other(database, reaper, waiting, monkeypatch
     assert column(database, tables.idempotency.c.key) == ["new"]
     assert "planning deliveries failed: OSError" in caplog.text
     assert "stranger" not in caplog.text
+
+
+def test_a_database_that_is_away_is_one_line_of_the_reaper_s_process(tmp_path, caplog):
+    """All duties of some rounds, the leader's lock and the sender beside it."""
+    away = Database("postgresql://nobody@127.0.0.1:1/none", told=True)
+    one, sender = Reaper(away, tmp_path, lambda _: None), Sender(away, b"s" * 32, Allowed())
+    stop = threading.Event()
+    serving = threading.Thread(target=one.serve, args=(stop,))
+    serving.start()
+    for _ in range(3):
+        one.round()
+        assert sender.turn() == 0
+    stop.set()
+    serving.join(60)
+    (line,) = caplog.messages
+    assert "Connection refused" in line

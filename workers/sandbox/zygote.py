@@ -23,7 +23,7 @@ from typing import Final, NoReturn
 
 from backprobe import stack
 from backprobe.capture.warm import first, rest
-from workers.sandbox import child, messages, namespaces, orphans, readable
+from workers.sandbox import child, messages, namespaces, orphans, readable, uncaught
 from workers.sandbox.boot import THREAD_BYTES
 from workers.sandbox.levels import Level, from_arguments
 from workers.sandbox.lockdown import Surroundings
@@ -297,4 +297,5 @@ def main() -> NoReturn:
 
 
 if __name__ == "__main__":
-    main()
+    with uncaught.in_one_line("workers.sandbox.zygote"):
+        main()
