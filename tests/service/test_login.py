@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import time
 
+import httpx
 import pytest
+import trustme
 from joserfc.jwk import ECKey, OctKey, OKPKey
 
+from service.address import listen
 from service.oidc_settings import OidcSettings
+from service.server import Server
 from service.settings import Settings, children_environment
+from tests.support.front import Front
 from tests.support.provider import CLIENT, KEY, SECRET, Provider
 
 SITE = "http://127.0.0.1:8000"
@@ -26,7 +31,7 @@ def provider():
 def door(make, provider):
     """`door(**more)`: a site where this provider lets people in."""
 
-    def one(**more):
+    def one(*, https=False, **more):
         told = {
             "issuer": provider.issuer,
             "client_id": CLIENT,
@@ -34,7 +39,7 @@ def door(make, provider):
             "url": SITE,
             "allowed": ("@example.org", "bob@other.example"),
         }
-        site = make(oidc=OidcSettings(**told | more), api_key="the-key")
+        site = make(oidc=OidcSettings(**told | more), api_key="the-key", https=https)
         site.browser = site.app.test_client()
         return site
 
@@ -94,6 +99,53 @@ def test_the_cookie_is_for_this_service_alone(door, provider, url):
     assert "Domain" not in parts
     assert "SameSite=Lax" in cookie
     assert (cookie.startswith("__Host-backprobe="), "Secure" in parts) == (url != SITE, url != SITE)
+
+
+@pytest.fixture
+def behind_tls(door):
+    """A site on a socket, behind a front that ends TLS; the front."""
+    with Front(trustme.CA()) as front:
+        listening = listen("127.0.0.1", 0)
+        front.inner = listening.getsockname()[1]
+        server = Server(door(url=front.url, https=True).app, listening, threads=4)
+        server.start()
+        yield front
+        server.stop()
+
+
+def flags(cookie):
+    """Of a Set-Cookie as it went over the wire: name, value, and its attributes."""
+    pair, *attributes = cookie.split("; ")
+    name, _, value = pair.partition("=")
+    return name, value, {one.partition("=")[0]: one.partition("=")[2] for one in attributes}
+
+
+def test_every_cookie_of_a_login_over_https_is_closed_to_scripts_other_sites_and_plain_http(behind_tls, provider):
+    front = behind_tls
+    with httpx.Client(base_url=front.url, verify=front.trusts, timeout=60, trust_env=False) as browser:
+        begun = browser.get("/login")
+        back = browser.get("/login/callback", params=provider.authorize(begun.headers["Location"]))
+        assert (begun.status_code, back.status_code, back.headers["Location"]) == (302, 302, "/runs")
+        assert len(front.cookies) == 2
+        me = browser.get("/v1/me")
+        assert me.json()["actor"] == "user:ann@example.org"
+        assert me.headers["Strict-Transport-Security"] == "max-age=31536000"
+        assert len(front.cookies) == 2  # no answer but a login's has the cookie in it
+        for url, sends in ((front.url, True), (f"http://localhost:{front.inner}", False)):
+            assert ("Cookie" in browser.build_request("GET", f"{url}/v1/me").headers) == sends
+        page = browser.get("/runs", headers=PAGE).text
+        token = page.partition('name="csrf-token" content="')[2].partition('"')[0]
+        assert browser.post("/logout", data={"csrf": token}).status_code == 302
+        assert browser.get("/v1/me").status_code == 401
+    names, values, told = zip(*map(flags, front.cookies), strict=True)
+    assert set(names) == {"__Host-backprobe"}
+    assert [bool(value) for value in values[:3]] == [True, True, False]
+    for attributes in told:
+        assert {"Secure", "HttpOnly"} <= set(attributes)
+        assert (attributes["SameSite"], attributes["Path"]) == ("Lax", "/")
+        assert "Domain" not in attributes
+    assert "Expires" in told[1]  # of twelve hours; what a login needs on its way ends with the browser
+    assert "Expires" not in told[0]
 
 
 def test_another_state_is_refused(door, provider):

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hmac
 import re
+import ssl
 import threading
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+import trustme
 
 from store import tables
 from store.outward import signing
 from store.outward.destination import Allowed
 from store.tables import Now
+from tests.support.addresses import free_port
 from tests.support.receiver import Receiver
 from workers.sender import Sender
 
@@ -266,6 +270,77 @@ def test_what_a_name_resolves_to_is_not_told_of_a_delivery_that_arrived_either(m
     assert "127.0.0.1" not in answers[0].text
     with database.read() as transaction:  # the operator may know
         assert {row.address for row in transaction.execute(sa.select(tables.delivery_try))} == {"127.0.0.1"}
+
+
+@pytest.fixture
+def between(make):
+    """A public network and a private one beside it, as an attacker meets them.
+
+    `between(answers, outside_says)` yields the site, the webhook's id, the receivers outside and inside, and the names
+    that were asked for. Outside is 127.0.0.1, which the operator allows and which stands for all public addresses, with
+    TLS; inside is 127.0.0.2, which is as private as any, on the same port. Names resolve to the answers, one after the
+    other.
+    """
+    authority = trustme.CA()
+    tls, trusts = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), ssl.create_default_context()
+    authority.issue_cert("receiver.test").configure_cert(tls)
+    authority.configure_trust(trusts)
+    site, port = make(networks="127.0.0.1/32"), free_port()
+    allowed = Allowed.from_environment(
+        {"BACKPROBE_WEBHOOK_NETWORKS": "127.0.0.1/32", "BACKPROBE_WEBHOOK_PORTS": str(port)}
+    )
+
+    @contextlib.contextmanager
+    def begun(resolutions, said=None):
+        asked, left, stop = [], list(resolutions), threading.Event()
+
+        def resolve(host, _port):
+            asked.append(host)
+            return left.pop(0)
+
+        database, secret = site.context.database, site.context.settings.secret
+        sender = Sender(database, secret, allowed, resolve=resolve, tls=trusts)
+        with (
+            Receiver(at=("127.0.0.2", port)) as inside,
+            Receiver(at=("127.0.0.1", port), tls=tls, answers=said or [(204, {}, b"")]) as outside,
+        ):
+            thread = threading.Thread(target=sender.serve, args=(stop,))
+            thread.start()
+            one = made(site, url=f"https://receiver.test:{port}/in")["id"]
+            try:
+                yield site, f"/v1/webhooks/{one}", outside, inside, asked
+            finally:
+                stop.set()
+                thread.join(60)
+
+    return begun
+
+
+def test_a_name_that_resolves_to_a_public_and_then_to_a_private_address_leads_nowhere_inside(between):
+    """Rebinding, live: over TLS, with a server that listens inside on the port of the URL."""
+    with between([["127.0.0.1"], ["127.0.0.2"], ["127.0.0.2", "127.0.0.1"]]) as (site, one, outside, inside, asked):
+        first, rebound, both = (site.client.post(f"{one}/test") for _ in range(3))
+        log = site.client.get(f"{one}/deliveries").text
+    assert (first.status_code, first.json["state"]) == (200, "delivered")
+    assert (rebound.status_code, rebound.json["code"]) == (422, "address-refused")
+    assert (both.status_code, both.json["state"]) == (200, "delivered")
+    assert asked == ["receiver.test"] * 3  # once for each try: what was looked at is what is connected to
+    assert (len(outside.got), inside.got) == (2, [])
+    assert set(outside.names) == {"receiver.test"}
+    for said in (rebound.text, log):
+        assert "127.0.0" not in said
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_to_a_private_address_is_not_followed(between, status):
+    where = [(status, {"Location": f"{scheme}://127.0.0.2/"}, b"") for scheme in ("http", "https")]
+    with between([["127.0.0.1"]] * 2, where) as (site, one, outside, inside, asked):
+        where[0][1]["Location"] = f"http://127.0.0.2:{inside.port}/"
+        where[1][1]["Location"] = f"//127.0.0.2:{inside.port}/"
+        answers = [site.client.post(f"{one}/test") for _ in range(2)]
+    assert [answer.json["tries"][0]["status"] for answer in answers] == [status] * 2
+    assert {answer.json["state"] for answer in answers} == {"dead"}
+    assert (len(outside.got), inside.got, asked) == (2, [], ["receiver.test"] * 2)
 
 
 def test_the_manual_s_way_to_verify_takes_what_is_signed_and_nothing_else():
