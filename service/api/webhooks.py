@@ -18,6 +18,7 @@ from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
+from service.printable import described
 from service.told.webhooks import WebhookList, WebhookMade, WebhookTold
 from store import queries
 from store.ids import is_id
@@ -34,7 +35,7 @@ blueprint = APIBlueprint("webhooks", __name__, tag="Webhooks")
 
 Event = Literal["run.ended", "finding.new", "finding.returned", "audit.judged", "audit_item.ended"]
 Events = Annotated[list[Event], Field(min_length=1, max_length=10)]
-Url = Annotated[str, Field(min_length=1, max_length=LONGEST_URL)]
+Url = Annotated[str, Field(min_length=1, max_length=LONGEST_URL), described(pattern="^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$")]
 Project = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]
 _SCOPE: Final = "webhooks:write"
 _EVENTS: Final = "Kinds of events that it gets."
