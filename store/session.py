@@ -105,27 +105,28 @@ class Outage:
     def __init__(self, *, told: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._told, self._clock = told, clock
         self._changing = threading.Lock()
-        self._since: float | None = None
-        self._failed_at = 0.0
+        self._lasts = False
+        self._since = self._failed_at = 0.0
 
     def failed(self, error: BaseException) -> None:
         """It has just not answered."""
         with self._changing:
             self._failed_at = self._clock()
-            began = self._since is None
-            self._since = self._failed_at if self._since is None else self._since
+            began = not self._lasts
+            if began:
+                self._lasts, self._since = True, self._failed_at
         if began and self._told:
             _log.error("the database is away, full or not migrated: %s", cause_of(error))
 
     def worked(self) -> None:
         """A transaction has succeeded."""
-        if self._since is None:
+        if not self._lasts:
             return
         with self._changing:
             now, since = self._clock(), self._since
-            if since is None or now - self._failed_at < BACK_SECONDS:
+            if not self._lasts or now - self._failed_at < BACK_SECONDS:
                 return
-            self._since = None
+            self._lasts = False
         if self._told:
             _log.warning("the database answers again, after %.0f s", now - since)
 

@@ -108,8 +108,9 @@ def _deliveries(transaction: Transaction, rows: Sequence[Any]) -> tuple[Delivery
     urls: dict[int, str] = {row.id: row.url for row in rows}
     for one in transaction.execute(sa.select(delivery_try).where(wanted).order_by(delivery_try.c.n)):
         fields = {name: getattr(one, name) for name in DeliveryTry.__slots__}
-        shown = one.address if stands_in(urls[one.delivery_id], one.address) else ""
-        tries[one.delivery_id].append(DeliveryTry(**fields | {"address": shown}))
+        if not stands_in(urls[one.delivery_id], one.address):
+            fields["address"] = ""
+        tries[one.delivery_id].append(DeliveryTry(**fields))
     return tuple(
         Delivery(
             id=row.public_id,

@@ -34,7 +34,6 @@ from workers.sandbox.warmth import forget_finalizers, memory
 _ORPHAN_PATIENCE_SECONDS: Final = 1.0
 """A killed process can stay for a while in an uninterruptible call; its run is reported ended after this."""
 
-
 _IDLE_SECONDS: Final = 1.5
 """Without an order for so long, the next step of warming up is taken: the first run must not wait behind one."""
 
