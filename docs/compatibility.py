@@ -119,7 +119,22 @@ def _resolved(document: Schema, schema: Schema) -> Schema:
 
 
 def _options(schema: Schema) -> list[Schema]:
-    return schema.get("anyOf") or schema.get("oneOf") or [schema]
+    """What a value may be, one by one: each option with all that holds for every one of them."""
+    rest = {key: value for key, value in schema.items() if key not in {"anyOf", "oneOf"}}
+    return [_both(rest, option) for option in schema.get("anyOf") or schema.get("oneOf") or [{}]]
+
+
+def _both(schema: Schema, more: Schema) -> Schema:
+    """A schema that says what two say; where both name a field, it says both of it."""
+    found = {**schema, **more}
+    if "properties" in schema and "properties" in more:
+        fields = {name: _both(schema["properties"].get(name, {}), told) for name, told in more["properties"].items()}
+        found["properties"] = schema["properties"] | fields
+    if "items" in schema and "items" in more:
+        found["items"] = _both(schema["items"], more["items"])
+    if "required" in schema or "required" in more:
+        found["required"] = [*schema.get("required", ()), *more.get("required", ())]
+    return found
 
 
 def _types(schema: Schema) -> set[str]:

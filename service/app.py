@@ -96,7 +96,7 @@ def create_app(settings: Settings) -> APIFlask:
     )
     app.url_map.strict_slashes = True
     app.url_map.converters["int"] = _Digits
-    database = Database(settings.store.database_url, durable=True)
+    database = Database(settings.store.database_url, durable=True, told=True)
     hub = Hub(database)
     few = max(1, settings.threads // 4)
     wakeups = Wakeups(settings.store)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from flask import Response, g, json, render_template, request
 from werkzeug.exceptions import HTTPException
 
+from service.context import context
 from service.problems import BY_STATUS, KINDS
-from store.session import is_unavailable
+from store.session import cause_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,12 +130,6 @@ def from_framework(error: HTTPException) -> Problem:
     return Problem(code, _details(error), headers=kept)
 
 
-def _cause(error: Exception) -> str:
-    """One line for the log: what the driver said, without the statement and its values."""
-    said = getattr(error, "orig", None) or error
-    return f"{type(said).__name__}: {str(said).strip().partition(chr(10))[0][:200]}"
-
-
 def _unavailable() -> Problem:
     detail = f"Request {g.get('request_id')} could not be answered: the database is away, full or not migrated."
     return Problem("unavailable", detail, headers={"Retry-After": str(RETRY_SECONDS)})
@@ -156,8 +151,8 @@ def register(app: APIFlask) -> None:
     @app.errorhandler(Exception)
     def _fault(error: Exception) -> Response:
         asked = (g.get("request_id"), request.method, "" if request.url_rule is None else request.url_rule.rule)
-        if is_unavailable(error):
-            log.error("request %s failed: %s %r: the database: %s", *asked, _cause(error))
+        if context().database.away(error):
+            log.debug("request %s failed: %s %r: the database: %s", *asked, cause_of(error))
             return answer(_unavailable())
         # The log tells its class and trace (store/logs.py), not its text.
         log.error("request %s failed: %s %r", *asked, exc_info=error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,20 +51,41 @@ def opened(home: Path | None) -> Generator[tuple[Database, Settings]]:
     """The database of a home or of the environment, and the server's settings.
 
     Raises:
-        SystemExit: its schema is not this version's.
+        SystemExit: the environment is wrong, the database does not answer, or its schema is not this version's.
+    """
+    from store import migrate
+    from store.session import Database, refusal
+
+    settings = _settings(home)
+    try:
+        _check_schema(at_head=migrate.at_head(settings.store.database_url))
+        with closing(Database(settings.store.database_url, durable=True)) as database:
+            yield database, settings
+    except Exception as error:
+        if (why := refusal(error)) is None:
+            raise
+        raise SystemExit(refused(why)) from None
+
+
+def _check_schema(*, at_head: bool) -> None:
+    if not at_head:
+        raise SystemExit(refused("the database is not at this version's schema; `backprobe migrate` brings it there"))
+
+
+def _settings(home: Path | None) -> Settings:
+    """The server's settings.
+
+    Raises:
+        SystemExit: a variable of the environment is wrong, or the home cannot be read.
     """
     from service.settings import Settings
-    from store import migrate
-    from store.session import Database
 
-    settings = Settings.from_environment(home=home)
-    if not migrate.at_head(settings.store.database_url):
-        raise SystemExit(refused("the database is not at this version's schema; `backprobe migrate` brings it there"))
-    database = Database(settings.store.database_url, durable=True)
     try:
-        yield database, settings
-    finally:
-        database.close()
+        return Settings.from_environment(home=home)
+    except ValueError as error:
+        raise SystemExit(refused(str(error))) from None
+    except OSError as error:
+        raise SystemExit(refused(f"the home cannot be used: {error.strerror}: {error.filename}")) from None
 
 
 def refused(text: str) -> int:

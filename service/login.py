@@ -1,7 +1,8 @@
 """People log in with their browser, by OpenID Connect; programs have keys.
 
 1. The authorization code flow with PKCE, state and nonce is Authlib's. What it hands over is believed only if the
-   issuer is the one that was configured, the address is verified, and it is among those let in.
+   issuer is the one that was configured, the address is verified, and it is among those let in. The id token is signed
+   by a private key: the algorithms for that are fixed here, and what the provider's metadata names adds none.
 2. Who has logged in is in a signed cookie: `__Host-`, HttpOnly, SameSite=Lax, for twelve hours. It is made new at each
    login, so none that was planted before is worth anything. A logout is stored: a copy of its cookie opens nothing.
 3. A write with the cookie needs the token of the session in `X-CSRF-Token` (a page's form: `csrf`), besides the check
@@ -38,6 +39,11 @@ LIFETIME_SECONDS: Final = 12 * 3600
 PROVIDER_SECONDS: Final = 10
 """For each answer of the provider."""
 
+ALGORITHMS: Final = (
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA",
+)  # fmt: skip
+"""Of an id token's signature (RFC 7518, RFC 8037): never `none`, nor HMAC, by whose key whoever checks could sign."""
+
 OPEN: Final = frozenset({"/login", "/login/callback"})
 CSRF_HEADER: Final = "X-CSRF-Token"
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -69,9 +75,10 @@ def register(app: APIFlask, settings: Settings) -> None:
         SESSION_REFRESH_EACH_REQUEST=False,
         PERMANENT_SESSION_LIFETIME=LIFETIME_SECONDS,
     )
-    known: Any = import_module("authlib.integrations.flask_client").OAuth(app)
-    app.extensions[_EXTENSION] = known.register(
+    authlib: Any = import_module("authlib.integrations.flask_client")
+    app.extensions[_EXTENSION] = authlib.OAuth(app).register(
         "oidc",
+        client_cls=_client(authlib),
         client_id=oidc.client_id,
         client_secret=oidc.client_secret,
         server_metadata_url=f"{oidc.issuer.rstrip('/')}/.well-known/openid-configuration",
@@ -82,6 +89,16 @@ def register(app: APIFlask, settings: Settings) -> None:
         },
     )
     app.register_blueprint(blueprint)
+
+
+def _client(authlib: Any) -> Any:
+    """Authlib's client, which takes the algorithms of an id token from the provider's metadata, with ours there."""
+
+    class Client(authlib.FlaskOAuth2App):
+        def load_server_metadata(self) -> dict[str, Any]:
+            return {**super().load_server_metadata(), "id_token_signing_alg_values_supported": list(ALGORITHMS)}
+
+    return Client
 
 
 def person(oidc: OidcSettings) -> Caller | None:

@@ -84,6 +84,8 @@ ONCE: Final = ("idempotency-in-flight", "idempotency-mismatch")
 STORING: Final = ("quota-exceeded", "database-full")
 """Problems of operations after which a tenant stores more than before."""
 
+_ETAG: Final = r'(W/)?"[!#-~]*"'
+
 _HEADERS: Final[dict[str, dict[str, Any]]] = {
     "Idempotency-Key": {
         "description": "Yours, new for each request: sent again within a day it has no second effect.",
@@ -111,7 +113,8 @@ _HEADERS: Final[dict[str, dict[str, Any]]] = {
     },
     "If-Match": {
         "description": "The ETag of what is changed, as it was read: 412 if it has changed since, 428 without.",
-        "schema": {"type": "string"},
+        "required": True,
+        "schema": {"type": "string", "pattern": rf"^(\*|{_ETAG}( *, *{_ETAG})*)$"},
     },
     "If-None-Match": {
         "description": "An ETag from before: the answer is 304 if nothing has changed.",

@@ -203,7 +203,7 @@ _KINDS: Final = (
         code="address-refused",
         status=422,
         title="Nothing is sent to this address",
-        hint="Name an https address that is reachable from everywhere; the operator may allow networks of its own.",
+        hint="Name an https address that is reachable from everywhere, on port 443; the operator may allow more.",
     ),
     Kind(
         code="bad-cursor",

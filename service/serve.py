@@ -97,6 +97,7 @@ def migrated(settings: StoreSettings) -> None:
         CannotServe: it is newer than this code, or does not answer.
     """
     from store import migrate
+    from store.session import cause_of
 
     try:
         migrate.upgrade(settings.database_url)
@@ -104,8 +105,7 @@ def migrated(settings: StoreSettings) -> None:
         raise CannotServe(f"{error} Upgrade Backprobe, or name another --home.") from None
     except Exception as error:  # noqa: BLE001 - whatever the driver raises, the operator wants one line
         where = "the database" if settings.database_url.startswith("sqlite") else "BACKPROBE_DATABASE_URL"
-        first = str(error).strip().split("\n", maxsplit=1)[0]
-        raise CannotServe(f"Cannot migrate {where}: {type(error).__name__}: {first}") from None
+        raise CannotServe(f"Cannot migrate {where}: {cause_of(error)}") from None
 
 
 def check_migrated(settings: StoreSettings) -> None:
@@ -115,13 +115,13 @@ def check_migrated(settings: StoreSettings) -> None:
         CannotServe: it is not, or it does not answer.
     """
     from store import migrate
+    from store.session import cause_of, is_unavailable
 
     try:
         current = migrate.at_head(settings.database_url)
     except Exception as error:  # noqa: BLE001 - whatever the driver raises, the operator wants one line
-        raise CannotServe(
-            f"The database does not answer ({type(error).__name__}): look at BACKPROBE_DATABASE_URL."
-        ) from None
+        why = cause_of(error) if is_unavailable(error) else type(error).__name__
+        raise CannotServe(f"The database does not answer ({why}): look at BACKPROBE_DATABASE_URL.") from None
     if not current:
         raise CannotServe("The database does not have this version's schema: run `backprobe migrate` first.")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.syntax import MOST_WORDS, words
 from service.errors import Place, Problem
+from service.printable import is_printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,6 +94,6 @@ def path_fault(path: str) -> str | None:
         return "A path is relative, with forward slashes."
     if any(part in {"", ".", ".."} for part in parts):
         return "A path has no empty part, no `.` and no `..`."
-    if not path.isprintable() or any(part != part.strip() for part in parts):
+    if not is_printable(path) or any(part != part.strip() for part in parts):
         return "A path has printable characters only, and no blank at either end of a part."
     return None

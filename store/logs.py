@@ -2,15 +2,18 @@
 
 1. A line holds fields of ours: ids, routes, statuses, times. Never source, arguments, keys or text of a snippet.
 2. Whatever it holds, it is one line of printable ASCII: control and direction characters are escapes.
-3. Of an exception it tells the class and where it was raised; its text may be a stranger's.
+3. Of an exception it tells the class and where it was raised; its text may be a stranger's. A traceback is part of the
+   record that it belongs to, on the same line; of what nobody caught, in any thread, it is a record of its own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Mapping
 from types import TracebackType
@@ -32,6 +35,8 @@ FIELDS: Final = (
 )  # fmt: skip
 """What a line may say beside its words; nothing else of `extra` is written."""
 
+_log: Final = logging.getLogger(__name__)
+
 LEVELS: Final = ("debug", "info", "warning", "error")
 
 
@@ -47,11 +52,48 @@ def to_stderr(environ: Mapping[str, str] = os.environ, *, level: str = "info", s
     said = environ.get("BACKPROBE_LOG_LEVEL", "").lower()
     asked = environ.get("BACKPROBE_LOG", "").lower()
     written: Format = "text" if asked == "text" or (asked != "json" and out.isatty()) else "json"
-    handler = logging.StreamHandler(out)
+    handler = _Lines(out)
     handler.setFormatter(formatter(written))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     for name in OURS:
         logging.getLogger(name).setLevel((said if said in LEVELS else level).upper())
+    logging.captureWarnings(True)
+    _tell_uncaught()
+
+
+class _Lines(logging.StreamHandler[IO[str]]):
+    """Writes lines; of one that cannot be made it writes that, where logging itself writes a traceback as it comes."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as the standard library named it
+        kind = sys.exc_info()[0] or Exception
+        if issubclass(kind, OSError):
+            return  # nobody reads it any more
+        said = ("a line of %s could not be written: %s", (record.name, kind.__name__))
+        lost = logging.LogRecord(__name__, logging.ERROR, __file__, 0, *said, None)
+        with contextlib.suppress(OSError, ValueError):
+            self.stream.write(self.format(lost) + self.terminator)
+
+
+def _tell_uncaught() -> None:
+    """What nobody catches becomes a record; who has set a hook already keeps it."""
+
+    def of_main(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        _log.critical("an exception was not caught", exc_info=(kind, error, trace))
+
+    def of_thread(told: threading.ExceptHookArgs) -> None:
+        if told.exc_value is not None:
+            _log.critical("an exception was not caught", exc_info=(told.exc_type, told.exc_value, told.exc_traceback))
+
+    def of_nobody(told: Any) -> None:  # sys.UnraisableHookArgs is a name for type checkers only
+        error = (told.exc_type, told.exc_value or told.exc_type(), told.exc_traceback)
+        _log.error("an exception could not be raised", exc_info=error)
+
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = of_main
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = of_thread
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = of_nobody
 
 
 def formatter(written: Format = "json") -> logging.Formatter:
@@ -92,9 +134,9 @@ def _as_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 def _as_text(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     said: dict[str, Any] = dict(event)
     head = f"{said.pop('at')} {str(said.pop('level')).upper()} {said.pop('logger')} {_shown(said.pop('event'))}"
-    trace: list[str] = said.pop("trace", [])
-    more = "".join(f" {name}={_shown(value)}" for name, value in said.items())
-    return "\n    ".join([head + more, *map(_shown, trace)])
+    if trace := said.pop("trace", None):
+        said["trace"] = " > ".join(trace)
+    return head + "".join(f" {name}={_shown(value)}" for name, value in said.items())
 
 
 def _shown(value: object) -> str:

@@ -50,7 +50,7 @@ class StoreSettings:
             oldest records go; None: no cap.
         secret: The server's, where processes share no home; None: the home's (`store.access.secret`).
         spans_url: The collector's, for spans of OpenTelemetry; None: there is none.
-        outward: Networks to which webhooks may lead although they are not global.
+        outward: Ports to which webhooks may lead, and networks although they are not global.
     """
 
     home: Path
@@ -65,14 +65,15 @@ class StoreSettings:
     def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> StoreSettings:
         """Read BACKPROBE_HOME, _DATABASE_URL, _BROKER_URL, and what else the attributes name.
 
-        They are _MAX_DATABASE_BYTES, _SECRET, _SPANS_URL and _WEBHOOK_NETWORKS. An empty variable is an unset one.
+        They are _MAX_DATABASE_BYTES, _SECRET, _SPANS_URL, _WEBHOOK_NETWORKS and _WEBHOOK_PORTS. An empty one is
+        unset.
 
         Args:
             environ: The environment.
             home: Wins over BACKPROBE_HOME.
 
         Raises:
-            ValueError: one of the last four is not what it must be; the operator must act.
+            ValueError: one of the last five is not what it must be; the operator must act.
         """
         named = environ.get("BACKPROBE_HOME")
         folder = home or (Path(named) if named else Path(platformdirs.user_data_dir("backprobe")))
@@ -150,6 +151,7 @@ def celery_settings(settings: StoreSettings) -> dict[str, Any]:
         "worker_enable_remote_control": False,
         "worker_send_task_events": False,
         "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,  # it makes a record of each line that is written
         "enable_utc": True,
     }
     return shared | _broker(settings)

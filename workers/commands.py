@@ -81,6 +81,7 @@ def _worker(arguments: argparse.Namespace) -> int:
 
 
 def _with_database(command: str, ask: Callable[[Any], int]) -> int:
+    from store.session import refusal
     from workers import process
 
     process.log_to_stderr()
@@ -88,6 +89,10 @@ def _with_database(command: str, ask: Callable[[Any], int]) -> int:
         return ask(process.open_database(_stores()))
     except process.CannotStart as error:
         return _failed(f"backprobe {command}: {error}")
+    except Exception as error:
+        if (why := refusal(error)) is None:
+            raise
+        return _failed(f"backprobe {command}: {why}")
 
 
 def _worker_is_alive(database: Any) -> int:

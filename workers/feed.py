@@ -15,7 +15,7 @@ from typing import Any, Final
 from store import runs
 from store.record.live import FLUSH_SECONDS
 from store.record.live_record import LiveRecord
-from store.session import Database, is_unavailable
+from store.session import Database
 from workers.lease import Lease
 
 _log: Final = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class Feed:
     """One run's."""
 
     def __init__(self, database: Database, lease: Lease) -> None:
-        self._lease = lease
+        self._database, self._lease = database, lease
         self._record: LiveRecord | None = LiveRecord(database, lease.claim)
         self._written = False
         self._flushing = threading.Lock()
@@ -48,10 +48,10 @@ class Feed:
             except runs.FencedOut:
                 self._lease.end("fenced-out")
             except Exception as error:  # noqa: BLE001 - the fence around a task: what is a stranger's may break anything
-                if not is_unavailable(error):
+                if not self._database.away(error):
                     self._record = None
-                public_id = self._lease.claim.public_id
-                _log.warning("what %s has done so far was not written: %s", public_id, type(error).__name__)
+                    public_id = self._lease.claim.public_id
+                    _log.warning("what %s has done so far was not written: %s", public_id, type(error).__name__)
             else:
                 if beat is not None and beat.cancel_requested:
                     self._lease.end("canceled")

@@ -123,7 +123,8 @@ class Keeper:
         except runs.FencedOut:
             lease.end("fenced-out")
         except Exception as error:  # noqa: BLE001 - the database is away: try again; the watchdog counts the time
-            _log.warning("heartbeat of %s failed: %s", claim.public_id, type(error).__name__)
+            if not self._database.away(error):
+                _log.warning("heartbeat of %s failed: %s", claim.public_id, type(error).__name__)
         else:
             lease.renewed_at = began
             if beat.cancel_requested:
@@ -140,7 +141,8 @@ class Keeper:
         try:
             call()
         except Exception as error:  # noqa: BLE001 - the keeper's thread must live on: leases depend on it
-            _log.warning("%s failed: %s", what, type(error).__name__)
+            if not self._database.away(error):
+                _log.warning("%s failed: %s", what, type(error).__name__)
 
     def _watch(self) -> None:
         while not self._closed.wait(0.1):

@@ -91,7 +91,8 @@ class Node:
             with self.database.begin() as transaction:
                 workers.leave(transaction, self.id)
         except Exception as error:  # noqa: BLE001 - the reaper drops silent workers too
-            _log.warning("the worker's row was not removed: %s", type(error).__name__)
+            if not self.database.away(error):
+                _log.warning("the worker's row was not removed: %s", type(error).__name__)
 
     def claim(self, queue: runs.Queue) -> runs.Claim | None:
         """The next run; None: nothing waits, this worker drains, or it cannot run anything now."""

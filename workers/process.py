@@ -17,7 +17,7 @@ from celery.exceptions import SecurityWarning
 
 from store import logs, migrate, runs
 from store.access.secret import server_secret
-from store.session import Database
+from store.session import Database, cause_of, is_unavailable
 from store.settings import QUEUES, StoreSettings
 from store.spans import Spans
 from workers.app import make_app, publisher
@@ -47,8 +47,16 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
     Raises:
         CannotStart: the database is not migrated, or the broker cannot be reached.
     """
-    database = open_database(store)
-    app = make_app(store, lambda asked: execute_next(node, cast("runs.Queue", asked)))
+    database = open_database(store, told=True)
+
+    def work(asked: str) -> None:
+        try:
+            execute_next(node, cast("runs.Queue", asked))
+        except Exception as error:
+            if not database.away(error):
+                raise
+
+    app = make_app(store, work)
     node = Node(
         database,
         supervisor,
@@ -77,7 +85,7 @@ def serve_reaper(store: StoreSettings, settings: WorkerSettings) -> int:
     Raises:
         CannotStart: the database is not migrated. A broker that is away is waited for: leases come first.
     """
-    database = open_database(store)
+    database = open_database(store, told=True)
     sender = Sender(database, server_secret(store), store.outward)
     stop = threading.Event()
     set_on_signals(stop)
@@ -90,8 +98,8 @@ def serve_reaper(store: StoreSettings, settings: WorkerSettings) -> int:
     return 0
 
 
-def open_database(store: StoreSettings) -> Database:
-    """The database, at this code's schema.
+def open_database(store: StoreSettings, *, told: bool = False) -> Database:
+    """The database, at this code's schema; `told` as of `Database`.
 
     Raises:
         CannotStart: it is not, or it does not answer.
@@ -101,11 +109,11 @@ def open_database(store: StoreSettings) -> Database:
     try:
         current = migrate.at_head(store.database_url)
     except Exception as error:
-        text = f"the database does not answer ({type(error).__name__}): look at BACKPROBE_DATABASE_URL"
-        raise CannotStart(text) from error
+        why = cause_of(error) if is_unavailable(error) else type(error).__name__
+        raise CannotStart(f"the database does not answer ({why}): look at BACKPROBE_DATABASE_URL") from error
     if not current:
         raise CannotStart("the database does not have this version's schema: run `backprobe migrate` first")
-    return Database(store.database_url)
+    return Database(store.database_url, told=told)
 
 
 def reach_broker(app: Celery) -> None:

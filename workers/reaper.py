@@ -109,7 +109,8 @@ class Reaper:
         try:
             duty()
         except Exception as error:  # noqa: BLE001 - one duty's failure must not stop the others, nor the next round
-            _log.warning("%s failed: %s", what, type(error).__name__)
+            if not self._database.away(error):
+                _log.warning("%s failed: %s", what, type(error).__name__)
 
     def _expire_leases(self) -> None:
         expired = runs.expire_leases(self._database)
@@ -129,6 +130,8 @@ class Reaper:
                 if recorder_end.end_overdue(self._database, run, tenant_id):
                     _log.warning("its recorder is silent, was canceled or broke off: %s was ended", run)
             except Exception as error:  # noqa: BLE001 - the fence around a task: the next one's frames may be better
+                if self._database.away(error):
+                    return
                 _log.error("the run %s of a recorder could not be ended: %s", run, type(error).__name__)
             if time.monotonic() > until:
                 return

@@ -110,7 +110,9 @@ class Rejudging:
                     _log.warning("judging %s again took too long", one.public_id)
                 else:
                     change = rejudging.judged_again(self._database, one, record, judgement, whys)
-        except Exception as error:  # noqa: BLE001 - the fence around a task: a stranger's record, maybe
+        except Exception as error:  # the fence around a task: a stranger's record, maybe
+            if self._database.away(error):
+                raise
             _log.error("judging %s again failed: %s", one.public_id, type(error).__name__)
             change = None
         if change is None:

@@ -47,7 +47,7 @@ class Sender:
     Args:
         database: Where deliveries are.
         secret: The server's; signs through `store.outward.signing`.
-        allowed: Networks that may be posted to although they are not global.
+        allowed: Ports that may be posted to, and networks although they are not global.
         resolve: Resolves names.
         tls: What certificates are demanded; None: those that the machine trusts.
         seconds: For one try.
@@ -104,7 +104,8 @@ class Sender:
             with self._database.begin() as transaction:
                 found = deliveries.claim(transaction, limit=1, skip=full, skip_tenants=tenants)
         except Exception as error:  # noqa: BLE001 - the fence around a task: the database is away, it comes back
-            _log.warning("looking for deliveries failed: %s", type(error).__name__)
+            if not self._database.away(error):
+                _log.warning("looking for deliveries failed: %s", type(error).__name__)
             return None
         for due in found:
             with self._counting:
@@ -120,7 +121,8 @@ class Sender:
             if state == "dead":
                 _log.warning("delivery %s to %s is dead after %d tries", due.id, due.webhook, due.attempt)
         except Exception as error:  # noqa: BLE001 - the fence around a task; it is tried again when its lease ends
-            _log.error("delivery %s failed on our side: %s", due.id, type(error).__name__)
+            if not self._database.away(error):
+                _log.error("delivery %s failed on our side: %s", due.id, type(error).__name__)
         finally:
             with self._counting:
                 self._busy -= Counter({due.webhook_id: 1})
@@ -138,6 +140,8 @@ class Sender:
         except signing.ForeignSeal as error:
             return tried("", error=f"foreign-seal: {error}")
         except Refused as error:
+            if error.seen:
+                _log.warning("delivery %s to %s is refused: %s", due.id, due.webhook, error.seen)
             return tried("", error=f"address-refused: {error}")
         except NoAnswer as error:
             return tried(error.address, error=str(error))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import time
-import traceback
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
@@ -54,7 +53,8 @@ def _fenced(node: Node, claim: runs.Claim) -> None:
         try:
             execute(node, claim, span)
         except Exception as error:  # noqa: BLE001 - the fence around a task: its lease runs out and the reaper takes over
-            _log.error("attempt %d of %s was dropped: %s", claim.attempt, claim.public_id, type(error).__name__)
+            if not node.database.away(error):
+                _log.error("attempt %d of %s was dropped: %s", claim.attempt, claim.public_id, type(error).__name__)
             node.spans.add(span, "attempt", at, "consumer", failed=True, backprobe__run=claim.public_id)
         else:
             node.spans.add(span, "attempt", at, "consumer", backprobe__run=claim.public_id)
@@ -102,23 +102,16 @@ def _end(node: Node, lease: Lease, result: Result, *, live: bool) -> None:
         except runs.FencedOut:
             lease.end("fenced-out")
         except Exception as error:  # noqa: BLE001 - the fence around a task
-            _log.warning("the end of %s was not written: %s", lease.claim.public_id, type(error).__name__)
-            if _is_away(error):
+            if node.database.away(error) or isinstance(error, OSError):
                 time.sleep(AGAIN_SECONDS)  # or the commit is in doubt: ask again while the lease holds
-            elif write is _write:
-                _log.error("%s", "".join(traceback.format_tb(error.__traceback__)))  # not its text: a stranger's, maybe
-                write = _give_back
-            else:
+                continue
+            _log.error("the end of %s was not written", lease.claim.public_id, exc_info=error)
+            if write is not _write:
                 return
+            write = _give_back
         else:
             return
     _log.warning("attempt %d of %s is no longer ours", lease.claim.attempt, lease.claim.public_id)
-
-
-def _is_away(error: Exception) -> bool:
-    """The database could not be asked; any driver's name for it."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    return isinstance(error, OSError) or bool(names & {"OperationalError", "InterfaceError", "TimeoutError"})
 
 
 def _give_back(node: Node, lease: Lease, result: Result, *, live: bool) -> None:  # noqa: ARG001 - giving back clears all

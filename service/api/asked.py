@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 from pydantic import (
     AfterValidator,
     AwareDatetime,
+    ConfigDict,
     Field,
     ValidationInfo,
     create_model,
@@ -20,6 +21,7 @@ from pydantic_core import PydanticCustomError
 from backprobe.rules import BadOption, options_from
 from backprobe.rules.manual import every_rule
 from service.api.body import Int, Strict
+from service.printable import OTHERS, described, is_printable
 from service.snippet import MOST_FILES, path_fault
 from store.limits import LIMITS, Limit
 
@@ -41,14 +43,17 @@ def _path(value: str) -> str:
 
 
 def _printable(value: str) -> str:
-    if not value.isprintable():
+    if not is_printable(value):
         message = "Only printable characters are taken here"
         raise ValueError(message)
     return value
 
 
-Path = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_path)]
-Short = Annotated[str, Field(max_length=200), AfterValidator(_printable)]
+_PATH: Final = rf"^(?![^/]*:)(?!(?:.*/)?\.{{0,2}}(?:/|$))(?!(?:.*/)? )(?!.* (?:/|$))[^\\{OTHERS}]+$"
+"""As `path_fault` has it: no `:` in the first part; no part is empty, `.` or `..`, or has a blank at either end."""
+
+Path = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_path), described(pattern=_PATH)]
+Short = Annotated[str, Field(max_length=200), AfterValidator(_printable), described(pattern=f"^[^{OTHERS}]*$")]
 
 ProjectId = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]
 Labels = Annotated[dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")], Short], Field(max_length=32)]
@@ -157,12 +162,35 @@ class SnippetAsked(Strict):
     entry: Path | None = Field(default=None, description="Which of `files` is started; needed if there are several.")
 
 
+def one_of(**kinds: str) -> Any:
+    """For `model_config`: exactly one of these fields is given, of that JSON type; the others are not, or are null.
+
+    One file of `files` alone is a program, so it has some text; of several one is the `entry`.
+    """
+    none = {name: {"type": "null"} for name in kinds}
+    branches: list[dict[str, Any]] = []
+    for name, kind in kinds.items():
+        alone = {"required": [name], "properties": {**none, name: {"type": kind}}}
+        if name == "files":
+            text = {"properties": {"text": {"minLength": 1}}}
+            one, several = {"type": kind, "maxItems": 1, "items": text}, {"type": kind, "minItems": 2}
+            branches.append({"required": [name], "properties": {**none, name: one}})
+            entry = {"type": "string"}
+            alone = {"required": [name, "entry"], "properties": {**none, name: several, "entry": entry}}
+        branches.append(alone)
+    return {"oneOf": branches}
+
+
 class RunAsked(Strict):
     """A snippet to run: exactly one of `source`, `files` and `snippet`."""
 
     PROGRAM = re.compile(r"#/source|#/files/\d+/text")
 
-    source: str | None = Field(default=None, description="A program of one file, called snippet.py.")
+    model_config = ConfigDict(json_schema_extra=one_of(source="string", files="array", snippet="string"))
+
+    source: Annotated[str, described(minLength=1)] | None = Field(
+        default=None, description="A program of one file, called snippet.py."
+    )
     files: Annotated[list[File], Field(min_length=1, max_length=MOST_FILES)] | None = Field(
         default=None, description="A program of several files; `entry` is started, the others can be imported."
     )
@@ -173,7 +201,9 @@ class RunAsked(Strict):
     arguments: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=256)] = Field(
         default_factory=list, description="`sys.argv[1:]`."
     )
-    device: str = Field(default="cpu", max_length=64, description="cpu or cuda.")
+    device: Annotated[str, described(enum=list(DEVICES))] = Field(
+        default="cpu", max_length=64, description="cpu or cuda."
+    )
     queue: Queue | None = Field(default=None, description="Derived from `device` if it is not given.")
     device_class: Annotated[Short, Field(min_length=1)] | None = Field(
         default=None, description="A kind of device that only some workers have."

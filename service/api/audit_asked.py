@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from service.api.asked import Capture, Labels, Level, Limits, ProjectId, Queue, RulesAsked, RunAsked, Short
+from service.api.asked import Capture, Labels, Level, Limits, ProjectId, Queue, RulesAsked, RunAsked, Short, one_of
 from service.api.body import Int, Strict
+from service.printable import described
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,12 @@ class Named(Strict):
 class ItemAsked(RunAsked):
     """An item of an audit: a snippet as in `POST /v1/runs`, or a run that is there."""
 
+    model_config = ConfigDict(json_schema_extra=one_of(source="string", files="array", snippet="string", run="string"))
+
     custom_id: CustomId = Field(description="Your name for it; unique in the audit.")
-    project: ProjectId | None = Field(default=None, description="Not here: an item goes where its audit goes.")
+    project: Annotated[ProjectId | None, described(anyOf=[{"type": "null"}])] = Field(
+        default=None, description="Not here: an item goes where its audit goes."
+    )
     run: Annotated[str, Field(pattern=_RUN)] | None = Field(default=None, description="A run that is there, by its id.")
 
     @model_validator(mode="after")

@@ -62,7 +62,7 @@ def _delivery_of(transaction: Transaction, public_id: str) -> Delivery:
 @query(DeliveriesQuery)
 @answers({200: Answer(text="A page of deliveries, newest first.", model=DeliveryList, headers=("Link",))})
 def list_deliveries(webhook: str, query: DeliveriesQuery) -> Response:
-    """What was sent to a webhook in the last 30 days: each try with address, status, milliseconds and first KiB."""
+    """What was sent to a webhook in the last 30 days: each try with status, milliseconds and first KiB."""
     listing = f"deliveries {webhook}"
     with context().database.read() as transaction:
         found = webhook_of(transaction, webhook)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 from urllib.parse import urlencode
 
 from apiflask import APIBlueprint
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from backprobe.rules.manual import every_rule
@@ -74,6 +74,8 @@ class GroupsQuery(Page):
 
 class GroupChanged(Strict):
     """What people make of a finding; what is not given stays."""
+
+    model_config = ConfigDict(json_schema_extra={"dependentRequired": {"reason": ["state"]}})
 
     state: State = Field(default_factory=lambda: "open", description="`suppressed` wants a reason.")
     reason: Annotated[Short, Field(min_length=1)] | None = Field(default=None, description="Why it has this state.")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from apiflask import APIBlueprint
 from flask import Response, request
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from backprobe.record import MOST_FRAME_BYTES, BadRecord, frame_kind
 from service.api.asked import Labels, ProjectId, Short, Tier
@@ -80,6 +80,15 @@ class JobError(Strict):
 
 class JobEnded(Strict):
     """How a job ended. What is not given is read off the record's end frame."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {"error": {"type": "null"}}},
+                {"properties": {"status": {"const": "failed"}}, "required": ["status"]},
+            ]
+        }
+    )
 
     status: Literal["succeeded", "failed", "canceled"] | None = Field(default=None)
     exit_code: Annotated[Int, Field(ge=-_MOST_INTEGER, le=_MOST_INTEGER)] | None = Field(default=None)

@@ -18,6 +18,7 @@ from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, STORING, Answer, answers
+from service.printable import described
 from service.told.webhooks import WebhookList, WebhookMade, WebhookTold
 from store import queries
 from store.ids import is_id
@@ -34,7 +35,7 @@ blueprint = APIBlueprint("webhooks", __name__, tag="Webhooks")
 
 Event = Literal["run.ended", "finding.new", "finding.returned", "audit.judged", "audit_item.ended"]
 Events = Annotated[list[Event], Field(min_length=1, max_length=10)]
-Url = Annotated[str, Field(min_length=1, max_length=LONGEST_URL)]
+Url = Annotated[str, Field(min_length=1, max_length=LONGEST_URL), described(pattern="^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$")]
 Project = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]
 _SCOPE: Final = "webhooks:write"
 _EVENTS: Final = "Kinds of events that it gets."
@@ -45,7 +46,9 @@ _ENABLED: Final = "Events go there. Switched off, what waits for it is canceled;
 class WebhookAsked(Strict):
     """A webhook to be made."""
 
-    url: Url = Field(description="Where events are posted: https, and reachable from everywhere.")
+    url: Url = Field(
+        description="Where events are posted: https, on a port that the operator allows, and reachable from everywhere."
+    )
     events: Events = Field(description=_EVENTS)
     project: Project | None = Field(default=None, description=_PROJECT)
     enabled: bool = Field(default=True, description=_ENABLED)

@@ -10,8 +10,11 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from backprobe.cli.exits import UsageError
 
 if TYPE_CHECKING:
     from store.session import Database
@@ -31,8 +34,20 @@ def _command(
     parser.add_argument(
         "--home", type=Path, help="folder of the database (default: BACKPROBE_HOME, else your data folder)"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=partial(_in_one_line, run))
     return parser
+
+
+def _in_one_line(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    """Run a command; a database that it cannot use is one line, no traceback."""
+    from store.session import refusal
+
+    try:
+        return run(arguments)
+    except Exception as error:
+        if (why := refusal(error)) is None:
+            raise
+        return _refused(why)
 
 
 def backup(subparsers: Any) -> None:
@@ -86,7 +101,10 @@ def import_(subparsers: Any) -> None:
 def _settings(arguments: argparse.Namespace) -> StoreSettings:
     from store.settings import StoreSettings
 
-    return StoreSettings.from_environment(home=arguments.home)
+    try:
+        return StoreSettings.from_environment(home=arguments.home)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _refused(text: str) -> int:
@@ -140,7 +158,7 @@ def _restore(arguments: argparse.Namespace) -> int:
 def _on_database(arguments: argparse.Namespace, work: Callable[[Database, StoreSettings], int]) -> int:
     """Run it on a database that is at this version's schema."""
     from store import migrate
-    from store.session import Database, is_unavailable
+    from store.session import Database
 
     settings = _settings(arguments)
     database = Database(settings.database_url)
@@ -150,10 +168,6 @@ def _on_database(arguments: argparse.Namespace, work: Callable[[Database, StoreS
         if not migrate.at_head(settings.database_url):
             return _refused("the database is not at this version's schema; `backprobe migrate` brings it there")
         return work(database, settings)
-    except Exception as error:
-        if not is_unavailable(error):
-            raise
-        return _refused(f"the database does not answer ({type(error).__name__})")
     finally:
         database.close()
 

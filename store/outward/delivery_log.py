@@ -9,6 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store.outward.deliveries import State
+from store.outward.destination import stands_in
 from store.outward.webhooks import Scope
 from store.session import Transaction
 from store.tables import delivery, delivery_try, outbox, webhook
@@ -17,6 +18,7 @@ _SELECT: Final = (
     sa.select(
         delivery,
         webhook.c.public_id.label("webhook"),
+        webhook.c.url,
         outbox.c.event_id,
         outbox.c.kind,
         outbox.c.subject,
@@ -33,7 +35,7 @@ class DeliveryTry:
 
     Attributes:
         at: When it ended.
-        address: It went to; empty: none was allowed or found.
+        address: It went to, if it stands in the URL: what a name resolves to is the operator's to know. Else empty.
         status: HTTP status; None: no answer. error: why there was none. answer: its first KiB, a stranger's text.
     """
 
@@ -103,8 +105,11 @@ def page(
 def _deliveries(transaction: Transaction, rows: Sequence[Any]) -> tuple[Delivery, ...]:
     wanted = delivery_try.c.delivery_id.in_([row.id for row in rows])
     tries: dict[int, list[DeliveryTry]] = {row.id: [] for row in rows}
+    urls: dict[int, str] = {row.id: row.url for row in rows}
     for one in transaction.execute(sa.select(delivery_try).where(wanted).order_by(delivery_try.c.n)):
         fields = {name: getattr(one, name) for name in DeliveryTry.__slots__}
+        if not stands_in(urls[one.delivery_id], one.address):
+            fields["address"] = ""
         tries[one.delivery_id].append(DeliveryTry(**fields))
     return tuple(
         Delivery(

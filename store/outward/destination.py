@@ -8,6 +8,8 @@ A URL is a stranger's, and the service stands where strangers do not: beside dat
    NAT64, Teredo) is refused as such.
 3. A name is resolved once for each try, and the try connects to an address that was looked at, never to the name.
 4. The operator may allow networks; there, and only there, plain http is taken too.
+5. Only ports that the operator allows are connected to, also in allowed networks: 443, and 80 where http is taken.
+6. What a name resolves to is the operator's to know: whoever made the webhook is told that it is refused.
 
 Source:
     IANA's registries of special-purpose addresses (RFC 6890), October 2025; RFC 6052, 3056, 4380; for 168.63.129.16
@@ -45,6 +47,9 @@ _NOT_GLOBAL_4: Final = tuple(
         "168.63.129.16/32",  # Azure's agent and metadata, in public space
     )
 )  # fmt: skip
+HTTPS_PORT: Final = 443
+HTTP_PORT: Final = 80
+_PORTS: Final = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _GLOBAL_6: Final = ipaddress.IPv6Network("2000::/3")
 _NOT_GLOBAL_6: Final = tuple(
     ipaddress.IPv6Network(text)
@@ -54,7 +59,16 @@ _NOT_GLOBAL_6: Final = tuple(
 
 
 class Refused(Exception):
-    """This URL or address is not posted to; the message says why, in a sentence without its full stop."""
+    """This URL or address is not posted to; the message says why, in a sentence without its full stop.
+
+    Attributes:
+        of_a_name: The same where the address is not in the URL but what a name resolves to: without the address.
+        seen: For the operator's log; empty: the message says all of it.
+    """
+
+    def __init__(self, why: str, *, of_a_name: str = "", seen: str = "") -> None:
+        super().__init__(why)
+        self.of_a_name, self.seen = of_a_name or why, seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,27 +90,38 @@ class Target:
     def authority(self) -> str:
         """The Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.https else 80) else f"{host}:{self.port}"
+        return host if self.port == (HTTPS_PORT if self.https else HTTP_PORT) else f"{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """Networks that the operator allows although they are not global; plain http is for them alone."""
+    """What the operator allows.
+
+    Attributes:
+        networks: Those that may be posted to although they are not global; plain http is for them alone.
+        ports: Those that may be posted to, there and elsewhere.
+    """
 
     networks: tuple[Network, ...] = ()
+    ports: tuple[range, ...] = (range(HTTPS_PORT, HTTPS_PORT + 1),)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Allowed:
-        """Read BACKPROBE_WEBHOOK_NETWORKS: networks joined by commas.
+        """Read BACKPROBE_WEBHOOK_NETWORKS and _PORTS, each a list joined by commas.
+
+        Without the second it is port 443, and 80 if there is a network.
 
         Raises:
-            ValueError: one of them is none.
+            ValueError: one of a list is no network, or no port.
         """
-        named = environ.get("BACKPROBE_WEBHOOK_NETWORKS", "")
         try:
-            return cls(networks=tuple(ipaddress.ip_network(one.strip()) for one in named.split(",") if one.strip()))
+            named = _listed(environ.get("BACKPROBE_WEBHOOK_NETWORKS", ""))
+            networks = tuple(ipaddress.ip_network(one) for one in named)
         except ValueError as error:
             raise ValueError(f"BACKPROBE_WEBHOOK_NETWORKS: {error}; it takes 10.1.0.0/16,fd00:1::/64") from None
+        default = f"{HTTPS_PORT},{HTTP_PORT}" if networks else str(HTTPS_PORT)
+        ports = tuple(_ports(one) for one in _listed(environ.get("BACKPROBE_WEBHOOK_PORTS", "")) or _listed(default))
+        return cls(networks=networks, ports=ports)
 
     def target(self, url: str) -> Target:
         """A URL that may be posted to, as far as it tells by itself; a name is not resolved.
@@ -107,9 +132,15 @@ class Allowed:
         found = _parsed(url)
         if not found.https and not self.networks:
             raise Refused("only https is taken")
+        if not any(found.port in ports for ports in self.ports):
+            raise Refused(f"port {found.port} is not allowed; {self._ports_told()} is")
         if found.literal is not None:
             self.check(found.literal, https=found.https)
         return found
+
+    def _ports_told(self) -> str:
+        pairs = ((ports[0], ports[-1]) for ports in self.ports)
+        return " or ".join(str(first) if first == last else f"{first}-{last}" for first, last in pairs)
 
     def check(self, address: Address, *, https: bool = True) -> None:
         """Let an address pass.
@@ -120,15 +151,15 @@ class Allowed:
         if any(address in network for network in self.networks if network.version == address.version):
             return
         if (why := _not_global(address)) is not None:
-            raise Refused(f"{address} is {why}")
+            raise Refused(f"{address} is {why}", of_a_name="its name leads to an address that is not allowed")
         if not https:
-            raise Refused(f"only https is taken to {address}")
+            raise Refused(f"only https is taken to {address}", of_a_name="only https is taken to where its name leads")
 
     def addresses(self, target: Target, resolve: Resolve) -> list[Address]:
         """The addresses that a try may connect to, in the resolver's order; it is asked once, and not for a literal.
 
         Raises:
-            Refused: none of its addresses is allowed; the first one's reason.
+            Refused: none of its addresses is allowed; the first one's reason. Of a name's it tells none but in `seen`.
             OSError: it has none.
         """
         if target.literal is not None:
@@ -143,12 +174,20 @@ class Allowed:
             except ValueError:
                 refused = refused or Refused("its resolver answered with what is no address")
             except Refused as error:
-                refused = refused or error
+                refused = refused or Refused(error.of_a_name, seen=str(error))
             else:
                 kept.append(address)
         if not kept:
             raise refused or OSError("the name has no address")
         return kept
+
+
+def stands_in(url: str, address: str) -> bool:
+    """The URL's host is this address; not, if it is a name that leads there."""
+    try:
+        return _parsed(url).literal == ipaddress.ip_address(address)
+    except (Refused, ValueError):
+        return False
 
 
 def resolved(host: str, port: int) -> list[str]:
@@ -159,6 +198,23 @@ def resolved(host: str, port: int) -> list[str]:
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(place[0]) for *_, place in found))
+
+
+def _listed(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _ports(text: str) -> range:
+    """`8443` or `9000-9100`.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    found = _PORTS.fullmatch(text)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 0 < first <= last <= 65535:
+        raise ValueError(f"BACKPROBE_WEBHOOK_PORTS has {text!r}; it takes 443,8443,9000-9100")
+    return range(first, last + 1)
 
 
 def _parsed(url: str) -> Target:
@@ -184,7 +240,7 @@ def _parsed(url: str) -> Target:
     https = parts.scheme == "https"
     host, literal = _host(parts)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Target(https=https, host=host, port=port or (443 if https else 80), path=path, literal=literal)
+    return Target(https=https, host=host, port=port or (HTTPS_PORT if https else HTTP_PORT), path=path, literal=literal)
 
 
 def _host(parts: SplitResult) -> tuple[str, Address | None]:

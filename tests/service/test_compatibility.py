@@ -54,7 +54,7 @@ BREAKS = [
     ((*SCHEMAS, "RunTold", "properties", "version"), {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "GET /v1/runs/{run} 200/version: type ['null'] and ['integer']"),
     ((*RUN, "seed"), None, "POST /v1/runs body/seed: is not taken"),
     ((*RUN, "priority", "maximum"), 5, "POST /v1/runs body/priority: maximum 9 and 5"),
-    ((*RUN, "device", "enum"), ["cpu"], "POST /v1/runs body/device: also anything"),
+    ((*RUN, "device", "enum"), ["cpu"], "POST /v1/runs body/device: also cuda"),
     ((*RUN, "isolation", "enum"), ["none", "process"], "POST /v1/runs body/isolation: also gvisor, namespace"),
     ((*RUN, "labels", "propertyNames"), {"pattern": "^a$"}, "POST /v1/runs body/labels/{names}: pattern ^[A-Za-z0-9_.-]{1,64}$ and ^a$"),
     ((*RUN, "arguments", "items", "maxLength"), 10, "POST /v1/runs body/arguments/*: maxLength 4096 and 10"),

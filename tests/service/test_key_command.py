@@ -1,8 +1,12 @@
-"""`backprobe key`: keys from the command line, on the database that the server uses."""
+"""`backprobe key`: keys from the command line, on the database that the server uses; and what commands say without it."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -77,3 +81,63 @@ def test_a_database_that_is_not_migrated_is_named(tmp_path, capsys):
         arguments.run(arguments)
     assert ended.value.code == 2
     assert "backprobe migrate" in capsys.readouterr().err
+
+
+COMMANDS = [
+    "key list", "key create x", "key revoke key_1", "key deprecated", "tenant list", "tenant set default --weight 2",
+    "migrate", "api --port 0", "backup FILE", "vacuum", "expire", "stats",
+    "stats --check", "export run_1 FILE", "import FILE", "rejudge", "worker --check", "reaper",
+]  # fmt: skip
+EACH = """\
+import contextlib, io, json, sys
+from backprobe.cli import main
+for words in json.load(sys.stdin):
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        try:
+            code = main(words)
+        except SystemExit as end:
+            code = end.code
+        except BaseException as error:
+            code, _ = 1, said.write(f"Traceback: {error!r}")
+    print(json.dumps([code, said.getvalue()]))
+"""
+
+
+def said_by_each(tmp_path, **environ):
+    """Of each command its exit code and what it wrote, one after the other in one process."""
+    commands = [command.replace("FILE", str(tmp_path / "file")).split() for command in COMMANDS]
+    environment = os.environ | {"BACKPROBE_HOME": str(tmp_path / "home")} | environ
+    done = subprocess.run(
+        [sys.executable, "-c", EACH], input=json.dumps(commands), env=environment, capture_output=True, text=True,
+        timeout=180, check=False,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(COMMANDS), done.stderr
+    return dict(zip(COMMANDS, map(json.loads, lines), strict=True))
+
+
+def test_each_command_says_in_one_line_that_its_database_is_away(tmp_path):
+    for command, (code, said) in said_by_each(
+        tmp_path, BACKPROBE_DATABASE_URL="postgresql://nobody:hush-hush@127.0.0.1:1/none"
+    ).items():
+        assert code in {2, 3}, (command, said)
+        assert len(said.splitlines()) == 1, (command, said)
+        assert said.startswith("backprobe"), (command, said)
+        assert "refused" in said, (command, said)
+        assert "hush" not in said, (command, said)
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"BACKPROBE_DATABASE_URL": "nonsense"},
+        {"BACKPROBE_WEBHOOK_PORTS": "https"},
+    ],
+    ids=["no URL", "a wrong setting"],
+)
+def test_each_command_says_in_one_line_that_its_environment_is_wrong(tmp_path, environ):
+    for command, (code, said) in said_by_each(tmp_path, **environ).items():
+        assert code in {2, 3}, (command, said)
+        assert len(said.splitlines()) == 1, (command, said)
+        assert said.startswith("backprobe"), (command, said)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import time
 
+import httpx
 import pytest
+import trustme
+from joserfc.jwk import ECKey, OctKey, OKPKey
 
+from service.address import listen
 from service.oidc_settings import OidcSettings
+from service.server import Server
 from service.settings import Settings, children_environment
-from tests.support.provider import CLIENT, SECRET, Provider
+from tests.support.front import Front
+from tests.support.provider import CLIENT, KEY, SECRET, Provider
 
 SITE = "http://127.0.0.1:8000"
 PAGE = {"Accept": "text/html"}
@@ -25,7 +31,7 @@ def provider():
 def door(make, provider):
     """`door(**more)`: a site where this provider lets people in."""
 
-    def one(**more):
+    def one(*, https=False, **more):
         told = {
             "issuer": provider.issuer,
             "client_id": CLIENT,
@@ -33,7 +39,7 @@ def door(make, provider):
             "url": SITE,
             "allowed": ("@example.org", "bob@other.example"),
         }
-        site = make(oidc=OidcSettings(**told | more), api_key="the-key")
+        site = make(oidc=OidcSettings(**told | more), api_key="the-key", https=https)
         site.browser = site.app.test_client()
         return site
 
@@ -95,6 +101,53 @@ def test_the_cookie_is_for_this_service_alone(door, provider, url):
     assert (cookie.startswith("__Host-backprobe="), "Secure" in parts) == (url != SITE, url != SITE)
 
 
+@pytest.fixture
+def behind_tls(door):
+    """A site on a socket, behind a front that ends TLS; the front."""
+    with Front(trustme.CA()) as front:
+        listening = listen("127.0.0.1", 0)
+        front.inner = listening.getsockname()[1]
+        server = Server(door(url=front.url, https=True).app, listening, threads=4)
+        server.start()
+        yield front
+        server.stop()
+
+
+def flags(cookie):
+    """Of a Set-Cookie as it went over the wire: name, value, and its attributes."""
+    pair, *attributes = cookie.split("; ")
+    name, _, value = pair.partition("=")
+    return name, value, {one.partition("=")[0]: one.partition("=")[2] for one in attributes}
+
+
+def test_every_cookie_of_a_login_over_https_is_closed_to_scripts_other_sites_and_plain_http(behind_tls, provider):
+    front = behind_tls
+    with httpx.Client(base_url=front.url, verify=front.trusts, timeout=60, trust_env=False) as browser:
+        begun = browser.get("/login")
+        back = browser.get("/login/callback", params=provider.authorize(begun.headers["Location"]))
+        assert (begun.status_code, back.status_code, back.headers["Location"]) == (302, 302, "/runs")
+        assert len(front.cookies) == 2
+        me = browser.get("/v1/me")
+        assert me.json()["actor"] == "user:ann@example.org"
+        assert me.headers["Strict-Transport-Security"] == "max-age=31536000"
+        assert len(front.cookies) == 2  # no answer but a login's has the cookie in it
+        for url, sends in ((front.url, True), (f"http://localhost:{front.inner}", False)):
+            assert ("Cookie" in browser.build_request("GET", f"{url}/v1/me").headers) == sends
+        page = browser.get("/runs", headers=PAGE).text
+        token = page.partition('name="csrf-token" content="')[2].partition('"')[0]
+        assert browser.post("/logout", data={"csrf": token}).status_code == 302
+        assert browser.get("/v1/me").status_code == 401
+    names, values, told = zip(*map(flags, front.cookies), strict=True)
+    assert set(names) == {"__Host-backprobe"}
+    assert [bool(value) for value in values[:3]] == [True, True, False]
+    for attributes in told:
+        assert {"Secure", "HttpOnly"} <= set(attributes)
+        assert (attributes["SameSite"], attributes["Path"]) == ("Lax", "/")
+        assert "Domain" not in attributes
+    assert "Expires" in told[1]  # of twelve hours; what a login needs on its way ends with the browser
+    assert "Expires" not in told[0]
+
+
 def test_another_state_is_refused(door, provider):
     site = door()
     given = provider.authorize(begin(site)) | {"state": "another"}
@@ -131,6 +184,44 @@ def test_a_token_by_another_key_is_refused(door, provider):
     site = door()
     provider.signing = type(provider.key).generate_key(2048, {"kid": "one"})
     assert enter(site, provider).json["code"] == "login-failed"
+
+
+NOT_SIGNED = {
+    "nobody's signature": ("none", b"", False),
+    "HMAC with the public key": ("HS256", KEY.as_pem(private=False), False),
+    "HMAC with a key of the provider's": ("HS256", b"k" * 32, True),
+    "HMAC with the client's secret": ("HS512", SECRET.encode(), True),
+}
+
+
+@pytest.mark.parametrize("named", [["none", "HS256", "HS512", "RS256"], None], ids=["named", "nothing named"])
+@pytest.mark.parametrize(("algorithm", "key", "published"), NOT_SIGNED.values(), ids=NOT_SIGNED)
+def test_what_no_private_key_signed_is_refused_whatever_the_provider_says(
+    door, provider, algorithm, key, published, named
+):
+    site = door()
+    provider.algorithm, provider.signing, provider.named_algorithms = algorithm, key, named
+    provider.more_keys = [OctKey.import_key(key, {"kid": "one"})] if published else []
+    answer = enter(site, provider)
+    assert (answer.status_code, answer.json["code"]) == (400, "login-failed")
+    assert site.browser.get("/v1/me").status_code == 401
+
+
+SIGNED = {
+    "RS512": KEY,
+    "PS256": KEY,
+    "ES384": ECKey.generate_key("P-384", {"kid": "two"}),
+    "Ed25519": OKPKey.generate_key("Ed25519", {"kid": "two"}),
+}
+
+
+@pytest.mark.parametrize(("algorithm", "key"), SIGNED.items(), ids=SIGNED)
+def test_each_algorithm_with_a_private_key_is_taken(door, provider, algorithm, key):
+    site = door()
+    provider.algorithm, provider.signing, provider.named_algorithms = algorithm, key, None
+    provider.more_keys = [key] if key.kid == "two" else []
+    assert enter(site, provider).status_code == 302
+    assert site.browser.get("/v1/me").json["actor"] == "user:ann@example.org"
 
 
 def test_a_provider_that_calls_itself_otherwise_is_refused(door, provider):

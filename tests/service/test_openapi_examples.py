@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter
 
+from service.api.asked import Path, Short
+from service.printable import is_printable
+from service.snippet import path_fault
 from store.ids import new_id
 
 
@@ -106,6 +114,58 @@ def test_labels_with_other_names_are_refused_by_the_document_as_by_the_service(p
         body = {"source": "x = 1\n", "labels": labels}
         assert valid(document, "RunAsked", body) == taken
         assert (plain_site.post(body).status_code == 202) == taken
+
+
+ONE, TWO = {"path": "a.py", "text": "x = 1\n"}, {"path": "b.py", "text": "y = 2\n"}
+BODIES = [
+    ({"source": "x = 1\n"}, True),
+    ({"source": "x = 1\n", "files": None, "snippet": None}, True),
+    ({"files": [ONE]}, True),
+    ({"files": [ONE, TWO], "entry": "a.py"}, True),
+    ({}, False),
+    ({"source": None}, False),
+    ({"source": ""}, False),
+    ({"source": "x = 1\n", "files": [ONE]}, False),
+    ({"files": [ONE, TWO]}, False),
+    ({"files": [{**ONE, "text": ""}]}, False),
+    ({"files": [{**ONE, "path": "../a.py"}]}, False),
+    ({"source": "x = 1\n", "device": "tpu"}, False),
+    ({"source": "x = 1\n", "device_class": "two\nlines"}, False),
+    ({"source": "x = 1\n", "colour": "red"}, False),
+]
+
+
+@pytest.mark.parametrize(("body", "taken"), BODIES, ids=[str(body)[:60] for body, _ in BODIES])
+def test_what_a_run_needs_is_said_by_the_document_as_by_the_service(plain_site, document, body, taken):
+    assert valid(document, "RunAsked", body) == taken
+    assert (plain_site.post(body).status_code == 202) == taken
+    item = {**body, "custom_id": "one"}
+    assert valid(document, "ItemAsked", item) == taken
+
+
+def test_each_change_that_is_refused_without_its_etag_is_documented_so(document):
+    needed = {
+        operation["operationId"]: any(
+            one["name"] == "If-Match" and one.get("required") for one in operation["parameters"]
+        )
+        for _path, _method, operation in operations(document)
+    }
+    asks = {op["operationId"] for _path, _method, op in operations(document) if "428" in op["responses"]}
+    assert {name for name, one in needed.items() if one} == asks
+    assert len(asks) == 5
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("./: \\\t\u00a0\u200b\u202eab"), max_size=12)
+
+
+@given(WORDS)
+@settings(derandomize=True, database=None, deadline=None, max_examples=500)
+def test_the_patterns_of_the_document_take_what_the_service_takes(text):
+    """But for format characters beyond the first plane, which no pattern of JSON Schema names."""
+    short, path = (TypeAdapter(kind).json_schema()["pattern"] for kind in (Short, Path))
+    if not any(ord(one) > 0xFFFF and unicodedata.category(one) == "Cf" for one in text):
+        assert bool(re.search(short, text)) == is_printable(text) or text.endswith("\n")
+        assert bool(re.search(path, text)) == (path_fault(text) is None) or text.endswith("\n")
 
 
 def test_a_number_of_a_body_is_a_number_where_an_answer_may_say_nan(document):

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hmac
 import re
+import ssl
 import threading
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+import trustme
 
 from store import tables
 from store.outward import signing
 from store.outward.destination import Allowed
 from store.tables import Now
+from tests.support.addresses import free_port
 from tests.support.receiver import Receiver
 from workers.sender import Sender
 
 ASKED = {"url": "https://hooks.example/in", "events": ["run.ended", "finding.new"]}
 MANUAL = Path(__file__).parents[2] / "docs" / "operating.md"
-LOOPBACK = Allowed.from_environment({"BACKPROBE_WEBHOOK_NETWORKS": "127.0.0.0/8"})
+LOOPBACK = Allowed.from_environment({"BACKPROBE_WEBHOOK_NETWORKS": "127.0.0.0/8", "BACKPROBE_WEBHOOK_PORTS": "1-65535"})
 
 
 def made(site, status=201, headers=None, **more):
@@ -91,7 +95,16 @@ def test_the_same_request_again_makes_no_second_one_and_shows_no_secret(site):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://hooks.example/", "https://10.0.0.1/", "https://2130706433/", "https://[::1]/", "nonsense"]
+    "url",
+    [
+        "http://hooks.example/",
+        "https://hooks.example:8443/",
+        "https://hooks.example:22/",
+        "https://10.0.0.1/",
+        "https://2130706433/",
+        "https://[::1]/",
+        "nonsense",
+    ],
 )
 def test_an_address_that_nothing_is_sent_to_is_refused_before_anything_is_stored(site, url):
     refused = made(site, 422, url=url)
@@ -217,17 +230,117 @@ def test_a_test_call_tells_what_the_receiver_said(sending):
     assert headers["webhook-signature"] == "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
-def test_a_test_call_to_a_name_that_leads_inside_is_refused(make):
+def test_a_test_call_to_a_name_that_leads_inside_is_refused_without_telling_where(make, caplog):
     site = make()
     stop = threading.Event()
     inside = Sender(site.context.database, site.context.settings.secret, Allowed(), resolve=lambda *_: ["10.0.0.1"])
     thread = threading.Thread(target=inside.serve, args=(stop,))
     thread.start()
-    answer = site.client.post(f"/v1/webhooks/{made(site)['id']}/test")
+    one = f"/v1/webhooks/{made(site)['id']}"
+    answer = site.client.post(f"{one}/test")
     stop.set()
     thread.join(30)
     assert (answer.status_code, answer.json["code"]) == (422, "address-refused")
-    assert answer.json["detail"] == "10.0.0.1 is a private or reserved address."
+    assert answer.json["detail"] == "Its name leads to an address that is not allowed."
+    log = site.client.get(f"{one}/deliveries")
+    assert (
+        log.json["items"][0]["tries"][0]["error"] == "address-refused: its name leads to an address that is not allowed"
+    )
+    for said in (answer.text, log.text):
+        assert "10.0.0.1" not in said
+        assert "private" not in said
+    with site.context.database.read() as transaction:
+        assert "10.0.0.1" not in str(transaction.execute(sa.select(tables.delivery_try)).all())
+    assert "10.0.0.1 is a private or reserved address" in caplog.text
+
+
+def test_what_a_name_resolves_to_is_not_told_of_a_delivery_that_arrived_either(make):
+    site, stop = make(networks="127.0.0.0/8"), threading.Event()
+    database, secret = site.context.database, site.context.settings.secret
+    sender = Sender(database, secret, LOOPBACK, resolve=lambda *_: ["127.0.0.1"])
+    thread = threading.Thread(target=sender.serve, args=(stop,))
+    thread.start()
+    with Receiver() as receiver:
+        named, literal = (made(site, url=f"http://{host}:{receiver.port}/") for host in ("receiver.test", "127.0.0.1"))
+        answers = [site.client.post(f"/v1/webhooks/{one['id']}/test") for one in (named, literal)]
+    stop.set()
+    thread.join(30)
+    assert [answer.json["state"] for answer in answers] == ["delivered"] * 2
+    assert [answer.json["tries"][0]["address"] for answer in answers] == ["", "127.0.0.1"]
+    assert "127.0.0.1" not in answers[0].text
+    with database.read() as transaction:  # the operator may know
+        assert {row.address for row in transaction.execute(sa.select(tables.delivery_try))} == {"127.0.0.1"}
+
+
+@pytest.fixture
+def between(make):
+    """A public network and a private one beside it, as an attacker meets them.
+
+    `between(answers, outside_says)` yields the site, the webhook's id, the receivers outside and inside, and the names
+    that were asked for. Outside is 127.0.0.1, which the operator allows and which stands for all public addresses, with
+    TLS; inside is 127.0.0.2, which is as private as any, on the same port. Names resolve to the answers, one after the
+    other.
+    """
+    authority = trustme.CA()
+    tls, trusts = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), ssl.create_default_context()
+    authority.issue_cert("receiver.test").configure_cert(tls)
+    authority.configure_trust(trusts)
+    site, port = make(networks="127.0.0.1/32"), free_port()
+    allowed = Allowed.from_environment(
+        {"BACKPROBE_WEBHOOK_NETWORKS": "127.0.0.1/32", "BACKPROBE_WEBHOOK_PORTS": str(port)}
+    )
+
+    @contextlib.contextmanager
+    def begun(resolutions, said=None):
+        asked, left, stop = [], list(resolutions), threading.Event()
+
+        def resolve(host, _port):
+            asked.append(host)
+            return left.pop(0)
+
+        database, secret = site.context.database, site.context.settings.secret
+        sender = Sender(database, secret, allowed, resolve=resolve, tls=trusts)
+        with (
+            Receiver(at=("127.0.0.2", port)) as inside,
+            Receiver(at=("127.0.0.1", port), tls=tls, answers=said or [(204, {}, b"")]) as outside,
+        ):
+            thread = threading.Thread(target=sender.serve, args=(stop,))
+            thread.start()
+            one = made(site, url=f"https://receiver.test:{port}/in")["id"]
+            try:
+                yield site, f"/v1/webhooks/{one}", outside, inside, asked
+            finally:
+                stop.set()
+                thread.join(60)
+
+    return begun
+
+
+def test_a_name_that_resolves_to_a_public_and_then_to_a_private_address_leads_nowhere_inside(between):
+    """Rebinding, live: over TLS, with a server that listens inside on the port of the URL."""
+    with between([["127.0.0.1"], ["127.0.0.2"], ["127.0.0.2", "127.0.0.1"]]) as (site, one, outside, inside, asked):
+        first, rebound, both = (site.client.post(f"{one}/test") for _ in range(3))
+        log = site.client.get(f"{one}/deliveries").text
+    assert (first.status_code, first.json["state"]) == (200, "delivered")
+    assert (rebound.status_code, rebound.json["code"]) == (422, "address-refused")
+    assert (both.status_code, both.json["state"]) == (200, "delivered")
+    assert asked == ["receiver.test"] * 3  # once for each try: what was looked at is what is connected to
+    assert (len(outside.got), inside.got) == (2, [])
+    assert set(outside.names) == {"receiver.test"}
+    for said in (rebound.text, log):
+        assert "127.0.0" not in said
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_to_a_private_address_is_not_followed(between, status):
+    where = [(status, {"Location": f"{scheme}://127.0.0.2/"}, b"") for scheme in ("http", "https")]
+    with between([["127.0.0.1"]] * 2, where) as (site, one, outside, inside, asked):
+        where[0][1]["Location"] = f"http://127.0.0.2:{inside.port}/"
+        where[1][1]["Location"] = f"//127.0.0.2:{inside.port}/"
+        answers = [site.client.post(f"{one}/test") for _ in range(2)]
+    assert [answer.json["tries"][0]["status"] for answer in answers] == [status] * 2
+    assert {answer.json["state"] for answer in answers} == {"dead"}
+    assert (len(outside.got), inside.got, asked) == (2, [], ["receiver.test"] * 2)
 
 
 def test_the_manual_s_way_to_verify_takes_what_is_signed_and_nothing_else():

@@ -7,6 +7,7 @@ import pytest
 from store.outward.destination import Allowed, Refused, resolved
 
 NONE = Allowed()
+WIDE = Allowed.from_environment({"BACKPROBE_WEBHOOK_PORTS": "1-65535"})
 LOOPBACK = Allowed.from_environment({"BACKPROBE_WEBHOOK_NETWORKS": "127.0.0.0/8, ::1/128"})
 
 
@@ -23,7 +24,7 @@ LOOPBACK = Allowed.from_environment({"BACKPROBE_WEBHOOK_NETWORKS": "127.0.0.0/8,
     ],
 )
 def test_a_url_is_taken_apart(url, host, port, path, authority):
-    found = NONE.target(url)
+    found = WIDE.target(url)
     assert (found.host, found.port, found.path, found.authority) == (host, port, path, authority)
 
 
@@ -58,7 +59,7 @@ def test_a_url_is_taken_apart(url, host, port, path, authority):
 )
 def test_what_is_no_plain_https_url_of_a_host_is_refused(url):
     with pytest.raises(Refused):
-        NONE.target(url)
+        WIDE.target(url)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +90,10 @@ def test_what_is_not_global_unicast_is_refused_as_a_literal_and_as_an_answer(add
     with pytest.raises(Refused, match="address"):
         NONE.target(f"https://{literal}/")
     named = NONE.target("https://receiver.example/")
-    with pytest.raises(Refused, match="address"):
+    with pytest.raises(Refused, match="address") as error:
         NONE.addresses(named, lambda *_: [address])
+    assert str(error.value) == "its name leads to an address that is not allowed"
+    assert str(ipaddress.ip_address(address)) in error.value.seen
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "2a00:1450::1"])
@@ -108,7 +111,7 @@ def test_of_several_answers_those_that_are_allowed_are_kept_in_order():
         asked.append((host, port))
         return ["10.0.0.1", "2606:4700::1111", "fe80::1%eth0", "8.8.8.8", "nonsense"]
 
-    found = NONE.addresses(NONE.target("https://receiver.example:8443/"), resolve)
+    found = NONE.addresses(WIDE.target("https://receiver.example:8443/"), resolve)
     assert [str(one) for one in found] == ["2606:4700::1111", "8.8.8.8"]
     assert asked == [("receiver.example", 8443)]
 
@@ -119,15 +122,35 @@ def test_a_name_without_addresses_is_not_resolved():
 
 
 def test_what_the_operator_allows_passes_also_over_http_and_nothing_else_does():
-    LOOPBACK.target("http://127.0.0.1:8000/")
+    LOOPBACK.target("http://127.0.0.1/")
     LOOPBACK.target("https://[::1]/")
     named = LOOPBACK.target("http://receiver.example/")
     assert [str(one) for one in LOOPBACK.addresses(named, lambda *_: ["8.8.8.8", "127.0.0.1"])] == ["127.0.0.1"]
     for url in ("https://10.0.0.1/", "http://8.8.8.8/", "https://[::ffff:127.0.0.1]/", "https://2130706433/"):
         with pytest.raises(Refused):
             LOOPBACK.target(url)
-    with pytest.raises(Refused, match="https"):
+    with pytest.raises(Refused, match="https") as error:
         LOOPBACK.addresses(named, lambda *_: ["8.8.8.8"])
+    assert ("8.8.8.8" in str(error.value), "8.8.8.8" in error.value.seen) == (False, True)
+
+
+NAMED = Allowed.from_environment({"BACKPROBE_WEBHOOK_PORTS": "443, 8443,9000-9002"})
+PORTS = [
+    (NONE, "https", {443}, {1, 22, 80, 442, 444, 6379, 8443}),
+    (LOOPBACK, "https", {443, 80}, {22, 5432, 8000}),
+    (LOOPBACK, "http", {443, 80}, {22, 5432, 8000}),
+    (NAMED, "https", {443, 8443, 9000, 9001, 9002}, {80, 8999, 9003}),
+    (WIDE, "https", {1, 22, 443, 65535}, set()),
+]
+
+
+@pytest.mark.parametrize(("allowed", "scheme", "taken", "refused"), PORTS)
+def test_only_the_operator_s_ports_are_taken(allowed, scheme, taken, refused):
+    for port in taken:
+        assert allowed.target(f"{scheme}://receiver.example:{port}/").port == port
+    for port in refused:
+        with pytest.raises(Refused, match=f"port {port} is not allowed"):
+            allowed.target(f"{scheme}://receiver.example:{port}/")
 
 
 def test_what_is_no_network_is_refused_with_the_setting_s_name():
@@ -135,6 +158,9 @@ def test_what_is_no_network_is_refused_with_the_setting_s_name():
     for text in ("10.0.0.1/8", "inside", "10.0.0.0/33"):
         with pytest.raises(ValueError, match="BACKPROBE_WEBHOOK_NETWORKS"):
             Allowed.from_environment({"BACKPROBE_WEBHOOK_NETWORKS": text})
+    for text in ("0", "65536", "443-", "-443", "90-80", "https", "443;80", "+1"):
+        with pytest.raises(ValueError, match="BACKPROBE_WEBHOOK_PORTS"):
+            Allowed.from_environment({"BACKPROBE_WEBHOOK_PORTS": text})
 
 
 def test_the_machine_s_own_names_are_resolved():

@@ -3,6 +3,8 @@
 import io
 import json
 import logging
+import subprocess
+import sys
 
 import pytest
 from structlog.contextvars import bound_contextvars
@@ -67,9 +69,53 @@ def test_an_exception_is_its_class_and_places_without_its_text(written, kind):
     except RuntimeError:
         log.exception("it failed")
     said = out.getvalue()
+    assert len(said.splitlines()) == 1
     assert "RuntimeError" in said
     assert "test_logs.py" in said
     assert "stranger" not in said
+
+
+FAULTY = """\
+import gc, logging, sys, threading, warnings
+from store import logs
+logs.to_stderr()
+
+def deep(number):
+    if number:
+        deep(number - 1)
+    raise RuntimeError("what a stranger\\nwrote")
+
+class Left:
+    def __del__(self):
+        deep(2)
+
+thread = threading.Thread(target=deep, args=(3,))
+thread.start()
+thread.join()
+Left()
+warnings.warn("two\\nlines")
+logging.getLogger("workers.test").error("%d", "no number")
+deep(5)
+"""
+
+
+@pytest.mark.parametrize("kind", ["json", "text"])
+def test_whatever_is_not_caught_is_one_record_in_each_thread(kind):
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTY], env={"BACKPROBE_LOG": kind}, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == 1
+    thread, left, warning, unwritten, main = done.stderr.splitlines()
+    for line, name in ((thread, "deep"), (left, "__del__"), (main, "<module>")):
+        assert "RuntimeError" in line
+        assert name in line
+        assert "stranger" not in line
+    assert "two" in warning
+    assert "a line of workers.test could not be written: TypeError" in unwritten
+    if kind == "json":
+        told = [json.loads(line) for line in done.stderr.splitlines()]
+        assert [one["level"] for one in told] == ["critical", "error", "warning", "error", "critical"]
+        assert len(told[-1]["trace"]) == 7
 
 
 def test_libraries_are_heard_from_warnings_on_and_ours_as_was_asked(written):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import json
 import threading
 import time
@@ -11,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 from joserfc import jwt
-from joserfc.jwk import RSAKey
+from joserfc.jwk import OctKey, RSAKey
 
 CLIENT, SECRET = "backprobe-test", "a-secret-of-the-client"
 KEY = RSAKey.generate_key(2048, {"kid": "one"})
@@ -21,13 +22,17 @@ class Provider:
     """Serves until it is closed.
 
     Attributes:
-        issuer: Its URL. claims: Of the next id token, over those that are right. keys: That sign it.
+        issuer: Its URL. claims: Of the next id token, over those that are right. signing: The key that signs it; bytes for HMAC, which may be
+            what no library takes.
         answers: Status of each of its addresses by path, where that is not to be 200.
+        algorithm: Of the next id token. named_algorithms: what its metadata says that it signs with; None: nothing.
     """
 
     def __init__(self):
         self.claims, self.answers, self._codes = {}, {}, {}
         self.key = self.signing = KEY
+        self.algorithm, self.named_algorithms = "RS256", ["RS256"]
+        self.more_keys = []
         provider = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -58,13 +63,16 @@ class Provider:
 
     def told(self, path):
         if path == "/keys":
-            return {"keys": [self.key.as_dict(private=False)]}
-        return {
+            keys = (*self.more_keys, self.key)
+            return {"keys": [key.as_dict(private=isinstance(key, OctKey)) for key in keys]}
+        named = (
+            {} if self.named_algorithms is None else {"id_token_signing_alg_values_supported": self.named_algorithms}
+        )
+        return named | {
             "issuer": self.named,
             "authorization_endpoint": f"{self.issuer}/authorize",
             "token_endpoint": f"{self.issuer}/token",
             "jwks_uri": f"{self.issuer}/keys",
-            "id_token_signing_alg_values_supported": ["RS256"],
         }
 
     def authorize(self, location):
@@ -95,5 +103,17 @@ class Provider:
             "email_verified": True,
             **self.claims,
         }
-        told = jwt.encode({"alg": "RS256", "kid": "one"}, claims, self.signing)
+        head = {"alg": self.algorithm, "kid": getattr(self.signing, "kid", "one")}
+        if isinstance(self.signing, bytes):
+            told = by_hand(head, claims, self.signing)
+        else:
+            told = jwt.encode(head, claims, self.signing, algorithms=[self.algorithm])
         return {"access_token": "opaque", "token_type": "Bearer", "expires_in": 600, "id_token": told}
+
+
+def by_hand(head, claims, secret):
+    """A token signed by HMAC with any bytes, or by nobody (`alg` none)."""
+    parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in (head, claims)]
+    digest = {"HS256": "sha256", "HS512": "sha512"}.get(head["alg"])
+    signature = b"" if digest is None else hmac.digest(secret, b".".join(parts), digest)
+    return b".".join([*parts, base64.urlsafe_b64encode(signature).rstrip(b"=")]).decode()

@@ -14,6 +14,7 @@ class Receiver:
     """An HTTP server that keeps what it got, and answers what it is told to.
 
     Attributes:
+        at: Address and port; port 0: one that the machine chooses.
         answers: (status, headers, body) for each request in order; the last one goes on for ever.
     """
 
@@ -21,6 +22,7 @@ class Receiver:
     got: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
     tls: ssl.SSLContext | None = None
     names: list[str | None] = field(default_factory=list)
+    at: tuple[str, int] = ("127.0.0.1", 0)
 
     def __enter__(self) -> Self:
         receiver = self
@@ -49,7 +51,7 @@ class Receiver:
             def handle_error(self, *_):  # a sender that breaks off is part of the tests
                 pass
 
-        self._server = Server(("127.0.0.1", 0), Handler)
+        self._server = Server(self.at, Handler)
         if self.tls is not None:
             self.tls.sni_callback = lambda _socket, name, _context: self.names.append(name)
             self._server.socket = self.tls.wrap_socket(

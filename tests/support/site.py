@@ -82,6 +82,8 @@ def make_site(home: Path, database_url: str | None, networks: str = "", **settin
     from service.settings import Settings
 
     environ = {"BACKPROBE_DATABASE_URL": database_url or "", "BACKPROBE_WEBHOOK_NETWORKS": networks}
+    if networks:  # receivers of tests listen where the machine lets them
+        environ["BACKPROBE_WEBHOOK_PORTS"] = "1-65535"
     found = dataclasses.replace(Settings.from_environment(environ, home), **settings)
     if database_url is None:
         found.store.make_home()

@@ -1,5 +1,7 @@
 """The reaper's round, in this process, on both databases: what is due is done, and one duty's failure stops no other."""
 
+import threading
+
 import pytest
 import sqlalchemy as sa
 
@@ -8,8 +10,11 @@ from store.access import idempotency, shares
 from store.ids import new_id
 from store.outward import outbox
 from tests.store.small_record import a_record
+from store.outward.destination import Allowed
+from store.session import Database
 from workers import reaper as reapers
 from workers.reaper import Reaper
+from workers.sender import Sender
 
 __all__ = ["a_record"]
 
@@ -85,3 +90,19 @@ def test_a_round_drops_records_of_a_database_beyond_its_cap(database, tmp_path, 
     assert column(database, tables.run.c.record_state) == ["expired"]
     assert column(database, tables.run.c.record_gone) == ["database-full"]
     assert column(database, tables.snippet_file.c.n) == []  # the program went with its last run's record
+
+
+def test_a_database_that_is_away_is_one_line_of_the_reaper_s_process(tmp_path, caplog):
+    """All duties of some rounds, the leader's lock and the sender beside it."""
+    away = Database("postgresql://nobody@127.0.0.1:1/none", told=True)
+    one, sender = Reaper(away, tmp_path, lambda _: None), Sender(away, b"s" * 32, Allowed())
+    stop = threading.Event()
+    serving = threading.Thread(target=one.serve, args=(stop,))
+    serving.start()
+    for _ in range(3):
+        one.round()
+        assert sender.turn() == 0
+    stop.set()
+    serving.join(60)
+    (line,) = caplog.messages
+    assert "Connection refused" in line

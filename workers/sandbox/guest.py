@@ -15,7 +15,7 @@ import sys
 from dataclasses import replace
 from typing import NoReturn
 
-from workers.sandbox import messages, zygote
+from workers.sandbox import messages, uncaught, zygote
 from workers.sandbox.guest_root import Roots
 from workers.sandbox.levels import from_arguments
 from workers.sandbox.lockdown import Surroundings
@@ -75,4 +75,5 @@ def main() -> NoReturn:
 
 
 if __name__ == "__main__":
-    main()
+    with uncaught.in_one_line("workers.sandbox.guest"):
+        main()

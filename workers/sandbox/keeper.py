@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Final, NoReturn
 
-from workers.sandbox import messages, orphans
+from workers.sandbox import messages, orphans, uncaught
 from workers.sandbox.messages import Ended, Fork, Kill, Ready, Refused, Started, Unready
 from workers.sandbox.orphans import kill_group
 from workers.sandbox.scratch import Scratch, sweep_dead_roots
@@ -159,4 +159,5 @@ def main() -> NoReturn:
 
 
 if __name__ == "__main__":
-    main()
+    with uncaught.in_one_line("workers.sandbox.keeper"):
+        main()

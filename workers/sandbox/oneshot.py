@@ -23,7 +23,7 @@ from msgspec import structs
 from backprobe import stack
 from backprobe.capture.devices import ready_devices
 from backprobe.capture.warm import warm
-from workers.sandbox import child, messages, orphans
+from workers.sandbox import child, messages, orphans, uncaught
 from workers.sandbox.boot import THREAD_BYTES
 from workers.sandbox.lockdown import PROGRAM, Surroundings
 from workers.sandbox.messages import Fork, Ready, Unready
@@ -94,4 +94,5 @@ def _six_places_kept(hand: int) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    with uncaught.in_one_line("workers.sandbox.oneshot"):
+        main()

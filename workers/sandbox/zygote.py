@@ -23,7 +23,7 @@ from typing import Final, NoReturn
 
 from backprobe import stack
 from backprobe.capture.warm import first, rest
-from workers.sandbox import child, messages, namespaces, orphans, readable
+from workers.sandbox import child, messages, namespaces, orphans, readable, uncaught
 from workers.sandbox.boot import THREAD_BYTES
 from workers.sandbox.levels import Level, from_arguments
 from workers.sandbox.lockdown import Surroundings
@@ -33,7 +33,6 @@ from workers.sandbox.warmth import forget_finalizers, memory
 
 _ORPHAN_PATIENCE_SECONDS: Final = 1.0
 """A killed process can stay for a while in an uninterruptible call; its run is reported ended after this."""
-
 
 _IDLE_SECONDS: Final = 1.5
 """Without an order for so long, the next step of warming up is taken: the first run must not wait behind one."""
@@ -297,4 +296,5 @@ def main() -> NoReturn:
 
 
 if __name__ == "__main__":
-    main()
+    with uncaught.in_one_line("workers.sandbox.zygote"):
+        main()

@@ -1,4 +1,10 @@
-"""A zygote goes on warming up in its pauses; that is no wear."""
+"""A zygote goes on warming up in its pauses; that is no wear. What it does not catch on its way is a line of the log."""
+
+import json
+import subprocess
+import sys
+
+import pytest
 
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
@@ -18,3 +24,18 @@ def test_warming_up_in_a_pause_does_not_wear_a_zygote_out(zygotes, until):
         for _ in range(4):
             assert supervisor.run(Job(files={"main.py": "import torch"}, entry="main.py")).status == "succeeded"
         assert set(zygotes()) - known == {zygote}
+
+
+@pytest.mark.parametrize(
+    "words", [("zygote", "999", "--calls", "998"), ("guest", "999", "--calls", "998"), ("keeper", "999")]
+)
+def test_what_a_process_beside_the_child_does_not_catch_is_one_line_of_the_log(words):
+    name, *arguments = words
+    command = [sys.executable, "-m", f"workers.sandbox.{name}", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    (line,) = done.stderr.splitlines()
+    told = json.loads(line)
+    assert done.returncode == 1
+    assert (told["logger"], told["level"], told["error"]) == (f"workers.sandbox.{name}", "critical", "OSError")
+    assert "Bad file descriptor" in told["text"]
+    assert any(f"{name}.py" in place for place in told["trace"])
