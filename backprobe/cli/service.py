@@ -17,11 +17,12 @@ from backprobe.cli.waiting import submitted
 from backprobe.show.plain import cut, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from backprobe.client import Client, Run
 
 DEFAULT_URL: Final = "http://127.0.0.1:8000"
+_WHOSE: Final = {"program": "the program failed", "limit": "a limit stopped it", "ours": "the service failed"}
 _LEVELS: Final = ("error", "warning", "note")
 
 
@@ -151,6 +152,8 @@ def _submitted(client: Client, args: argparse.Namespace, body: dict[str, Any]) -
         for one in findings:
             print(_line(one))
         print(_summary(run))
+        if run.error is not None:
+            print(_why(run.error))
     return _exit(run, findings, args.fail_on)
 
 
@@ -174,7 +177,15 @@ def _summary(run: Run) -> str:
     counts = ", ".join(f"{run.findings[level]} {level}" for level in _LEVELS if run.findings.get(level))
     said = counts or ("no finding" if run.ended else "not judged yet")
     told = f"{plain(run.id)}  {plain(run.status):9}  {plain(run.created_at)}"
-    return f"{told}  {cut(plain(run.entry or '-'), 40)}  {said}"
+    return f"{told}  {cut(plain(run.called), 40)}  {said}"
+
+
+def _why(error: Mapping[str, Any]) -> str:
+    """Why a run did not succeed: whose it was, the exception, its place and its whole message, indented."""
+    place = f" at {plain(str(error['path']))}:{error['line']}" if error.get("path") and error.get("line") else ""
+    what = plain(str(error.get("type") or error["code"]))
+    message = plain(str(error["message"]), keep_newlines=True).replace("\n", "\n  ")
+    return f"{_WHOSE.get(error['whose'], 'error')}: {what}{place}\n  {message}"
 
 
 def _runs(args: argparse.Namespace) -> int:

@@ -53,6 +53,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     ended: bool
     entry: str | None
+    named: bool | None = None
     created_at: str
     finished_at: str | None
     labels: dict[str, str]
@@ -60,6 +61,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     error: dict[str, Any] | None
     links: dict[str, str]
     told: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+    @property
+    def called(self) -> str:
+        """What it runs, for people: its entry, or that nobody named it, with the end of its snippet's id."""
+        if self.named is False:
+            return f"unnamed {str(self.told.get('snippet'))[-6:]}"
+        return self.entry or "-"
 
 
 def run_of(told: dict[str, Any]) -> Run:

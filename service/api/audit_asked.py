@@ -29,7 +29,9 @@ class Named(Strict):
 class ItemAsked(RunAsked):
     """An item of an audit: a snippet as in `POST /v1/runs`, or a run that is there."""
 
-    custom_id: CustomId = Field(description="Your name for it; unique in the audit.")
+    custom_id: CustomId = Field(
+        description="Your name for it; unique in the audit. A `source` without `entry` is named by it."
+    )
     project: ProjectId | None = Field(default=None, description="Not here: an item goes where its audit goes.")
     run: Annotated[str, Field(pattern=_RUN)] | None = Field(default=None, description="A run that is there, by its id.")
 
@@ -42,8 +44,10 @@ class ItemAsked(RunAsked):
         if self.project is not None:
             message = "An item goes where its audit goes: `project` stands beside `items`, or in line 1"
             raise ValueError(message)
-        if self.files is None and self.entry is not None:
-            message = "`entry` names one of `files`; a `source`, a `snippet` and a `run` know where they start"
+        if self.files is None and self.source is None and self.entry is not None:
+            message = (
+                "`entry` names one of `files`, or the file of `source`; a `snippet` and a `run` know where they start"
+            )
             raise ValueError(message)
         return self
 

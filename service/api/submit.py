@@ -18,12 +18,11 @@ from service.api.parameters import Included
 from service.api.projects import place_of_caller
 from service.api.reply import etag_of, json_reply
 from service.api.run_json import run_json, run_of
-from service.api.snippets import of_files, stored
+from service.api.snippets import of_files, of_source, stored
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
-from service.snippet import SOURCE_NAME, Snippet
 from service.told.runs import RunTold
 from service.waiting import asked_seconds
 from store import runs
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
     from flask import Response
 
+    from service.snippet import Snippet
     from store.access.projects import Project
     from store.run import Level, Queue, RunRow
 
@@ -65,7 +65,7 @@ def program_of(asked: RunAsked) -> Snippet:
     if asked.snippet is not None:
         return stored(asked.snippet)
     if asked.source is not None:
-        sent = Snippet(files={SOURCE_NAME: asked.source}, entry=SOURCE_NAME, pointers={SOURCE_NAME: "#/source"})
+        sent = of_source(asked.source, asked.entry)
     else:
         sent = of_files(asked.files or [], asked.entry)
     sent.check()
@@ -100,6 +100,7 @@ def submission_of(
     return Submission(
         files=snippet.files,
         entry=snippet.entry,
+        named=snippet.named,
         arguments=tuple(asked.arguments),
         queue=queue,
         device_class=asked.device_class,
@@ -229,6 +230,7 @@ def _again(asked: RerunAsked, first: RunRow, files: Mapping[str, str]) -> Submis
     return Submission(
         files=files,
         entry=str(first.entry),
+        named=first.named is not False,
         arguments=first.arguments,
         queue=asked.queue if asked.queue is not None else first.queue,
         device_class=first.device_class if asked.queue in {None, first.queue} else None,
