@@ -29,6 +29,9 @@ MOST_CHARACTERS: Final = 1 << 20
 MOST_FOLDERS: Final = 128
 """Of all files: the private folder of a run has room for 256 files and folders at the least."""
 
+PAGE_BYTES: Final = 4096
+"""What a file takes of a private folder is counted in these."""
+
 LONGEST_PART: Final = 255
 """Bytes of a name between two slashes, as Linux has it."""
 
@@ -61,7 +64,8 @@ class Snippet:
         """Refuse what could not run.
 
         Raises:
-            Problem: `too-large`, `invalid-request` (an empty entry, paths that exclude each other), or `syntax-error` with the line.
+            Problem: `too-large`, `invalid-request` (an empty entry, paths that exclude each other), or
+                `syntax-error` with the line.
         """
         self._check_places()
         for path, text in self.files.items():
@@ -83,6 +87,21 @@ class Snippet:
                 continue  # the run itself will say what Python thinks of it
             left -= min(counted, left)
             self._check_syntax(path, text)
+
+    def check_room(self, disk_bytes: int) -> None:
+        """Refuse files that do not fit into the private folder of a run; 0: it has none, and they are in memory only.
+
+        Raises:
+            Problem: `invalid-request`.
+        """
+        pages = sum(-(-len(text.encode("utf-8", "surrogatepass")) // PAGE_BYTES) for text in self.files.values())
+        if len(self.files) > 1 and 0 < disk_bytes < pages * PAGE_BYTES:
+            detail = (
+                f"The files take {pages * PAGE_BYTES:,} bytes of the run's private folder, in which they lie;"
+                f" `limits.disk_bytes` is {disk_bytes:,}."
+            )
+            place = Place(pointer="#/limits/disk_bytes", code="no-room", detail=detail)
+            raise Problem("invalid-request", detail, places=(place,))
 
     def _check_places(self) -> None:
         """Refuse files that cannot lie in one folder, as a run finds them."""

@@ -32,7 +32,12 @@ def add_submit(subparsers: Subparsers) -> None:
         "submit", help="send a program to the service; `--wait` for its findings", allow_abbrev=False
     )
     _service(parser)
-    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="the program first, then what it imports")
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="+", type=Path, help="the program first, then what it imports or reads"
+    )
+    parser.add_argument(
+        "-m", dest="module", metavar="MODULE", help="run this module of the files, as `python -m` would"
+    )
     parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="for the end of the run")
     parser.add_argument("--isolation", choices=("none", "process", "namespace", "gvisor"), default="none")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
@@ -129,7 +134,7 @@ def _submit(args: argparse.Namespace) -> int:
     files = _files(args.paths)
     body: dict[str, Any] = {
         "files": files,
-        "entry": files[0]["path"],
+        "entry": args.module or files[0]["path"],
         "isolation": args.isolation,
         "device": args.device,
         "labels": _labels(args.label),

@@ -64,10 +64,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def called(self) -> str:
-        """What it runs, for people: its entry, or that nobody named it, with the end of its snippet's id."""
-        if self.named is False:
-            return f"unnamed {str(self.told.get('snippet'))[-6:]}"
-        return self.entry or "-"
+        """What it runs, for people: its entry; of what nobody named, the end of its snippet's id."""
+        return (self.entry or "-") if self.named is not False else f"unnamed {str(self.told.get('snippet'))[-6:]}"
 
 
 def run_of(told: dict[str, Any]) -> Run:

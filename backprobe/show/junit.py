@@ -54,9 +54,7 @@ def _case(suite: Element, run: Reported, finding: Finding, failing: Sequence[str
     place, rule = finding.location, finding.rule
     line = place.region.start_line
     path = place.path if run.unnamed is None else f"unnamed {run.unnamed}"
-    case = SubElement(
-        suite, "testcase", classname=_clean(path), name=_clean(f"{rule.code} {rule.name} at line {line}")
-    )
+    case = SubElement(suite, "testcase", classname=_clean(path), name=_clean(f"{rule.code} {rule.name} at line {line}"))
     if run.unnamed is None:
         case.set("file", _clean(place.path))
     case.set("line", str(line))

@@ -23,6 +23,7 @@ from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, Answer, answers
+from service.snippet import Snippet
 from service.told.runs import RunTold
 from service.waiting import asked_seconds
 from store import runs
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from flask import Response
 
-    from service.snippet import Snippet
     from store.access.projects import Project
     from store.run import Level, Queue, RunRow
 
@@ -63,12 +63,15 @@ _SPECIAL = (
 def program_of(asked: RunAsked) -> Snippet:
     """The program that was sent, checked; or the one that was named, which was checked when it came."""
     if asked.snippet is not None:
-        return stored(asked.snippet)
+        known = stored(asked.snippet)
+        known.check_room(_limits(asked).disk_bytes)
+        return known
     if asked.source is not None:
         sent = of_source(asked.source, asked.entry)
     else:
         sent = of_files(asked.files or [], asked.entry)
     sent.check()
+    sent.check_room(_limits(asked).disk_bytes)
     return sent
 
 
@@ -105,7 +108,7 @@ def submission_of(
         queue=queue,
         device_class=asked.device_class,
         min_isolation=least,
-        limits=Limits.from_request(asked.limits.model_dump(exclude_none=True)),
+        limits=_limits(asked),
         capture=asked.capture.stored(),
         seed=asked.seed,
         rules=_rules(asked.rules) if asked.rules is not None else (dict(place.settings) or None),
@@ -117,6 +120,10 @@ def submission_of(
         custom_id=custom_id,
         traceparent=_traceparent(),
     )
+
+
+def _limits(asked: RunAsked) -> Limits:
+    return Limits.from_request(asked.limits.model_dump(exclude_none=True))
 
 
 def _traceparent() -> str | None:
@@ -205,6 +212,8 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
             if files is None or first.entry is None:
                 raise Problem("source-not-kept", f"The program of run {first.id} is not kept.")
             again = _again(body, first, files)
+            pointers = dict.fromkeys(files, "#")
+            Snippet(files=files, entry=again.entry, pointers=pointers).check_room(again.limits.disk_bytes)
             wanted = Wanted(
                 queue=again.queue,
                 device="cuda" if again.queue == "gpu" else "cpu",

@@ -342,6 +342,16 @@ def test_submit_tells_why_a_run_failed(served, samples, capsys, tmp_path, monkey
     assert "\x1b" not in out
 
 
+def test_submit_takes_a_module(served, capsys, tmp_path, monkeypatch):
+    site, url = served
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "train.py").write_text("x = 1\n")
+    code, out, _ = command(capsys, "submit", "-m", "pkg.train", "pkg/train.py", "--url", url)
+    assert code == 0
+    assert site.app.test_client().get(f"/v1/runs/{out.split()[0]}").json["entry"] == "pkg.train"
+
+
 def test_a_program_without_a_name_is_listed_as_that(served, samples, capsys, monkeypatch):
     site, url = served
     monkeypatch.setenv("BACKPROBE_URL", url)

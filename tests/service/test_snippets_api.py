@@ -125,7 +125,10 @@ def test_a_source_has_the_name_that_it_is_given_and_else_is_told_as_unnamed(site
     assert called_so["named"] is True
     assert len({one["snippet"] for one in (named, unnamed, called_so)}) == 3
     assert site.client.get(f"/v1/snippets/{unnamed['snippet']}").json["named"] is False
-    for again in (site.client.post(f"/v1/runs/{unnamed['id']}/rerun", json={}), site.post({"snippet": unnamed["snippet"]})):
+    for again in (
+        site.client.post(f"/v1/runs/{unnamed['id']}/rerun", json={}),
+        site.post({"snippet": unnamed["snippet"]}),
+    ):
         assert [again.json[name] for name in ("snippet", "named")] == [unnamed["snippet"], False]
     refused = site.post({"source": samples.TUTORIAL, "entry": "../train.py"})
     assert (refused.status_code, refused.json["errors"][0]["pointer"]) == (422, "#/entry")
@@ -167,7 +170,20 @@ def test_a_name_of_somebodys_own_becomes_a_file_of_that_name_or_one_like_it(call
 def test_names_that_can_be_no_path_stay_apart_and_every_one_becomes_a_path():
     from service.snippet import file_name, path_fault
 
-    hostile = ["..", ".", "a/../b", "a//b", "\\\\host\\share", "C:\\x", "x" * 200, "\U0001f600" * 200, "-", "a/", ".py", " "]
+    hostile = [
+        "..",
+        ".",
+        "a/../b",
+        "a//b",
+        "\\\\host\\share",
+        "C:\\x",
+        "x" * 200,
+        "\U0001f600" * 200,
+        "-",
+        "a/",
+        ".py",
+        " ",
+    ]
     made = [file_name(one, "x = 1\n") for one in hostile]
     assert [path_fault(one) for one in made] == [None] * len(made)
     assert len(set(made)) == len(made)
@@ -196,3 +212,18 @@ def test_files_that_cannot_lie_in_one_folder_are_refused_with_what_is_wrong(site
     refused = site.post({"files": files, "entry": "a.py"})
     assert refused.status_code in (400, 422), refused.text
     assert said is None or said in refused.text, refused.text
+
+
+def test_files_that_do_not_fit_into_the_folder_of_the_run_are_refused(site):
+    files = [{"path": "a.py", "text": "import b\n"}, {"path": "b.py", "text": "#" * 5000}]
+    body = {"files": files, "entry": "a.py"}
+    refused = site.post({**body, "limits": {"disk_bytes": 12287}})
+    assert (refused.status_code, refused.json["errors"][0]["pointer"]) == (422, "#/limits/disk_bytes")
+    assert "12,288 bytes" in refused.json["detail"]
+    taken = site.post({**body, "limits": {"disk_bytes": 12288}})
+    assert taken.status_code == 202
+    assert site.post({**body, "limits": {"disk_bytes": 0}}).status_code == 202
+    again = site.client.post(f"/v1/runs/{taken.json['id']}/rerun", json={"limits": {"disk_bytes": 4096}})
+    assert (again.status_code, again.json["errors"][0]["pointer"]) == (422, "#/limits/disk_bytes")
+    named = site.post({"snippet": taken.json["snippet"], "limits": {"disk_bytes": 4096}})
+    assert (named.status_code, named.json["errors"][0]["pointer"]) == (422, "#/limits/disk_bytes")
