@@ -16,13 +16,19 @@ ENTRY = "Path of the file that is run, or the module that `python -m` would run.
 ENTRY_BEFORE = "Path of the file that is run."
 DIGEST = "Over entry, paths and contents, and whether it is named; the same program is stored once per tenant."
 DIGEST_BEFORE = "Over entry, paths and contents; the same program is stored once per tenant."
+ADDED = "\tnamed BOOLEAN DEFAULT 1 NOT NULL, \n"
+"""As the model's CREATE statement has it; a row that is shorter has the default."""
+
 COMMENT = "Whoever sent it named its file; else it came as `source` alone, and its path is ours."
 
 
 def upgrade() -> None:
-    """Add the column."""
-    named = sa.Column("named", sa.Boolean(), nullable=False, server_default=sa.true(), comment=COMMENT)
-    op.add_column("snippet", named)
+    """Add the column behind the others, in SQLite's text too: its ALTER TABLE writes it in the line of another."""
+    if op.get_bind().dialect.name == "sqlite":
+        _rewrite("\tCONSTRAINT ", f"{ADDED}\tCONSTRAINT ")
+    else:
+        named = sa.Column("named", sa.Boolean(), nullable=False, server_default=sa.true(), comment=COMMENT)
+        op.add_column("snippet", named)
     _told(ENTRY, DIGEST)
 
 
@@ -30,6 +36,19 @@ def downgrade() -> None:
     """Drop it; programs without a name are told under the path that they were given."""
     op.drop_column("snippet", "named")
     _told(ENTRY_BEFORE, DIGEST_BEFORE)
+
+
+def _rewrite(old: str, new: str) -> None:
+    """Change the first such place of the CREATE statement, as 0006 does: rows stay as they are."""
+    bind = op.get_bind()
+    which = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'snippet'"
+    sql = bind.exec_driver_sql(which).scalar_one()
+    version = bind.exec_driver_sql("PRAGMA schema_version").scalar_one()
+    bind.exec_driver_sql("PRAGMA writable_schema = ON")
+    update = sa.text("UPDATE sqlite_master SET sql = :sql WHERE type = 'table' AND name = 'snippet'")
+    bind.execute(update, {"sql": sql.replace(old, new, 1)})
+    bind.exec_driver_sql(f"PRAGMA schema_version = {version + 1}")
+    bind.exec_driver_sql("PRAGMA writable_schema = OFF")
 
 
 def _told(entry: str, digest: str) -> None:

@@ -58,7 +58,7 @@ CATALOGUE = (
     "select 'view', viewname, definition from pg_views where schemaname = 'public'",
     (
         "select 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attstorage, col_description(c.oid, a.attnum)"
-        f" from pg_attribute a join pg_class c on c.oid = a.attrelid where c.relkind in ('r', 'p') and a.attnum > 0 and {OURS}"
+        f" from pg_attribute a join pg_class c on c.oid = a.attrelid where c.relkind in ('r', 'p') and a.attnum > 0 and not a.attisdropped and {OURS}"
     ),
     f"select 'table', c.relname, c.relkind, obj_description(c.oid) from pg_class c where c.relkind in ('r', 'p') and {OURS}",
 )
