@@ -77,7 +77,7 @@ _ATTEMPT: Final = sa.insert(run_attempt).values(
     started_at=Now(),
 )
 _FILES: Final = (
-    sa.select(snippet.c.entry, snippet_file.c.path, snippet_file.c.body)
+    sa.select(snippet.c.entry, snippet.c.named, snippet.c.public_id, snippet_file.c.path, snippet_file.c.body)
     .join_from(snippet, snippet_file, snippet_file.c.snippet_id == snippet.c.id)
     .where(snippet.c.id == sa.bindparam("snippet_id"), snippet_file.c.is_text)
     .order_by(snippet_file.c.n)
@@ -184,6 +184,7 @@ def _claimed(database: Database, row: Any, lease_seconds: float) -> Claim:
         lease_seconds=lease_seconds,
         cancel_requested=row.cancel_requested_at is not None,
         traceparent=row.traceparent,
+        unnamed=None if files[0].named else files[0].public_id,
     )
 
 

@@ -114,6 +114,8 @@ def finish(
         FencedOut: the attempt is stale; nothing was written.
         BadRecord: a number in the record does not fit its column; nothing was written. Finish again without the record.
     """
+    if judgement is not None and claim.unnamed is not None:
+        judgement = judgement.of_unnamed(claim.unnamed)
     streams = {"stdout": asdict(ending.stdout), "stderr": asdict(ending.stderr)}
     not_run = [] if judgement is None else [asdict(one) for one in judgement.not_run]
     batches = record_batches(record, whys, {"streams": streams, "rules_not_run": not_run})

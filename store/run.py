@@ -43,7 +43,8 @@ class Submission:
     """What a caller asks to be run. Everything was checked before: the store only keeps it.
 
     Attributes:
-        files: Text by relative POSIX path; entry: one of those paths.
+        files: Text by relative POSIX path; entry: one of those paths, or a module among them.
+        named: Whoever sent it named its file.
         device_class: A worker must offer this device; None: any.
         min_isolation: The least level that the caller accepts.
         priority: 0 first to 9 last; each step is worth a minute of waiting.
@@ -57,6 +58,7 @@ class Submission:
 
     files: Mapping[str, str]
     entry: str
+    named: bool = True
     arguments: tuple[str, ...] = ()
     queue: Queue = "cpu"
     device_class: str | None = None
@@ -172,6 +174,7 @@ class RunRow:
         ended: It is in a status that never changes again.
         queue_position: How many runs of its queue are ahead of it, 0 for the next one; None unless it is queued. Only
             `runs.get` fills it.
+        named: Whoever sent the snippet named its file; None: it has no snippet.
         recorder: None: the run is not watched.
         audit: Public id of the last audit that it is an item of; None: of none.
         isolation: `{"level": ..., "demanded": ...}` and what the worker attested; None until it has run.
@@ -189,6 +192,7 @@ class RunRow:
     project: str
     snippet: str | None
     entry: str | None
+    named: bool | None
     arguments: tuple[str, ...]
     labels: Mapping[str, str]
     queue: Queue
@@ -224,6 +228,11 @@ class RunRow:
     project_id: int
     run_id: int
 
+    @property
+    def unnamed(self) -> str | None:
+        """Public id of its snippet, if whoever sent that named no file."""
+        return self.snippet if self.named is False else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPage:
@@ -243,6 +252,7 @@ class Claim:
 
     Attributes:
         public_id: `run_...`. files: the snippet's text by path. lease_seconds: how long the claim holds unless renewed.
+        unnamed: Public id of the snippet, if whoever sent it named no file; None: it is named, or there is none.
         cancel_requested: Somebody had already asked for it (it was requeued meanwhile).
         traceparent: W3C trace context of the request; None: none.
     """
@@ -268,6 +278,7 @@ class Claim:
     lease_seconds: float
     cancel_requested: bool
     traceparent: str | None = None
+    unnamed: str | None = None
 
     @property
     def key(self) -> RunKey:

@@ -73,10 +73,15 @@ class SnippetFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snippet:
-    """A snippet; `files` in order of their paths, empty if its source is not kept any more."""
+    """A snippet; `files` in order of their paths, empty if its source is not kept any more.
+
+    Attributes:
+        named: Whoever sent it named its file.
+    """
 
     id: str
     entry: str
+    named: bool
     bytes: int
     created_at: str
     files: tuple[SnippetFile, ...]
@@ -98,6 +103,16 @@ class Scope:
         return (mine, sa.exists().where(run.c.snippet_id == snippet.c.id, run.c.project_id == self.project_id))
 
 
+def started(files: Collection[str], entry: str) -> str | None:
+    """The path of the file that an entry starts: its own, or that of the module that it names; None: there is none."""
+    if entry in files:
+        return entry
+    if not all(part.isidentifier() for part in entry.split(".")):
+        return None
+    module = entry.replace(".", "/")
+    return next((path for path in (f"{module}/__main__.py", f"{module}.py") if path in files), None)
+
+
 def get(transaction: Transaction, scope: Scope, public_id: str) -> Snippet | None:
     """One snippet with its files, without their text; None: no such one of this scope."""
     row = transaction.execute(sa.select(snippet).where(snippet.c.public_id == public_id, *scope.where())).first()
@@ -109,6 +124,7 @@ def get(transaction: Transaction, scope: Scope, public_id: str) -> Snippet | Non
     return Snippet(
         id=row.public_id,
         entry=row.entry,
+        named=row.named,
         bytes=row.size_bytes,
         created_at=row.created_at,
         files=tuple(
@@ -132,17 +148,20 @@ def program_of(transaction: Transaction, found: Snippet) -> Mapping[str, str]:
     return {row.path: row.body.decode() for row in rows}
 
 
-def keep(transaction: Transaction, files: Mapping[str, str], entry: str, *, tenant_id: int = 1) -> Kept:
+def keep(
+    transaction: Transaction, files: Mapping[str, str], entry: str, *, named: bool = True, tenant_id: int = 1
+) -> Kept:
     """The snippet with this very content, stored now if it is new.
 
     Args:
         transaction: To write by.
         files: Text by path.
-        entry: One of them.
+        entry: One of them, or a module among them.
+        named: Whoever sent it named its file.
         tenant_id: Whose.
     """
     bodies = {path: text.encode() for path, text in sorted(files.items())}
-    which = {"tenant_id": tenant_id, "sha256": _digest(entry, bodies)}
+    which = {"tenant_id": tenant_id, "sha256": _digest(entry, bodies, named=named)}
     known = transaction.execute(_KNOWN, which).first()
     if known is not None:
         if transaction.execute(_FILES_OF, {"snippet_id": known.id}).first() is None:  # its runs were all forgotten
@@ -154,6 +173,7 @@ def keep(transaction: Transaction, files: Mapping[str, str], entry: str, *, tena
     facts = {
         "public_id": public_id,
         "entry": entry,
+        "named": named,
         "files": len(bodies),
         "size_bytes": sum(map(len, bodies.values())),
         "created_at": Now(),
@@ -222,9 +242,9 @@ def _keep_files(transaction: Transaction, number: int, bodies: Mapping[str, byte
     transaction.execute(insert(snippet_file).on_conflict_do_nothing(), rows)
 
 
-def _digest(entry: str, bodies: dict[str, bytes]) -> bytes:
+def _digest(entry: str, bodies: dict[str, bytes], *, named: bool) -> bytes:
     """SHA-256 over entry, paths and contents, each with its length in front, so that none runs into the next."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(b"" if named else b"unnamed")
     for piece in (entry.encode(), *(piece for path, body in bodies.items() for piece in (path.encode(), body))):
         digest.update(len(piece).to_bytes(8, "little") + piece)
     return digest.digest()

@@ -14,7 +14,7 @@ from store.record import partitions
 from store.run import RunRow, Submission
 from store.run_rows import by_number
 from store.session import Transaction
-from store.snippets import keep
+from store.snippets import keep, started
 from store.tables import SECONDS, Now, project, run, tenant
 
 PRIORITY_SECONDS: Final = 60.0
@@ -93,10 +93,10 @@ def enqueue(transaction: Transaction, submission: Submission) -> Queued:
     """Queue a run: its snippet is found by hash or stored, a `queued` event written. Publish the wake-up after commit.
 
     Raises:
-        KeyError: `entry` is not one of `files`, or `rerun_of` names no run of the tenant.
+        KeyError: `entry` is neither one of `files` nor a module among them, or `rerun_of` names no run of the tenant.
         QueueFull: the tenant may queue no more. QuotaExceeded: it has used its GPU seconds of this month.
     """
-    if submission.entry not in submission.files:
+    if started(submission.files, submission.entry) is None:
         raise KeyError(submission.entry)
     public_id = new_id("run")
     partitions.ensure(transaction, part(public_id))
@@ -113,7 +113,7 @@ def enqueue(transaction: Transaction, submission: Submission) -> Queued:
         | {
             "public_id": public_id,
             "part": part(public_id),
-            "snippet_id": keep(transaction, submission.files, submission.entry, tenant_id=submission.tenant_id).number,
+            "snippet_id": _kept(transaction, submission),
             "rerun_of_id": _rerun_of(transaction, submission),
             "rank_seconds": submission.priority * PRIORITY_SECONDS,
             "deadline_seconds": submission.queue_seconds,
@@ -141,6 +141,11 @@ def _asked(submission: Submission) -> dict[str, Any]:
         "traceparent": submission.traceparent,
         "max_attempts": submission.max_attempts,
     }
+
+
+def _kept(transaction: Transaction, submission: Submission) -> int:
+    files, entry, named = submission.files, submission.entry, submission.named
+    return keep(transaction, files, entry, named=named, tenant_id=submission.tenant_id).number
 
 
 def _rerun_of(transaction: Transaction, submission: Submission) -> int | None:

@@ -114,14 +114,18 @@ class Failures:
             user = sites.is_user_file(filename)
             if user:
                 site = sites.at_line(filename, line)
-            rows.append(Frame(path=short_path(filename), line=max(line, 1), function=name(function), user=user))
+            rows.append(
+                Frame(path=short_path(filename, sites.folder), line=max(line, 1), function=name(function), user=user)
+            )
         if len(rows) > most:
             rows = [*rows[: most // 2], *rows[-(most - most // 2) :]]
         return tuple(rows), site
 
 
-def short_path(filename: str) -> str:
-    """A library's path from its package on; any other as it is."""
+def short_path(filename: str, folder: str) -> str:
+    """A path below the folder from there on, a library's from its package on; any other as it is. folder: "": none."""
+    if folder and filename.startswith(folder):
+        return cut(filename.removeprefix(folder), 4096)
     for mark in _LIBRARIES:
         if mark in filename:
             return cut(filename.rsplit(mark, 1)[1], 4096)

@@ -25,7 +25,7 @@ from backprobe.capture.dynamo import Watcher
 from backprobe.capture.endings import exit_code, seed, show
 from backprobe.capture.environment import header
 from backprobe.capture.guard import without_ours
-from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, remember
+from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, module_code, remember
 from backprobe.capture.install import Instrument
 from backprobe.capture.options import Options
 from backprobe.capture.pickled import Picklers, PlainCodes
@@ -44,6 +44,7 @@ class _Program:
 
     Attributes:
         again: The call that runs it once more.
+        folder: With a slash at its end: what paths in tracebacks are told without.
         module: Name of the module to run as `python -m` does; None: `filename` is run.
     """
 
@@ -56,6 +57,7 @@ class _Program:
     in_memory: bool
     again: Again
     module: str | None = None
+    folder: str = ""
 
 
 def run_path(path: Path, argv: Sequence[str] = (), options: Options | None = None, sink: Sink | None = None) -> End:
@@ -113,27 +115,56 @@ def run_files(
 ) -> End:
     """Run files that are only in memory; paths are relative and POSIX, siblings of the entry can be imported.
 
+    An entry that is none of the files is a module among them, and is run as by `python -m`.
+
     Raises:
-        NoEntry: `entry` is not among the files.
+        NoEntry: `entry` is neither among the files nor a module of them.
         RuntimeError: another run is being captured in this process.
     """
     name = str(PurePosixPath(entry))
     texts = {str(PurePosixPath(path)): text for path, text in files.items()}
-    if name not in texts:
+    module = None if name in texts else name
+    if module is not None and not {f"{module.replace('.', '/')}{end}" for end in (".py", "/__main__.py")} & set(texts):
         raise NoEntry(f"there is no file {entry!r} among {', '.join(sorted(texts)) or 'none'}")
-    text = texts[name]
+    text = texts.get(name, "")
+    root = PurePosixPath() if module is not None else PurePosixPath(name).parent
     program = _Program(
         filename=name,
-        argv=(name, *argv),
-        path0=str(PurePosixPath(name).parent),
-        finder=lambda compiler: MemoryFinder(texts, PurePosixPath(name).parent, compiler),
+        argv=(name if module is None else "-m", *argv),
+        path0=str(root),
+        finder=lambda compiler: MemoryFinder(texts, root, compiler),
         data=lambda: text.encode("utf-8", "surrogatepass"),
         relative=name,
         in_memory=True,
         again=Again("run_files", (texts, name, tuple(argv))),
+        module=module,
     )
-    remember(name, text)
+    if module is None:
+        remember(name, text)
     return _run(program, options or Options(), sink or (lambda _: None))
+
+
+def run_folder(folder: Path, entry: str, argv: Sequence[str], options: Options, sink: Sink) -> End:
+    """Run what lies in `folder`, the working directory, as `python entry` there, or `python -m entry`.
+
+    Raises:
+        RuntimeError: another run is being captured in this process.
+    """
+    place = folder / entry
+    module = None if place.is_file() else entry
+    program = _Program(
+        filename=entry if module else str(place),
+        argv=("-m" if module else entry, *argv),
+        path0=str(folder if module else place.parent),
+        finder=lambda compiler: FolderFinder(folder, compiler),
+        data=place.read_bytes,
+        relative=entry,
+        in_memory=False,
+        again=Again("run_folder", (str(folder), entry, tuple(argv))),
+        module=module,
+        folder=f"{folder}/",
+    )
+    return _run(program, options, sink)
 
 
 def run_source(
@@ -175,7 +206,7 @@ def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
         return compiled(data, filename, path, recorder.sites, recorder.guard)
 
     main, limit, options = _main_module(program), sys.getrecursionlimit(), recorder.options
-    recorder.main = main
+    recorder.main, recorder.sites.folder = main, program.folder
     with (
         _as_program(program, main),
         Hook(program.finder(compiler)),
@@ -186,7 +217,7 @@ def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
             if program.module is None:
                 code = compiler(program.data(), program.filename, program.relative)
             else:
-                code = _module_code(program.module, main)
+                code = module_code(program.module, main)
             with options.around(recorder) if options.around is not None else nullcontext():
                 exec(code, main.__dict__)
         except BaseException as error:
@@ -232,22 +263,6 @@ def _main_module(program: _Program) -> ModuleType:
         __package__=None, __spec__=None,
     )  # fmt: skip
     return main
-
-
-def _module_code(module: str, main: ModuleType) -> CodeType:
-    """The code of a module that is run as the program; `__main__` is told where it comes from.
-
-    Raises:
-        ImportError: as `python -m` says that there is no such module.
-    """
-    import runpy
-
-    _, spec, code = runpy._get_module_details(module)  # type: ignore[attr-defined]  # what `python -m` calls
-    main.__dict__.update(
-        __cached__=spec.cached, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent, __spec__=spec
-    )
-    sys.argv[0] = spec.origin
-    return code
 
 
 @contextmanager

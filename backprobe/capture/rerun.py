@@ -37,7 +37,7 @@ def main() -> None:
 
     asked_for = {**job.options, "caps": msgspec.convert(job.options["caps"], Caps)}
     given: list[Any] = list(job.again.given)
-    if job.again.function == "run_path":
+    if job.again.function in ("run_path", "run_folder"):
         given[0] = Path(given[0])
     getattr(launch, job.again.function)(*given, Options(**asked_for, around=around), frames.append)
     found = tuple(modes[0].found.values()) if modes else ()

@@ -74,6 +74,7 @@ class Sites:
     Attributes:
         on_text: Called with the text of every source that is registered.
         operations: The operations that stand in the statements.
+        folder: With a slash at its end: that of the program, where paths are told without it; "": they are told whole.
     """
 
     def __init__(self, writer: Writer) -> None:
@@ -85,6 +86,7 @@ class Sites:
         self._lines: dict[tuple[str, int], int | None] = {}
         self.on_text: Callable[[str], None] | None = None
         self.operations = Registry()
+        self.folder = ""
 
     def add_source(self, filename: str, path: str, text: str, *, rewritten: bool = True, why: str | None = None) -> int:
         """Register a file by the name its code objects carry; its number. A second registration replaces the first."""

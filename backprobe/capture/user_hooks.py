@@ -61,7 +61,7 @@ class UserHooks:
             tensor=None if known is None else known.number,
             module=recorder.modules.number_of(owner) if isinstance(owner, torch.nn.Module) else None,
             optimizer=recorder.optimizers.number_of(owner) if kind == "optimizer" else None,
-            path=None if code is None else short_path(code.co_filename),
+            path=None if code is None else short_path(code.co_filename, recorder.sites.folder),
             line=None if code is None else max(code.co_firstlineno, 1),
             callable_site=self._definition(code), site=site, moment=recorder.moments.now(),
             removable=None if kind == "saved-tensors" else handle is not None,

@@ -41,7 +41,7 @@ class Warnings:
                 n=len(self._rows),
                 category=category,
                 message=message,
-                path=short_path(warning.filename),
+                path=short_path(warning.filename, recorder.sites.folder),
                 line=line,
                 site=site,
                 moment=recorder.moments.now() if recorder.moments.last >= 0 else None,

@@ -17,11 +17,12 @@ from backprobe.cli.waiting import submitted
 from backprobe.show.plain import cut, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from backprobe.client import Client, Run
 
 DEFAULT_URL: Final = "http://127.0.0.1:8000"
+_WHOSE: Final = {"program": "the program failed", "limit": "a limit stopped it", "ours": "the service failed"}
 _LEVELS: Final = ("error", "warning", "note")
 
 
@@ -31,7 +32,12 @@ def add_submit(subparsers: Subparsers) -> None:
         "submit", help="send a program to the service; `--wait` for its findings", allow_abbrev=False
     )
     _service(parser)
-    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="the program first, then what it imports")
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="+", type=Path, help="the program first, then what it imports or reads"
+    )
+    parser.add_argument(
+        "-m", dest="module", metavar="MODULE", help="run this module of the files, as `python -m` would"
+    )
     parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="for the end of the run")
     parser.add_argument("--isolation", choices=("none", "process", "namespace", "gvisor"), default="none")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
@@ -128,7 +134,7 @@ def _submit(args: argparse.Namespace) -> int:
     files = _files(args.paths)
     body: dict[str, Any] = {
         "files": files,
-        "entry": files[0]["path"],
+        "entry": args.module or files[0]["path"],
         "isolation": args.isolation,
         "device": args.device,
         "labels": _labels(args.label),
@@ -151,6 +157,8 @@ def _submitted(client: Client, args: argparse.Namespace, body: dict[str, Any]) -
         for one in findings:
             print(_line(one))
         print(_summary(run))
+        if run.error is not None:
+            print(_why(run.error))
     return _exit(run, findings, args.fail_on)
 
 
@@ -174,7 +182,15 @@ def _summary(run: Run) -> str:
     counts = ", ".join(f"{run.findings[level]} {level}" for level in _LEVELS if run.findings.get(level))
     said = counts or ("no finding" if run.ended else "not judged yet")
     told = f"{plain(run.id)}  {plain(run.status):9}  {plain(run.created_at)}"
-    return f"{told}  {cut(plain(run.entry or '-'), 40)}  {said}"
+    return f"{told}  {cut(plain(run.called), 40)}  {said}"
+
+
+def _why(error: Mapping[str, Any]) -> str:
+    """Why a run did not succeed: whose it was, the exception, its place and its whole message, indented."""
+    place = f" at {plain(str(error['path']))}:{error['line']}" if error.get("path") and error.get("line") else ""
+    what = plain(str(error.get("type") or error["code"]))
+    message = plain(str(error["message"]), keep_newlines=True).replace("\n", "\n  ")
+    return f"{_WHOSE.get(error['whose'], 'error')}: {what}{place}\n  {message}"
 
 
 def _runs(args: argparse.Namespace) -> int:

@@ -53,6 +53,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     ended: bool
     entry: str | None
+    named: bool | None = None
     created_at: str
     finished_at: str | None
     labels: dict[str, str]
@@ -60,6 +61,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     error: dict[str, Any] | None
     links: dict[str, str]
     told: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+    @property
+    def called(self) -> str:
+        """What it runs, for people: its entry; of what nobody named, the end of its snippet's id."""
+        return (self.entry or "-") if self.named is not False else f"unnamed {str(self.told.get('snippet'))[-6:]}"
 
 
 def run_of(told: dict[str, Any]) -> Run:

@@ -187,7 +187,7 @@ class Identity:
     """What a fingerprint is made of: no line number, id, step, absolute path or message.
 
     Attributes:
-        rule: Its name. path: relative, POSIX.
+        rule: Its name. path: relative, POSIX; of a program that nobody named a file of, what the program is known by.
         function: The qualified name around the line; `<module>` at the top of a file.
         text: The line, blanks collapsed. binding: the name that it is about; "": none.
         n: Its place among the findings of a run that are equal in all of these, from 0.
@@ -211,11 +211,11 @@ MOST_EQUAL: Final = 1000
 """Findings of one run, equal in all but their place, among which a fingerprint is looked for."""
 
 
-def _identity(finding: Finding) -> Identity:
+def _identity(finding: Finding, program: str | None) -> Identity:
     place = finding.location
     return Identity(
         rule=finding.rule.name,
-        path=place.path.replace("\\", "/"),
+        path=place.path.replace("\\", "/") if program is None else program,
         function=place.function,
         text=" ".join(place.text.split()),
         binding=str(finding.evidence.get("binding", "")),
@@ -223,9 +223,9 @@ def _identity(finding: Finding) -> Identity:
     )
 
 
-def identity_of(finding: Finding) -> Identity | None:
+def identity_of(finding: Finding, program: str | None = None) -> Identity | None:
     """What the finding's fingerprint was made of; None: not of this finding, or it is not among `MOST_EQUAL`."""
-    first = _identity(finding)
+    first = _identity(finding, program)
     for n in range(MOST_EQUAL):
         made = replace(first, n=n)
         if made.fingerprint == finding.fingerprint:
@@ -233,12 +233,18 @@ def identity_of(finding: Finding) -> Identity | None:
     return None
 
 
-def with_fingerprints(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The same findings, each with its identity."""
+def with_fingerprints(findings: Iterable[Finding], program: str | None = None) -> tuple[Finding, ...]:
+    """The same findings, each with its identity.
+
+    Args:
+        findings: Of one run.
+        program: Stands for the path: what a program is known by that was sent without the name of a file. None: its
+            files have names.
+    """
     seen: Counter[Identity] = Counter()
     named: list[Finding] = []
     for finding in findings:
-        first = _identity(finding)
+        first = _identity(finding, program)
         fingerprint = replace(first, n=seen[first]).fingerprint
         seen[first] += 1
         named.append(msgspec.structs.replace(finding, fingerprint=fingerprint))

@@ -11,7 +11,7 @@ import gc
 import hashlib
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +63,10 @@ class Judgement:
         """The findings that are at least this bad and not suppressed."""
         worst = LEVELS[: LEVELS.index(level) + 1]
         return tuple(finding for finding in self.findings if finding.level in worst and finding.suppressed is None)
+
+    def of_unnamed(self, program: str) -> Judgement:
+        """The same of a program that was sent without the name of a file: this stands for it in each fingerprint."""
+        return replace(self, findings=with_fingerprints(self.findings, program))
 
 
 def judge(

@@ -23,31 +23,34 @@ _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 
 def render(runs: Sequence[Reported]) -> str:
     """The annotations of what is not suppressed, one a line, without a newline at the end."""
-    found = [finding for run in runs for finding in run.findings if finding.suppressed is None]
+    found = [(run, finding) for run in runs for finding in run.findings if finding.suppressed is None]
     lines: list[str] = []
     told: Counter[str] = Counter()
-    for finding in sorted(found, key=lambda one: LEVELS.index(one.level)):
+    for run, finding in sorted(found, key=lambda pair: LEVELS.index(pair[1].level)):
         told[finding.level] += 1
         if told[finding.level] <= MOST:
-            lines.append(_annotation(finding))
+            lines.append(_annotation(run, finding))
     hidden = sum(max(0, count - MOST) for count in told.values())
     ended = ", ".join(f"{count} {level}{'s' if count > 1 else ''}" for level, count in told.items()) or "no finding"
     rest = f"; {hidden} of them are not annotated" if hidden else ""
     return "\n".join([*lines, f"backprobe: {ended}{rest}"])
 
 
-def _annotation(finding: Finding) -> str:
+def _annotation(run: Reported, finding: Finding) -> str:
     place = finding.location.region
-    told = {
+    where = {
         "file": plain(finding.location.path),
         "line": place.start_line,
         "endLine": place.end_line,
         "col": place.start_col,
         "endColumn": place.end_col,
-        "title": f"{finding.rule.code} {finding.rule.name}",
     }
+    message = plain(finding.message, keep_newlines=True)
+    if run.unnamed is not None:  # there is no file that could be annotated
+        where, message = {}, f"line {place.start_line} of unnamed {plain(run.unnamed)}: {message}"
+    told = {**where, "title": f"{finding.rule.code} {finding.rule.name}"}
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in told.items())
-    return f"::{_COMMANDS[finding.level]} {properties}::{_text(plain(finding.message, keep_newlines=True))}"
+    return f"::{_COMMANDS[finding.level]} {properties}::{_text(message)}"
 
 
 def _text(text: str) -> str:

@@ -44,24 +44,21 @@ def _suite(root: Element, run: Reported, failing: Sequence[str]) -> None:
     if run.ruleset is None:
         SubElement(judged, "skipped", message="no rule has judged this run")
     for finding in run.findings:
-        _case(suite, finding, failing)
+        _case(suite, run, finding, failing)
     suite.set("tests", str(len(suite)))
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(sum(case.find(tag) is not None for case in suite)))
 
 
-def _case(suite: Element, finding: Finding, failing: Sequence[str]) -> None:
+def _case(suite: Element, run: Reported, finding: Finding, failing: Sequence[str]) -> None:
     place, rule = finding.location, finding.rule
     line = place.region.start_line
-    case = SubElement(
-        suite,
-        "testcase",
-        classname=_clean(place.path),
-        name=_clean(f"{rule.code} {rule.name} at line {line}"),
-        file=_clean(place.path),
-        line=str(line),
-    )
-    text = _clean(f"{place.path}:{line}: {finding.message}\n{place.text}", lines=True)
+    path = place.path if run.unnamed is None else f"unnamed {run.unnamed}"
+    case = SubElement(suite, "testcase", classname=_clean(path), name=_clean(f"{rule.code} {rule.name} at line {line}"))
+    if run.unnamed is None:
+        case.set("file", _clean(place.path))
+    case.set("line", str(line))
+    text = _clean(f"{path}:{line}: {finding.message}\n{place.text}", lines=True)
     if finding.suppressed is not None:
         SubElement(case, "skipped", message=_clean(f"suppressed: {finding.suppressed.reason or 'no reason given'}"))
     elif finding.level in failing:

@@ -26,6 +26,7 @@ class Reported:
         ending: How it ended, in a word.
         exit_code: Of the program; None: not known.
         rules_judged: How many rules looked at the whole record.
+        unnamed: What the program is known by, if it was sent without the name of a file; None: its files have names.
         base_url: Of the service that shows the rules' manuals, without a slash at its end; None: there is none.
     """
 
@@ -36,6 +37,7 @@ class Reported:
     ruleset: str | None
     rules_judged: int
     exit_code: int | None = None
+    unnamed: str | None = None
     base_url: str | None = None
 
 

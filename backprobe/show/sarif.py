@@ -1,6 +1,7 @@
 """SARIF 2.1.0: the findings of runs for code scanning, one SARIF run for all of them.
 
 1. A path is relative to `%SRCROOT%`, percent-encoded, and the same in every upload; columns are Unicode code points.
+   A program that was sent without the name of a file has no path: its place says so.
 2. Every rule is listed, also the silent ones, so that "clean" is told from "not judged"; only those that found
    something carry their manual.
 3. The fingerprint is ours alone: `primaryLocationLineHash` is left to GitHub's upload action.
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_RESULTS: Final = 5000
 """What GitHub shows of one upload (docs.github.com, "SARIF support for code scanning")."""
+
+UNNAMED: Final = "a program that was sent without the name of a file"
 
 _PRECISION: Final = {"proven": "very-high", "likely": "high", "heuristic": "medium"}
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -103,7 +106,7 @@ def _result(run: Reported, finding: Finding, places: Mapping[str, int]) -> dict[
         "ruleId": finding.rule.code,
         "level": finding.level,
         "message": {"text": _message(finding.message)},
-        "locations": [{"physicalLocation": _place(finding.location)}],
+        "locations": [{"physicalLocation": _place(finding.location, run.unnamed)}],
         "occurrenceCount": max(1, finding.occurrences.count),
         "properties": {
             "run": plain(run.name),
@@ -122,11 +125,11 @@ def _result(run: Reported, finding: Finding, places: Mapping[str, int]) -> dict[
             {
                 "id": at,
                 "message": {"text": _message(one.message)},
-                "physicalLocation": _place(one.location),
+                "physicalLocation": _place(one.location, run.unnamed),
             }
             for at, one in enumerate(finding.related, start=1)
         ]
-    told |= _stacks(finding) | _fixes(finding)
+    told |= _stacks(finding, run.unnamed) | _fixes(finding, run.unnamed)
     if finding.suppressed is not None:
         kind = "inSource" if finding.suppressed.kind == "inSource" else "external"
         reason = finding.suppressed.reason
@@ -139,7 +142,7 @@ def _message(text: str) -> str:
     return plain(text, keep_newlines=True).replace("](", "\\](")
 
 
-def _stacks(finding: Finding) -> dict[str, Any]:
+def _stacks(finding: Finding, unnamed: str | None) -> dict[str, Any]:
     stacks = [
         {
             "message": {"text": stack.role},
@@ -147,7 +150,7 @@ def _stacks(finding: Finding) -> dict[str, Any]:
                 {
                     "location": {
                         "physicalLocation": {
-                            "artifactLocation": _artifact(frame.path),
+                            "artifactLocation": _artifact(frame.path, unnamed),
                             "region": {"startLine": max(1, frame.line)},
                         },
                         "logicalLocations": [{"fullyQualifiedName": plain(frame.function)}],
@@ -161,12 +164,12 @@ def _stacks(finding: Finding) -> dict[str, Any]:
     return {"stacks": stacks} if stacks else {}
 
 
-def _fixes(finding: Finding) -> dict[str, Any]:
-    fixes = [_fix(fix) for fix in finding.fixes if fix.edits]
+def _fixes(finding: Finding, unnamed: str | None) -> dict[str, Any]:
+    fixes = [_fix(fix, unnamed) for fix in finding.fixes if fix.edits]
     return {"fixes": fixes} if fixes else {}
 
 
-def _fix(fix: Fix) -> dict[str, Any]:
+def _fix(fix: Fix, unnamed: str | None) -> dict[str, Any]:
     changes: dict[str, list[dict[str, Any]]] = {}
     for edit in fix.edits:
         one = {"deletedRegion": _region(edit.region), "insertedContent": {"text": edit.text}}
@@ -174,22 +177,25 @@ def _fix(fix: Fix) -> dict[str, Any]:
     return {
         "description": {"text": _message(fix.title)},
         "artifactChanges": [
-            {"artifactLocation": _artifact(path), "replacements": replacements}
+            {"artifactLocation": _artifact(path, unnamed), "replacements": replacements}
             for path, replacements in changes.items()
         ],
         "properties": {"safety": fix.safety},
     }
 
 
-def _place(location: Location) -> dict[str, Any]:
+def _place(location: Location, unnamed: str | None) -> dict[str, Any]:
     region = _region(location.region)
     if location.text:
         region["snippet"] = {"text": plain(location.text)}
-    return {"artifactLocation": _artifact(location.path), "region": region}
+    return {"artifactLocation": _artifact(location.path, unnamed), "region": region}
 
 
-def _artifact(path: str) -> dict[str, Any]:
+def _artifact(path: str, unnamed: str | None) -> dict[str, Any]:
+    """Where a file is; of a program without one, whose frames in torch have absolute paths, which program it is."""
     posix = path.replace("\\", "/")
+    if unnamed is not None and not posix.startswith("/"):
+        return {"description": {"text": f"{UNNAMED} ({plain(unnamed)})"}}
     uri = quote(posix.encode("utf-8", "replace"))
     return {"uri": f"file://{uri}"} if posix.startswith("/") else {"uri": uri, "uriBaseId": "%SRCROOT%"}
 

@@ -159,7 +159,11 @@ class SnippetAsked(Strict):
     files: Annotated[list[File], Field(min_length=1, max_length=MOST_FILES)] = Field(
         description="A program of one file or several."
     )
-    entry: Path | None = Field(default=None, description="Which of `files` is started; needed if there are several.")
+    entry: Path | None = Field(
+        default=None,
+        description="Which of `files` is started, or a module among them, which is run as by `python -m`; needed if"
+        " there are several.",
+    )
 
 
 def one_of(**kinds: str) -> Any:
@@ -189,12 +193,17 @@ class RunAsked(Strict):
     model_config = ConfigDict(json_schema_extra=one_of(source="string", files="array", snippet="string"))
 
     source: Annotated[str, described(minLength=1)] | None = Field(
-        default=None, description="A program of one file, called snippet.py."
+        default=None, description="A program of one file; `entry` is its name."
     )
     files: Annotated[list[File], Field(min_length=1, max_length=MOST_FILES)] | None = Field(
-        default=None, description="A program of several files; `entry` is started, the others can be imported."
+        default=None,
+        description="A program of several files; `entry` is started, and all lie in its working directory.",
     )
-    entry: Path | None = Field(default=None, description="Which of `files` to start; needed if there are several.")
+    entry: Path | None = Field(
+        default=None,
+        description="Which of `files` to start, or a module among them, which is run as by `python -m`; needed if there"
+        " are several. With `source`: the name of its file; without, it is told as unnamed, its path is snippet.py.",
+    )
     snippet: Annotated[str, Field(pattern=r"^snp_[0-7][0-9A-HJKMNP-TV-Z]{25}$")] | None = Field(
         default=None, description="A program that was sent before, by its id."
     )
@@ -234,8 +243,8 @@ class RunAsked(Strict):
         if sum(given is not None for given in (self.source, self.files, self.snippet)) != 1:
             message = "Give exactly one of `source`, `files` and `snippet`"
             raise ValueError(message)
-        if self.files is None and self.entry is not None:
-            message = "`entry` names one of `files`; a `source` and a `snippet` know where they start"
+        if self.snippet is not None and self.entry is not None:
+            message = "`entry` names one of `files`, or the file of `source`; a `snippet` knows where it starts"
             raise ValueError(message)
         return self
 

@@ -32,7 +32,9 @@ class ItemAsked(RunAsked):
 
     model_config = ConfigDict(json_schema_extra=one_of(source="string", files="array", snippet="string", run="string"))
 
-    custom_id: CustomId = Field(description="Your name for it; unique in the audit.")
+    custom_id: CustomId = Field(
+        description="Your name for it; unique in the audit. A `source` without `entry` is named by it."
+    )
     project: Annotated[ProjectId | None, described(anyOf=[{"type": "null"}])] = Field(
         default=None, description="Not here: an item goes where its audit goes."
     )
@@ -47,8 +49,10 @@ class ItemAsked(RunAsked):
         if self.project is not None:
             message = "An item goes where its audit goes: `project` stands beside `items`, or in line 1"
             raise ValueError(message)
-        if self.files is None and self.entry is not None:
-            message = "`entry` names one of `files`; a `source`, a `snippet` and a `run` know where they start"
+        if self.files is None and self.source is None and self.entry is not None:
+            message = (
+                "`entry` names one of `files`, or the file of `source`; a `snippet` and a `run` know where they start"
+            )
             raise ValueError(message)
         return self
 

@@ -9,6 +9,7 @@ from service.api.offer import least_for
 from service.api.submit import program_of, queue_of, submission_of
 from service.caller import caller
 from service.errors import LONGEST_DETAIL, Problem
+from service.snippet import file_name
 from store import runs
 from store.auditing import uploads as audit_uploads
 from store.auditing.audits import NewItem
@@ -45,11 +46,18 @@ def looked_at(asked: ItemAsked) -> Entry:
     if asked.run is not None:
         return Entry(name=asked.custom_id, asked=asked)
     try:
-        queue, program = queue_of(asked), program_of(asked)
+        queue, program = queue_of(asked), program_of(_named(asked))
         least = least_for(asked, queue)
     except Problem as error:
         return Entry(name=asked.custom_id, asked=asked, problem=problem_json(error))
     return Entry(name=asked.custom_id, asked=asked, program=program, queue=queue, least=least)
+
+
+def _named(asked: ItemAsked) -> ItemAsked:
+    """The item, whose `source` is a file called like the item where it does not say otherwise."""
+    if asked.source is None or asked.entry is not None:
+        return asked
+    return asked.model_copy(update={"entry": file_name(asked.custom_id, asked.source)})
 
 
 def problem_json(error: Problem) -> dict[str, Any]:

@@ -150,6 +150,7 @@ def _reported(found: Audit, item: ItemRow, query: AuditFindingsQuery, known: Col
         ended_well=item.status == "succeeded",
         ending=item.status or "refused",
         ruleset=item.ruleset,
-        rules_judged=0,
+        rules_judged=item.rules_judged,
+        unnamed=item.unnamed,
         base_url=request.host_url.rstrip("/"),
     )

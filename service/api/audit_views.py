@@ -193,5 +193,6 @@ def _else(item: ItemRow) -> str | None:
 
 def _told(row: ItemRow) -> dict[str, Any]:
     told = queries.as_json(row)
-    del told["run_id"], told["ruleset"]
+    for name in ("run_id", "ruleset", "rules_judged", "unnamed"):
+        del told[name]
     return told

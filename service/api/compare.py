@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from apiflask import APIBlueprint
 from pydantic import Field
 
+from backprobe.rules.finding import with_fingerprints
 from service.api.body import Strict, query
 from service.api.reply import json_reply
 from service.api.run_json import recorded, run_of
@@ -105,7 +106,11 @@ def _findings(transaction: Transaction, run: RunRow) -> dict[str, FindingRow]:
     page = findings.page(transaction, run, suppressed=False, limit=MOST_FINDINGS)
     if page.next is not None:
         raise Problem("too-much-asked", f"Run {run.id} has more than {MOST_FINDINGS:,} findings.")
-    return {row.finding.fingerprint: row for row in page.items}
+    if run.unnamed is None:
+        return {row.finding.fingerprint: row for row in page.items}
+    # an unnamed program is known by its very content, which is what differs here
+    found = with_fingerprints(row.finding for row in page.items)
+    return {one.fingerprint: row for one, row in zip(found, page.items, strict=True)}
 
 
 def _compared(a: dict[str, FindingRow], b: dict[str, FindingRow]) -> dict[str, Any]:

@@ -37,10 +37,11 @@ def rendered(run: RunRow, findings: Sequence[Finding], form: str, headers: Mappi
         exit_code=run.outcome.exit_code,
         ruleset=run.findings.ruleset,
         rules_judged=run.findings.rules_judged,
+        unnamed=run.unnamed,
         base_url=request.host_url.rstrip("/"),
     )
     if form == "sarif":
-        text = sarif.render([told], name=run.entry or run.id)
+        text = sarif.render([told], name="unnamed" if run.unnamed else run.entry or run.id)
     elif form == "junit":
         text = junit.render([told])
     else:

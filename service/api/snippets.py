@@ -18,7 +18,7 @@ from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, STORING, Answer, answers
-from service.snippet import Snippet
+from service.snippet import SOURCE_NAME, Snippet
 from store import queries, snippets
 from store.ids import is_id
 from store.snippets import SnippetFile
@@ -44,14 +44,25 @@ class SnippetLinks:
 
 @dataclass(frozen=True, kw_only=True)
 class SnippetTold:
-    """A program as it was sent; the same files and entry have the same id. bytes: of all files."""
+    """A program as it was sent; the same files and entry have the same id. bytes: of all files.
+
+    Attributes:
+        named: Whether its file was named; false: it came as `source` alone, and `entry` is what it was called by us.
+    """
 
     id: str
     entry: str
+    named: bool
     bytes: int
     created_at: str
     files: list[SnippetFile]
     links: SnippetLinks
+
+
+def of_source(source: str, entry: str | None) -> Snippet:
+    """The program of one file; `entry`: its name, None: it was sent without one."""
+    path = entry or SOURCE_NAME
+    return Snippet(files={path: source}, entry=path, named=entry is not None, pointers={path: "#/source"})
 
 
 def of_files(files: Sequence[File], entry: str | None) -> Snippet:
@@ -68,8 +79,8 @@ def of_files(files: Sequence[File], entry: str | None) -> Snippet:
             raise Problem("invalid-request", detail, places=(place,))
         texts[file.path] = file.text
     start = entry or (files[0].path if len(files) == 1 else None)
-    if start is None or start not in texts:
-        detail = "Several files, and no `entry`." if start is None else f"{start} is not among `files`."
+    if start is None or snippets.started(texts, start) is None:
+        detail = "Several files, and no `entry`." if start is None else f"{start} is no file and no module of `files`."
         place = Place(pointer="#/entry", code="no-entry-point", detail=detail)
         raise Problem("no-entry-point", detail, places=(place,))
     pointers = {file.path: pointer(("files", at, "text")) for at, file in enumerate(files)}
@@ -85,7 +96,8 @@ def stored(public_id: str) -> Snippet:
     with context().database.read() as transaction:
         found = _snippet_of(transaction, public_id)
         files = snippets.program_of(transaction, found)
-    return Snippet(files=files, entry=found.entry, pointers=dict.fromkeys(files, "#/snippet"))
+    pointers = dict.fromkeys(files, "#/snippet")
+    return Snippet(files=files, entry=found.entry, named=found.named, pointers=pointers)
 
 
 def _snippet_of(transaction: Transaction, public_id: str) -> snippets.Snippet:

@@ -17,12 +17,12 @@ from service.api.parameters import Included
 from service.api.projects import place_of_caller
 from service.api.reply import etag_of, json_reply
 from service.api.run_json import run_json, run_of
-from service.api.snippets import of_files, stored
+from service.api.snippets import of_files, of_source, stored
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
 from service.openapi import ONCE, STORING, Answer, answers
-from service.snippet import SOURCE_NAME, Snippet
+from service.snippet import Snippet
 from service.told.runs import RunTold
 from service.waiting import asked_seconds
 from store import runs
@@ -55,12 +55,15 @@ _SPECIAL = (
 def program_of(asked: RunAsked) -> Snippet:
     """The program that was sent, checked; or the one that was named, which was checked when it came."""
     if asked.snippet is not None:
-        return stored(asked.snippet)
+        known = stored(asked.snippet)
+        known.check_room(_limits(asked).disk_bytes)
+        return known
     if asked.source is not None:
-        sent = Snippet(files={SOURCE_NAME: asked.source}, entry=SOURCE_NAME, pointers={SOURCE_NAME: "#/source"})
+        sent = of_source(asked.source, asked.entry)
     else:
         sent = of_files(asked.files or [], asked.entry)
     sent.check()
+    sent.check_room(_limits(asked).disk_bytes)
     return sent
 
 
@@ -92,11 +95,12 @@ def submission_of(
     return Submission(
         files=snippet.files,
         entry=snippet.entry,
+        named=snippet.named,
         arguments=tuple(asked.arguments),
         queue=queue,
         device_class=asked.device_class,
         min_isolation=least,
-        limits=Limits.from_request(asked.limits.model_dump(exclude_none=True)),
+        limits=_limits(asked),
         capture=asked.capture.stored(),
         seed=asked.seed,
         rules=_rules(asked.rules) if asked.rules is not None else (dict(place.settings) or None),
@@ -108,6 +112,10 @@ def submission_of(
         custom_id=custom_id,
         traceparent=_traceparent(),
     )
+
+
+def _limits(asked: RunAsked) -> Limits:
+    return Limits.from_request(asked.limits.model_dump(exclude_none=True))
 
 
 def _traceparent() -> str | None:
@@ -179,6 +187,8 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
             if files is None or first.entry is None:
                 raise Problem("source-not-kept", f"The program of run {first.id} is not kept.")
             again = _again(body, first, files)
+            pointers = dict.fromkeys(files, "#")
+            Snippet(files=files, entry=again.entry, pointers=pointers).check_room(again.limits.disk_bytes)
             wanted = Wanted(
                 queue=again.queue,
                 device="cuda" if again.queue == "gpu" else "cpu",
@@ -204,6 +214,7 @@ def _again(asked: RerunAsked, first: RunRow, files: Mapping[str, str]) -> Submis
     return Submission(
         files=files,
         entry=str(first.entry),
+        named=first.named is not False,
         arguments=first.arguments,
         queue=asked.queue if asked.queue is not None else first.queue,
         device_class=first.device_class if asked.queue in {None, first.queue} else None,

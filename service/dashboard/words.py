@@ -49,6 +49,11 @@ def name(text: str | None) -> str:
     return cut(plain(text or "", tab=" "), LONGEST_NAME)
 
 
+def called(run: RunRow) -> str:
+    """What a run runs: its entry; of a program that was sent without a name, the end of its snippet's id."""
+    return f"unnamed {run.unnamed[-6:]}" if run.unnamed is not None else run.entry or run.origin
+
+
 def block(text: str) -> str:
     """A stranger's text of several lines: control and direction characters as escapes, newlines and tabs kept."""
     return plain(text.replace("\r\n", "\n"), keep_newlines=True, tab="\t")
@@ -202,6 +207,7 @@ def register(environment: Environment) -> None:
     """Give the words to the templates."""
     environment.filters.update(
         name=name,
+        called=called,
         block=block,
         prose=prose,
         number=number,

@@ -138,6 +138,8 @@ class RunTold:
 
     Attributes:
         ended: Its status never changes again.
+        entry: The file that is started, or the module; of a program that was sent as `source` without a name, what it
+            was called by us. named: whether its file was named; null: it has no snippet.
         isolation: What it really ran under, with the level demanded; null until it has run.
         recorder: Null unless it is watched.
         included: Null unless `include=` was given.
@@ -151,6 +153,7 @@ class RunTold:
     project: str
     snippet: str | None
     entry: str | None
+    named: bool | None
     arguments: list[str]
     labels: dict[str, str]
     queue: Queue

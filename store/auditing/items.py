@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from store.auditing.audits import Audit
 from store.auditing.policy import Cell, Found, Rules, Verdict
 from store.session import Transaction
-from store.tables import audit_cell, audit_item, finding, record, run
+from store.tables import audit_cell, audit_item, finding, record, run, snippet
 
 AT_ONCE: Final = 500
 
@@ -26,6 +26,8 @@ class ItemRow:
         run: Public id; None: it was refused, and `problem` says why. status: of the run.
         ended: Nothing more comes of it. verdict: None: it goes on.
         cells: What the policy says of its findings, by rule; a rule that passes has none.
+        rules_judged: Of the run: how many rules looked at the whole record.
+        unnamed: Public id of the run's snippet, if whoever sent that named no file.
         number, run_id: Not shown.
     """
 
@@ -39,6 +41,8 @@ class ItemRow:
     cells: tuple[Cell, ...]
     run_id: int | None
     ruleset: str | None
+    rules_judged: int
+    unnamed: str | None
 
 
 def page(
@@ -66,9 +70,18 @@ def page(
     """
     i = audit_item
     query = (
-        sa.select(i, run.c.public_id.label("run"), run.c.status, run.c.ruleset, run.c.result_attempt)
+        sa.select(
+            i,
+            run.c.public_id.label("run"),
+            run.c.status,
+            run.c.ruleset,
+            run.c.rules_judged,
+            run.c.result_attempt,
+            snippet.c.public_id.label("unnamed"),
+        )
         .select_from(i)
         .outerjoin(run, run.c.id == i.c.run_id)
+        .outerjoin(snippet, sa.and_(snippet.c.id == run.c.snippet_id, ~snippet.c.named))
         .where(i.c.audit_id == found.number, i.c.n > after)
     )
     if custom_id is not None:
@@ -102,6 +115,8 @@ def _told(row: Any, rules: Rules, cells: tuple[Cell, ...], *, judged: bool) -> I
         cells=cells,
         run_id=row.run_id,
         ruleset=row.ruleset,
+        rules_judged=row.rules_judged or 0,
+        unnamed=row.unnamed,
     )
 
 

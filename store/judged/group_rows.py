@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from backprobe.rules import Identity, identity_of
 from store.judged.findings import SELECT_FINDING, finding_row
 from store.session import Transaction
-from store.tables import Now, finding, finding_group, project, run
+from store.tables import Now, finding, finding_group, project, run, snippet
 
 State = Literal["open", "acknowledged", "suppressed", "fixed"]
 
@@ -160,8 +160,14 @@ def _made_of(transaction: Transaction, groups: Sequence[int]) -> dict[int, Ident
     """What the fingerprints of these groups were made of, as the runs that showed them last tell it."""
     g = finding_group.alias("its_group")
     last = sa.and_(finding.c.run_id == g.c.last_run_id, finding.c.fingerprint == g.c.fingerprint)
-    query = SELECT_FINDING.add_columns(g.c.id.label("its_group")).join(g, last).where(g.c.id.in_(groups))
-    return {row.its_group: identity_of(finding_row(row).finding) for row in transaction.execute(query)}
+    unnamed = sa.and_(snippet.c.id == run.c.snippet_id, ~snippet.c.named)
+    query = (
+        SELECT_FINDING.add_columns(g.c.id.label("its_group"), snippet.c.public_id.label("unnamed"))
+        .join(g, last)
+        .outerjoin(snippet, unnamed)
+        .where(g.c.id.in_(groups))
+    )
+    return {row.its_group: identity_of(finding_row(row).finding, row.unnamed) for row in transaction.execute(query)}
 
 
 def _row(row: Any, made_of: Mapping[int, Identity | None]) -> GroupRow:

@@ -23,23 +23,29 @@ from store.record.rows import whys_by_tensor
 from store.run import ENDED, RunKey, RunRow
 from store.run_rows import get
 from store.session import Database, Transaction
-from store.tables import Now, finding, record, run, tensor
+from store.tables import Now, finding, record, run, snippet, tensor
 
 if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules import Judgement, WhyNone
 
 _KEPT: Final = (run.c.record_state.in_(("whole", "partial")), run.c.result_attempt.is_not(None))
-_WHICH: Final = sa.select(
-    run.c.id,
-    run.c.public_id,
-    run.c.part,
-    run.c.result_attempt,
-    run.c.tenant_id,
-    run.c.project_id,
-    run.c.ruleset,
-    run.c.rules,
-).where(*_KEPT)
+_WHICH: Final = (
+    sa.select(
+        run.c.id,
+        run.c.public_id,
+        run.c.part,
+        run.c.result_attempt,
+        run.c.tenant_id,
+        run.c.project_id,
+        run.c.ruleset,
+        run.c.rules,
+        snippet.c.public_id.label("unnamed"),
+    )
+    .select_from(run)
+    .outerjoin(snippet, sa.and_(snippet.c.id == run.c.snippet_id, ~snippet.c.named))
+    .where(*_KEPT)
+)
 _DUE: Final = _WHICH.where(run.c.judge_due_at.is_not(None), run.c.judge_due_at <= Now()).order_by(run.c.judge_due_at)
 _OLDER: Final = _WHICH.where(
     run.c.ruleset.is_not(None),
@@ -61,6 +67,7 @@ class Due:
     Attributes:
         number: Of the run, descending from new to old. ruleset: What judged it last; None: nothing did.
         rules: Which rules judge it, and how; None: all, as they stand.
+        unnamed: Public id of its snippet, if whoever sent that named no file.
     """
 
     number: int
@@ -70,6 +77,7 @@ class Due:
     project_id: int
     ruleset: str | None
     rules: Mapping[str, Any] | None = None
+    unnamed: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +125,7 @@ def _dues(rows: Any) -> tuple[Due, ...]:
             project_id=row.project_id,
             ruleset=row.ruleset,
             rules=row.rules,
+            unnamed=row.unnamed,
         )
         for row in rows.all()
     )
@@ -138,6 +147,8 @@ def judged_again(
     database: Database, one: Due, found: Record, judgement: Judgement, whys: Mapping[int, WhyNone]
 ) -> Change | None:
     """Write what the newer rules say of a run; None: somebody else has judged it meanwhile, or its record expired."""
+    if one.unnamed is not None:
+        judgement = judgement.of_unnamed(one.unnamed)
     was = run.c.ruleset.is_(None) if one.ruleset is None else run.c.ruleset == one.ruleset
     facts = facts_of_judgement(judgement) | {
         "judge_due_at": None,

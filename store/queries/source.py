@@ -18,6 +18,7 @@ from store.queries.tensors_at import AT_ONCE, tensors_at
 from store.record.load import at_key
 from store.run import RunKey, RunRow
 from store.session import Transaction
+from store.snippets import started
 
 _STATE: Final = ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "grad")
 
@@ -55,13 +56,14 @@ def source(
         .order_by(f.c.n)
     )
     bodies = {row.path: row.body for row in transaction.execute(query)}
-    wanted = run.entry if path is None else path
+    first = None if run.entry is None else started(bodies, run.entry)
+    wanted = first if path is None else path
     if wanted is None or wanted not in bodies:
         return None
-    others = tuple(name for name in bodies if name != run.entry)
+    others = tuple(name for name in bodies if name != first)
     return SourceFile(
         path=wanted,
-        files=(run.entry, *others) if run.entry is not None else others,
+        files=(first, *others) if first is not None else others,
         lines=_lines(transaction, run, wanted, bodies[wanted].decode(), at),
     )
 

@@ -154,9 +154,10 @@ def text(name: str, comment: str, *, null: bool = False) -> Column:
     return _column(Text(), name, comment, null=null)
 
 
-def flag(name: str, comment: str, *, null: bool = False) -> Column:
-    """True or false."""
-    return _column(sa.Boolean(), name, comment, null=null)
+def flag(name: str, comment: str, *, null: bool = False, default: bool | None = None) -> Column:
+    """True or false; default: what a row has that does not say, None: a row must say."""
+    more = {} if default is None else {"server_default": sa.true() if default else sa.false()}
+    return _column(sa.Boolean(), name, comment, null=null, **more)
 
 
 def blob(name: str, comment: str, *, null: bool = False) -> Column:

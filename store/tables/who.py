@@ -51,12 +51,17 @@ snippet: Final = sa.Table(
     identity(),
     public_id("snp"),
     refers("tenant_id", "tenant", "Whose it is."),
-    blob("sha256", "Over entry, paths and contents; the same program is stored once per tenant."),
-    text("entry", "Path of the file that is run."),
+    blob(
+        "sha256", "Over entry, paths and contents, and whether it is named; the same program is stored once per tenant."
+    ),
+    text("entry", "Path of the file that is run, or the module that `python -m` would run."),
     i2("files", "How many files."),
     i8("size_bytes", "Bytes of all files."),
     time("created_at", "When it first came."),
     time("kept_until", "Then it is asked whether a run still keeps its files; NULL: they are gone.", null=True),
+    flag(
+        "named", "Whoever sent it named its file; else it came as `source` alone, and its path is ours.", default=True
+    ),
     sa.UniqueConstraint("tenant_id", "sha256"),
     comment="A program as submitted: one file or several with an entry. Never changed.",
 )

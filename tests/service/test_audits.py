@@ -410,3 +410,27 @@ def test_who_may_not_write_audits_deletes_none(site, ask, begun, settle):
     other = ask("POST", "/v1/keys", 201, json=scopes).json["secret"]
     ask("DELETE", one["links"]["self"], 404, headers={"Authorization": f"Bearer {other}"})
     ask("GET", one["links"]["self"], 200)
+
+
+def test_an_item_without_an_entry_is_a_file_called_like_it_in_every_format(site, ask, begun, settle, samples):
+    names = {"jobs/gpt.py": "jobs/gpt.py", "case 7": "case 7.py", "no: path": None}
+    audit = begun(*({"custom_id": name, "source": samples.TUTORIAL} for name in names))
+    runs = {item["custom_id"]: item["run"] for item in ask("GET", f"{audit['links']['self']}/items", 200).json["items"]}
+    entries = {name: ask("GET", f"/v1/runs/{run}", 200).json["entry"] for name, run in runs.items()}
+    assert entries == {**names, "no: path": entries["no: path"]}
+    assert entries["no: path"].startswith("no_path-")
+    for name, run in runs.items():
+        site.finish(run, samples.tutorial(path=entries[name]))
+    settle()
+    path = f"{audit['links']['self']}/findings"
+    (log,) = json.loads(ask("GET", f"{path}?format=sarif", 200).text)["runs"]
+    uris = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in log["results"]]
+    assert uris == ["jobs/gpt.py", "case%207.py", entries["no: path"]]
+    judged = ask("GET", f"/v1/runs/{runs['case 7']}", 200).json["findings"]["rules_judged"]
+    assert judged > 0
+    assert [one["properties"]["rulesJudged"] for one in log["invocations"]] == [judged] * 3
+    junit = ask("GET", f"{path}?format=junit", 200).text
+    assert junit.count(f'name="{judged} rules judged"') == 3
+    chosen = begun({"custom_id": "a", "source": samples.TUTORIAL, "entry": "b.py"})
+    (item,) = ask("GET", f"{chosen['links']['self']}/items", 200).json["items"]
+    assert ask("GET", f"/v1/runs/{item['run']}", 200).json["entry"] == "b.py"

@@ -310,6 +310,56 @@ def test_submit_waits_and_its_exit_code_tells_what_was_found(served, samples, ca
     assert "snippet.py:5:1: non-leaf-grad-read BP101 warning:" in out
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_submit_tells_why_a_run_failed(served, samples, capsys, tmp_path, monkeypatch, form):
+    from store.run import RunError
+
+    site, url = served
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(samples.TUTORIAL)
+    error = RunError(
+        whose="program", code="raised", type="ValueError", message="two\nlines \x1b[2J", path="train.py", line=4
+    )
+
+    def work():
+        while not (queued := site.app.test_client().get("/v1/runs?status=queued").json["items"]):
+            pass
+        site.finish(queued[0]["id"], samples.tutorial(), status="failed", exit_code=1, error=error)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    code, out, _ = command(capsys, "submit", "train.py", "--wait", "60", "--url", url, "--format", form)
+    worker.join()
+    assert code == 4
+    if form == "json":
+        told = json.loads(out)["run"]["error"]
+        assert {name: told[name] for name in ("type", "path", "line")} == {
+            "type": "ValueError", "path": "train.py", "line": 4,
+        }  # fmt: skip
+        return
+    assert out.splitlines()[-3:-1] == ["the program failed: ValueError at train.py:4", "  two"]
+    assert out.splitlines()[-1].startswith("  lines ")
+    assert "\x1b" not in out
+
+
+def test_submit_takes_a_module(served, capsys, tmp_path, monkeypatch):
+    site, url = served
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "train.py").write_text("x = 1\n")
+    code, out, _ = command(capsys, "submit", "-m", "pkg.train", "pkg/train.py", "--url", url)
+    assert code == 0
+    assert site.app.test_client().get(f"/v1/runs/{out.split()[0]}").json["entry"] == "pkg.train"
+
+
+def test_a_program_without_a_name_is_listed_as_that(served, samples, capsys, monkeypatch):
+    site, url = served
+    monkeypatch.setenv("BACKPROBE_URL", url)
+    run = site.app.test_client().post("/v1/runs", json={"source": samples.TUTORIAL}).json
+    code, out, _ = command(capsys, "runs")
+    assert (code, f"unnamed {run['snippet'][-6:]}" in out, "snippet.py" in out) == (0, True, False)
+
+
 def test_a_terminal_is_told_how_the_run_stands_while_it_is_waited_for(served, samples, capsys, tmp_path, monkeypatch):
     from backprobe.cli import waiting
 

@@ -191,3 +191,29 @@ def test_a_key_of_one_project_sees_that_project_only(site, path):
             site.client.get(path, headers=headers).json["items"] if one == mine else []
         )
     assert shown == {mine: 1, other: 0}
+
+
+def test_programs_without_a_name_share_a_group_only_with_themselves(site, samples):
+    text = samples.TUTORIAL
+    runs = [site.finished(body={"source": source}) for source in (text, text + "# another one\n", text)]
+    told = groups(site)
+    assert sorted(group["runs"] for group in told) == [1, 2]
+    (twice,) = (group for group in told if group["runs"] == 2)
+    assert (twice["first_run"], twice["last_run"]) == (runs[0], runs[2])
+    snippet = site.client.get(f"/v1/runs/{runs[0]}").json["snippet"]
+    assert (twice["made_of"]["path"], twice["path"]) == (snippet, "snippet.py")
+    compared = site.client.get("/v1/compare", query_string={"a": runs[0], "b": runs[1]}).json["findings"]
+    assert (compared["new"], compared["fixed"], compared["same"]) == (0, 0, 1)
+
+
+def test_judging_again_leaves_a_program_without_a_name_in_its_group(site, samples):
+    from store.judged import rejudging
+    from store.judged.rejudging import judged_again
+
+    run = site.finished(body={"source": samples.TUTORIAL})
+    assert site.client.post(f"/v1/runs/{run}/judge").status_code == 202
+    with site.context.database.read() as reading:
+        (due,) = rejudging.due(reading)
+    record = rejudging.record_of(site.context.database, due)
+    change = judged_again(site.context.database, due, record, judge(record), {})
+    assert (change.same, change.new, change.gone) == (1, 0, 0)

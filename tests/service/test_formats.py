@@ -113,6 +113,25 @@ def test_findings_as_sarif_junit_and_annotations(site):
     assert lines[-1] == "backprobe: 1 warning"
 
 
+def test_no_format_invents_a_path_for_a_program_that_was_sent_without_one(site, samples):
+    run = site.finished(body={"source": samples.TUTORIAL})
+    snippet = get(site, f"/v1/runs/{run}").json["snippet"]
+    log = json.loads(get(site, f"/v1/runs/{run}/findings?format=sarif").text)["runs"][0]
+    place = log["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {
+        "description": {"text": f"a program that was sent without the name of a file ({snippet})"}
+    }
+    assert place["region"]["startLine"] == 5
+    assert log["automationDetails"]["id"] == "backprobe/unnamed/"
+    assert "snippet.py" not in json.dumps(log)
+    junit = get(site, f"/v1/runs/{run}/findings?format=junit").text
+    (case,) = (one for one in ElementTree.fromstring(junit).iter("testcase") if "BP101" in one.get("name"))
+    assert (case.get("file"), case.get("line"), case.get("classname")) == (None, "5", f"unnamed {snippet}")
+    assert "snippet.py" not in junit
+    line = get(site, f"/v1/runs/{run}/findings?format=github").text.splitlines()[0]
+    assert line.startswith(f"::warning title=BP101 non-leaf-grad-read::line 5 of unnamed {snippet}: ")
+
+
 def test_a_run_that_failed_is_not_a_clean_one(site):
     run = site.finished(status="failed", exit_code=1)
     log = json.loads(get(site, f"/v1/runs/{run}/findings?format=sarif").text)["runs"][0]

@@ -84,6 +84,15 @@ def test_the_list_tells_status_entry_findings_and_duration(site):
     assert {"href": f"/runs/{run}"} in page.all("a")
 
 
+def test_a_program_without_a_name_is_told_by_its_snippet(site, samples):
+    run = site.finished(body={"source": samples.TUTORIAL})
+    called = f"unnamed {site.client.get(f'/v1/runs/{run}').json['snippet'][-6:]}"
+    for path in ("/runs", f"/runs/{run}"):
+        told = words(page_of(site, path))
+        assert called in told, path
+        assert "snippet.py" not in told, path
+
+
 def test_the_list_is_filtered_and_paged(site):
     for _ in range(3):
         site.submit()

@@ -87,7 +87,7 @@ def test_a_source_that_is_not_kept_is_said_and_comes_back_when_it_is_sent_again(
     assert site.client.delete(f"/v1/runs/{run}").status_code == 204
     for answer in (site.client.get(one), site.client.get(f"{one}/files/snippet.py"), site.post({"snippet": one[13:]})):
         assert (answer.status_code, answer.json["code"]) == (409, "source-not-kept")
-    again = {"files": [{"path": "snippet.py", "text": samples.TUTORIAL}]}
+    again = {"files": [{"path": "snippet.py", "text": samples.TUTORIAL}]}  # of the same name
     answer = site.client.post("/v1/snippets", json=again)
     assert (answer.status_code, answer.headers["Location"]) == (200, one)
     assert site.client.get(f"{one}/files/snippet.py").status_code == 200
@@ -114,3 +114,116 @@ def test_keeping_is_in_the_audit_log(site):
     assert kept(site, 200, headers={"Idempotency-Key": "once"}) == told
     entries = site.client.get(f"/v1/audit-log?object={told['id']}").json["items"]
     assert [entry["action"] for entry in entries] == ["snippet.keep"]
+
+
+def test_a_source_has_the_name_that_it_is_given_and_else_is_told_as_unnamed(site, samples):
+    named = site.post({"source": samples.TUTORIAL, "entry": "jobs/train.py"}).json
+    assert (named["entry"], named["named"]) == ("jobs/train.py", True)
+    unnamed = site.post({"source": samples.TUTORIAL}).json
+    assert (unnamed["entry"], unnamed["named"]) == ("snippet.py", False)
+    called_so = site.post({"source": samples.TUTORIAL, "entry": "snippet.py"}).json
+    assert called_so["named"] is True
+    assert len({one["snippet"] for one in (named, unnamed, called_so)}) == 3
+    assert site.client.get(f"/v1/snippets/{unnamed['snippet']}").json["named"] is False
+    for again in (
+        site.client.post(f"/v1/runs/{unnamed['id']}/rerun", json={}),
+        site.post({"snippet": unnamed["snippet"]}),
+    ):
+        assert [again.json[name] for name in ("snippet", "named")] == [unnamed["snippet"], False]
+    refused = site.post({"source": samples.TUTORIAL, "entry": "../train.py"})
+    assert (refused.status_code, refused.json["errors"][0]["pointer"]) == (422, "#/entry")
+
+
+def test_an_entry_may_be_a_module_among_the_files(site):
+    files = [{"path": "pkg/__init__.py", "text": ""}, {"path": "pkg/train.py", "text": "from . import net\n"},
+             {"path": "pkg/net.py", "text": "x = 1\n"}, {"path": "whole/__main__.py", "text": "x = 2\n"}]  # fmt: skip
+    for entry, first in (("pkg.train", "pkg/train.py"), ("whole", "whole/__main__.py")):
+        run = site.post({"files": files, "entry": entry}).json
+        assert run["entry"] == entry
+        source = site.client.get(f"/v1/runs/{run['id']}/source").json
+        assert (source["path"], source["files"][0]) == (first, first)
+    for entry in ("pkg.other", "pkg", "pkg..train", "pkg/train"):
+        refused = site.post({"files": files, "entry": entry})
+        assert (refused.status_code, refused.json["code"]) in {(422, "no-entry-point"), (422, "invalid-request")}, entry
+
+
+@pytest.mark.parametrize(
+    ("called", "path"),
+    [
+        ("jobs/gpt.py", "jobs/gpt.py"),
+        ("case-7", "case-7.py"),
+        ("épreuve 7", "épreuve 7.py"),
+        ("a: b*c?", "a_b_c-{digest}.py"),
+        ("../../etc/passwd", "etc/passwd-{digest}.py"),
+        ("/", "program-{digest}.py"),
+        ("numpy", "numpy-{digest}.py"),
+    ],
+)
+def test_a_name_of_somebodys_own_becomes_a_file_of_that_name_or_one_like_it(called, path):
+    from service.snippet import file_name, path_fault
+
+    made = file_name(called, "import torch, numpy as np\n")
+    assert made == path.format(digest=hashlib.sha256(called.encode()).hexdigest()[:8])
+    assert path_fault(made) is None
+
+
+def test_names_that_can_be_no_path_stay_apart_and_every_one_becomes_a_path():
+    from service.snippet import file_name, path_fault
+
+    hostile = [
+        "..",
+        ".",
+        "a/../b",
+        "a//b",
+        "\\\\host\\share",
+        "C:\\x",
+        "x" * 200,
+        "\U0001f600" * 200,
+        "-",
+        "a/",
+        ".py",
+        " ",
+    ]
+    made = [file_name(one, "x = 1\n") for one in hostile]
+    assert [path_fault(one) for one in made] == [None] * len(made)
+    assert len(set(made)) == len(made)
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        (["../a.py"], "no empty part, no `.` and no `..`"),
+        (["a/../../b.py"], "no empty part, no `.` and no `..`"),
+        (["/etc/passwd"], "relative"),
+        (["C:/a.py"], "relative"),
+        (["a\\b.py"], "forward slashes"),
+        (["a\u202eyp.py"], "printable"),
+        (["a\ud800.py"], None),
+        (["\u00e9" * 128 + ".py"], "255 bytes"),
+        (["a.py", "a.py"], "twice"),
+        (["a.py", "net", "net/b.py"], "`net` is a file and a folder"),
+        (["a.py", "caf\u00e9.py", "cafe\u0301.py"], "look alike"),
+        ([f"{n}.py" for n in range(1000)], "at most 64"),
+        (["a.py"] + [f"{'/'.join(f'{n}_{depth}' for depth in range(20))}/a.py" for n in range(63)], "folders"),
+    ],
+)
+def test_files_that_cannot_lie_in_one_folder_are_refused_with_what_is_wrong(site, paths, said):
+    files = [{"path": path, "text": "x = 1\n"} for path in paths]
+    refused = site.post({"files": files, "entry": "a.py"})
+    assert refused.status_code in (400, 422), refused.text
+    assert said is None or said in refused.text, refused.text
+
+
+def test_files_that_do_not_fit_into_the_folder_of_the_run_are_refused(site):
+    files = [{"path": "a.py", "text": "import b\n"}, {"path": "b.py", "text": "#" * 5000}]
+    body = {"files": files, "entry": "a.py"}
+    refused = site.post({**body, "limits": {"disk_bytes": 12287}})
+    assert (refused.status_code, refused.json["errors"][0]["pointer"]) == (422, "#/limits/disk_bytes")
+    assert "12,288 bytes" in refused.json["detail"]
+    taken = site.post({**body, "limits": {"disk_bytes": 12288}})
+    assert taken.status_code == 202
+    assert site.post({**body, "limits": {"disk_bytes": 0}}).status_code == 202
+    again = site.client.post(f"/v1/runs/{taken.json['id']}/rerun", json={"limits": {"disk_bytes": 4096}})
+    assert (again.status_code, again.json["errors"][0]["pointer"]) == (422, "#/limits/disk_bytes")
+    named = site.post({"snippet": taken.json["snippet"], "limits": {"disk_bytes": 4096}})
+    assert (named.status_code, named.json["errors"][0]["pointer"]) == (422, "#/limits/disk_bytes")

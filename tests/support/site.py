@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from service.context import Context
 
 
+PROGRAM = {"source": samples.TUTORIAL, "entry": "snippet.py"}
+"""What is run where a test does not say what: a program of one file, with its name."""
+
+
 @dataclasses.dataclass
 class Site:
     """One application on one database, and what a worker would do to it."""
@@ -31,11 +35,11 @@ class Site:
 
     def post(self, body: dict[str, Any] | None = None, **more: Any) -> Any:
         """`POST /v1/runs`."""
-        return self.client.post("/v1/runs", json={"source": samples.TUTORIAL} if body is None else body, **more)
+        return self.client.post("/v1/runs", json=PROGRAM if body is None else body, **more)
 
     def submit(self, **body: Any) -> str:
         """Submit a good snippet; its id."""
-        answer = self.post({"source": samples.TUTORIAL, **body})
+        answer = self.post(({} if {"files", "source"} & body.keys() else PROGRAM) | body)
         assert answer.status_code == 202, answer.text
         return answer.json["id"]
 

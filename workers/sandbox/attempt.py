@@ -50,11 +50,12 @@ class Attempt:
 
     Args:
         job: What runs; gpu: with no limit on address space, for CUDA reserves huge ranges.
+        laid_out: Its files are written before it is locked down: then it can write none.
         ahead: Nothing runs yet: a child is made for whoever comes next with limits like these, and `adopted` then.
     """
 
-    def __init__(self, job: Job, *, gpu: bool, ahead: bool = False) -> None:
-        self.job, self.gpu, self.ahead = job, gpu, ahead
+    def __init__(self, job: Job, *, gpu: bool, ahead: bool = False, laid_out: bool = False) -> None:
+        self.job, self.gpu, self.ahead, self.laid_out = job, gpu, ahead, laid_out
         self._program = job.program()
         self.inbox: queue.SimpleQueue[bytes | Again | Facts] = queue.SimpleQueue()
         self.record_taken = 0
@@ -72,15 +73,14 @@ class Attempt:
 
     def clear(self) -> None:
         """Forget the last try."""
-        self.serial = 0
+        self.serial = self.record_sent = 0
         self.pipes: dict[StreamName, Pipe] = {}
         self.sync: socket.socket | None = None
         self.pidfd: int | None = None
         self.proc: int | None = None
         """Its folder of /proc, from which it is attested; at level `gvisor` that of its sentry."""
         self.ended: Ended | None = None
-        self.started_at = self.gone_at = self.ended_at = self.heard_at = self.patience_until = 0.0
-        self.record_sent = 0
+        self.started_at = self.gone_at = self.ended_at = self.heard_at = self.patience_until = self.looked_at = 0.0
         self.record_taken_before = self.record_taken
         self.kill_sent_at = 0.0
         self.locked = False
@@ -90,7 +90,6 @@ class Attempt:
         self.lockdown_cpu_seconds = 0.0
         self.memory: int | None = None
         """Where the program goes, of one made ahead."""
-        self.looked_at = 0.0
         self.under: Under | None = None
         self.order: Fork | None = None
         self.slot: Slot | None = None
@@ -171,6 +170,7 @@ class Attempt:
             file_bytes=limits.disk_bytes,
             threads=limits.threads,
             processes=limits.processes,
+            laid_out=self.laid_out,
             ahead=self.ahead,
         )
 

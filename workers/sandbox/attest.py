@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from workers.sandbox.levels import Confinement
 from workers.sandbox.lockdown import open_files
 from workers.sandbox.messages import Fork
 from workers.sandbox.namespaces import NO_CORE
+from workers.sandbox.scratch import PREFIX
 
 NAMESPACES: Final = ("pid", "net", "mnt", "ipc", "uts", "cgroup", "user")
 
@@ -88,7 +90,7 @@ def _seen(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | No
         if listed != ["0", "1", "2", "3", "4", "5"]:
             raise Differs(f"it holds the descriptors {listed}")
         _limits(folder, order, apart=apart)
-        _alone(folder, status, apart=apart)
+        _alone(folder, status, order, apart=apart)
         return Seen(
             uid=int(uids.pop()),
             capabilities=status["CapEff"],
@@ -110,13 +112,17 @@ def _program_of(relay: int) -> int:
     return os.open(f"../{int(inner)}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=relay)
 
 
-def _alone(folder: int, status: Mapping[str, str], *, apart: bool) -> None:
+def _alone(folder: int, status: Mapping[str, str], order: Fork, *, apart: bool) -> None:
     """It leads a session of its own, and stands where nothing of ours lies."""
     group, session = text_of(folder, "stat").rpartition(")")[2].split()[2:4]
     if {group, session} != {status["Pid"].strip()}:
         raise Differs(f"its process group is {group}, its session {session}")
     stands = os.readlink("cwd", dir_fd=folder)
-    if stands != ("/tmp" if apart else "/"):  # noqa: S108 a name that was read
+    if order.laid_out and not apart:
+        as_prescribed = re.fullmatch(rf"/.*/{PREFIX}[^/]+/{order.serial}", stands) is not None
+    else:
+        as_prescribed = stands == ("/tmp" if apart else "/")  # noqa: S108 a name that was read
+    if not as_prescribed:
         raise Differs(f"its working directory is {stands}")
 
 

@@ -1,6 +1,7 @@
 """The life of one child, from the fork to its end: lock itself down, say so, wait for `go`, run the program, exit.
 
-1. Only here, after the fork and after `go`, is the snippet read: a child can be locked before there is one.
+1. Only here, after the fork, is the snippet read, and after `go`: a child can be locked before there is one. But for
+   files that are to lie where it may not write once it is locked: they are written before.
 2. Nothing of the user runs before `go`. After it, no exit code means "ours".
 3. It ends through an `_exit` that was saved before: the program may replace `os._exit`.
 """
@@ -19,6 +20,7 @@ import time
 import traceback
 from collections.abc import Callable
 from operator import attrgetter
+from pathlib import Path
 from typing import Final, NoReturn
 
 import msgspec
@@ -27,6 +29,7 @@ from backprobe import capture
 from backprobe.capture.warm import rehearse
 from workers.sandbox.lockdown import PROGRAM, SYNC, Surroundings, lock, own_descriptors
 from workers.sandbox.program import Program
+from workers.sandbox.scratch import lay_out
 
 LOCKED: Final = b"locked"
 GO: Final = b"go"
@@ -47,7 +50,11 @@ def live(around: Surroundings) -> NoReturn:
     try:
         own_descriptors(around)
         if _locked(around) and _allowed_to_go():
-            code = run(_program())
+            program = _program()
+            if program.on_disk and not around.order.laid_out:
+                lay_out(str(Path.cwd()), program.files)
+            os.close(PROGRAM)
+            code = run(program)
     except BaseException:  # noqa: BLE001 - the last fence of a process: nothing may return into the zygote
         traceback.print_exc()
     finally:
@@ -70,7 +77,10 @@ def run(program: Program) -> int:
         seed=program.seed,
         caps=caps,
     )
-    end = capture.run_files(program.files, program.entry, program.arguments, options, _record_sink())
+    if program.on_disk:
+        end = capture.run_folder(Path.cwd(), program.entry, program.arguments, options, _record_sink())
+    else:
+        end = capture.run_files(program.files, program.entry, program.arguments, options, _record_sink())
     steps = (threading, "_shutdown"), (atexit, "_run_exitfuncs"), (sys, "stdout.flush"), (sys, "stderr.flush")
     for owner, name in (*steps, *((stream, "flush") for stream in streams)):
         with contextlib.suppress(BaseException):  # as python does at its end: what fails here changes no exit code
@@ -82,6 +92,8 @@ def _locked(around: Surroundings) -> bool:
     """Lock down, and say so, with the CPU seconds that it took: they are ours, not the program's."""
     began = time.process_time()
     try:
+        if around.order.laid_out:
+            lay_out(around.folder, _program().files)
         lock(around)
         if around.order.ahead:
             rehearse()
@@ -99,9 +111,7 @@ def _allowed_to_go() -> bool:
 
 
 def _program() -> Program:
-    text = os.pread(PROGRAM, os.fstat(PROGRAM).st_size, 0)
-    os.close(PROGRAM)
-    return _PROGRAM.decode(text)
+    return _PROGRAM.decode(os.pread(PROGRAM, os.fstat(PROGRAM).st_size, 0))
 
 
 def _record_sink() -> Callable[[bytes], None]:

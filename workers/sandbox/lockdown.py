@@ -38,7 +38,8 @@ _MORE_THREADS: Final = 32
 """In a user namespace of its own a run's tasks are counted alone: those of torch, and so many of the program's."""
 
 _NO_DISK_BYTES: Final = 0
-"""Nothing can be written at level `process`: no folder is private there without a mount namespace."""
+"""Nothing can be written at level `process`: no folder is limited there without a mount namespace. Files of the run are
+written before this holds."""
 
 APART: Final = b"apart"
 PLACED: Final = b"placed"
@@ -57,7 +58,7 @@ class Surroundings:
 
     Attributes:
         zygote: Its pid; vm_bytes: its address space.
-        folder: The private folder; it exists and is empty.
+        folder: The private folder; it exists and is empty, but for the files of a run that may not write there.
         descriptors: stdin, stdout, stderr, record, sync, program: they become 0 to 5.
         environment: The variables beside those that every child gets.
         level: How much it is locked down.
@@ -184,10 +185,14 @@ def limits(around: Surroundings) -> None:
 
 
 def few_files(around: Surroundings) -> None:
-    """NO_NEW_PRIVS and Landlock: what Python and torch need is readable, the private /tmp is writable, no TCP."""
+    """NO_NEW_PRIVS and Landlock: what Python and torch need is readable, the private /tmp is writable, no TCP.
+
+    Files that were written into a folder before it was locked are readable, and no more than that.
+    """
     private = ("/tmp", "/dev/shm") if around.level == "namespace" else ()  # noqa: S108 private
     apart = around.level == "namespace"
-    readable.landlock(around.folders, private, sockets=around.order.processes > 1, apart=apart)
+    own = (around.folder,) if around.order.laid_out else ()
+    readable.landlock((*around.folders, *own), private, sockets=around.order.processes > 1, apart=apart)
 
 
 def bare_environment(around: Surroundings) -> None:

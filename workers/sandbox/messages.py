@@ -30,6 +30,7 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True, tag="fork"):
         processes: How many it may have at one time.
         uid: Whom it becomes, of those that runs in flight share out; 0: it stays who the zygote is.
         placed: It says when it has a user namespace, and waits there until it was put into its cgroup and got its uid.
+        laid_out: Its files are written into a folder of its own before it is locked down, and it may not write there.
         ahead: Nobody waits for it yet: it has time to run something of ours before it says that it is locked.
     """
 
@@ -41,6 +42,7 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True, tag="fork"):
     processes: int = 1
     uid: int = 0
     placed: bool = False
+    laid_out: bool = False
     ahead: bool = False
 
 

@@ -13,7 +13,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     """What to run, as it travels in a sealed memfd.
 
     Attributes:
-        files: Path to text; entry: one of them; arguments: `sys.argv[1:]`.
+        files: Path to text; entry: one of them, or a module among them; arguments: `sys.argv[1:]`.
+        on_disk: The files lie in the working directory; else they are in memory only, and can be imported.
         tier, every, histograms: As `backprobe.capture.Options` has them.
         threads: Threads that torch may use.
         record_bytes, record_rows: What capture keeps itself within; what ends the run is a little above.
@@ -21,6 +22,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
     files: dict[str, str]
     entry: str
+    on_disk: bool = False
     arguments: tuple[str, ...] = ()
     tier: Tier = "full"
     every: int | None = None

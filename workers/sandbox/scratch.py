@@ -13,11 +13,37 @@ import fcntl
 import os
 import stat
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 PREFIX: Final = "backprobe-zygote-"
+_FRESH: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def lay_out(folder: str, files: Mapping[str, str]) -> None:
+    """Write the files of a run into its private folder, which is empty and which only this process knows.
+
+    Raises:
+        ValueError: a path leads out of the folder.
+        OSError: there is no room for them.
+    """
+    made = {""}
+    for path, text in files.items():
+        above, _, name = path.rpartition("/")
+        if path.startswith("/") or {"", ".", ".."} & set(path.split("/")):
+            raise ValueError(f"{path[:200]!r} is no path in a folder")
+        if above not in made:
+            Path(folder, above).mkdir(0o700, parents=True, exist_ok=True)
+            made.add(above)
+        file = os.open(f"{folder}/{above}/{name}", _FRESH, 0o600)
+        try:
+            left = memoryview(text.encode("utf-8", "surrogatepass"))
+            while left:
+                left = left[os.write(file, left) :]
+        finally:
+            os.close(file)
 
 
 class Scratch:

@@ -110,7 +110,7 @@ class Supervisor:
         """
         if (refused := several_refused(job.limits, self.confinement)) is not None:
             return self._not_started(job, refused)
-        attempt = Attempt(job, gpu=self._gpu)
+        attempt = Attempt(job, gpu=self._gpu, laid_out=job.on_disk and self.confinement.level == "process")
         ears = _Ears(attempt, on_rows)
         try:
             heard = self._heard_of(attempt, ears, cancel)

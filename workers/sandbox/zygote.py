@@ -189,7 +189,7 @@ class Zygote:
 
     def _folder_of(self, order: Fork) -> str:
         """Where the child works: a folder of its own, its own /tmp, or (nothing is writable) the root."""
-        if self._level == "none":
+        if self._level == "none" or order.laid_out:
             return self._scratch.make(order.serial)
         return "/" if self._level == "process" else "/tmp"  # noqa: S108 a mount of the child's own
 
@@ -208,7 +208,7 @@ class Zygote:
         del self._children[one.pid]
         if one.sweeper:
             return
-        if self._level == "none" and not self._scratch.remove_empty(one.serial):
+        if self._level in ("none", "process") and not self._scratch.remove_empty(one.serial):
             self._start_sweeper(one.serial)
         report = Ended(
             serial=one.serial,

@@ -46,8 +46,15 @@ def test_a_run_says_which_sentry_it_ran_under_and_that_the_run_itself_was_not_lo
     assert int(uid) > 0
 
 
+def test_the_files_of_a_run_lie_in_its_working_directory(guest, of_several_files, of_a_module):
+    of_several_files(guest)
+    of_a_module(guest)
+
+
 def test_it_has_a_private_tmp_of_its_size_and_nothing_of_the_run_before(guest, start):
-    write = "import os\nfor place in ('/tmp', '/dev/shm', '.'):\n    assert os.listdir(place) == [], place\n"
+    write = (
+        "import os\nfor place in ('/tmp', '/dev/shm', '.'):\n    assert os.listdir(place) in ([], ['main.py']), place\n"
+    )
     write += "open('/tmp/a', 'w').write('x'); open('/dev/shm/b', 'w').write('y'); print(os.getcwd())"
     for _ in range(2):
         outcome = start(guest, write, disk_bytes=1 << 20)

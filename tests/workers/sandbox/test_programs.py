@@ -152,7 +152,7 @@ def test_nothing_of_the_service_is_inherited(run, monkeypatch):
     assert set(environment) == {"PATH", "LANG", "HOME", "TMPDIR", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}
     assert environment["CUDA_VISIBLE_DEVICES"] == ""
     assert "secret" not in at_exec
-    assert listing == []
+    assert listing == ["main.py"]
     assert environment["HOME"] == folder
 
 

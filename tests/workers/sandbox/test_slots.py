@@ -38,7 +38,7 @@ while time.monotonic() < deadline:
             print("traced", pid, flush=True)
     if libc.shmget(0x42, 4096, 0o666) >= 0:
         print("shared memory", flush=True)
-    if sorted(os.listdir("/tmp")) != ["mine"] or os.listdir("/dev/shm"):
+    if sorted(os.listdir("/tmp")) != ["main.py", "mine"] or os.listdir("/dev/shm"):
         print("another's file", os.listdir("/tmp"), flush=True)
     time.sleep(0.01)
 print("done", flush=True)
