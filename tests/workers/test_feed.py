@@ -43,9 +43,9 @@ class OneNode:
 
 
 @pytest.fixture
-def at_work(database, supervisor, tmp_path):
+def at_work(database, supervisor, open_folder):
     """`at_work()`: a run in the middle of its program, its worker, its thread, and the file that ends it."""
-    flag = tmp_path / "enough"
+    flag = open_folder / "enough"
     threads = []
 
     def begin():
