@@ -224,12 +224,37 @@ class Health:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Readiness:
-    """Whether runs can be taken. Workers and broker are reported, not required: a run waits for them, safely."""
+class IsolationNow:
+    """What a run of one queue gets now.
 
-    status: Literal["ready", "not-ready"]
+    Attributes:
+        state: `ready`, `starting`, `broken`: no worker that lives can execute a run; `absent`: none lives;
+            `cannot-start`: this service's own workers end at their start.
+        levels: At which workers execute runs; several, where they differ.
+        why: Why none is executed, or none at a higher level; empty, too, where a key is asked for: `GET /v1/workers`
+            tells the operator.
+    """
+
+    state: Literal["ready", "starting", "broken", "absent", "cannot-start"]
+    levels: list[str]
+    why: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readiness:
+    """Whether runs can be taken. Workers and broker are reported, not required: a run waits for them, safely.
+
+    Attributes:
+        status: `degraded`: runs are taken and wait, for the broker is away, or no worker that lives can execute any.
+            `not-ready`: besides what 503 stands for, the level that the settings ask for cannot be given here.
+        isolation: What runs get now, by queue.
+    """
+
+    status: Literal["ready", "degraded", "not-ready"]
     database: Literal["ok", "unavailable"]
     schema: Literal["at-head", "behind", "unknown"]
     home: Literal["writable", "not-writable"]
+    broker: Literal["ok", "unavailable"]
+    isolation: dict[str, IsolationNow]
     workers: dict[str, int]
     wakeups_failed: int
