@@ -36,6 +36,9 @@ _LINE_BYTES: Final = 4096
 DRAIN_SECONDS: Final = 35.0
 """How long children may take to end after SIGTERM: a worker gives the run in hand 30 s (queue-and-store.md, 3.7)."""
 
+SILENT_SECONDS: Final = 30.0
+"""A worker that lives and has not beaten for so long is started anew: alive and deaf is a known failure."""
+
 LONGEST_PAUSE: Final = 30.0
 _LOOK_SECONDS: Final = 0.25
 SILENT_LOOK_SECONDS: Final = 5.0
@@ -205,6 +208,27 @@ class Children:
         for process in alive:
             process.kill()
             process.wait()
+
+
+class Silence:
+    """How long workers have not beaten, by our own clock: the machine's can be set, and is no worker's fault."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._heard: dict[str, tuple[str, float]] = {}
+        """By worker: its last heartbeat, and when that was first seen."""
+
+    def of(self, heartbeats: Mapping[str, str]) -> set[str]:
+        """The workers whose heartbeat has been the same for too long."""
+        known, now = self._heard, self._now()
+        self._heard = {
+            one: known[one] if one in known and known[one][0] == at else (at, now) for one, at in heartbeats.items()
+        }
+        return {one for one, (_, since) in self._heard.items() if now - since > SILENT_SECONDS}
+
+    def forget(self) -> None:
+        """Nobody could be heard."""
+        self._heard = {}
 
 
 def _last_line(child: _Child) -> str | None:

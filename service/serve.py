@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from service.address import is_loopback, listen
-from service.children import DRAIN_SECONDS, Children
+from service.children import DRAIN_SECONDS, Children, Silence
 from service.home import CannotServe, ServeLock, make_writable, private_files, refuse_networked
 from service.settings import Settings, children_environment
 from store.settings import StoreSettings
@@ -31,13 +31,6 @@ if TYPE_CHECKING:
     from service.server import Server
 
 T = TypeVar("T")
-
-SILENT_SECONDS: Final = 30.0
-"""A worker that lives and has not beaten for so long is started anew: alive and deaf is a known failure."""
-
-ANNOUNCE_SECONDS: Final = 0.3
-ANNOUNCE_AGAIN_SECONDS: Final = 2.0
-"""Between two looks at what runs get: until it is known, and after that."""
 
 REAPER_DELAY_SECONDS: Final = 3.0
 """At the start the cores belong to the worker and the web server; leases are looked at every second after that."""
@@ -130,27 +123,6 @@ def check_migrated(settings: StoreSettings) -> None:
         raise CannotServe("The database does not have this version's schema: run `backprobe migrate` first.")
 
 
-class Silence:
-    """How long workers have not beaten, by our own clock: the machine's can be set, and is no worker's fault."""
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
-        self._heard: dict[str, tuple[str, float]] = {}
-        """By worker: its last heartbeat, and when that was first seen."""
-
-    def of(self, heartbeats: Mapping[str, str]) -> set[str]:
-        """The workers whose heartbeat has been the same for too long."""
-        known, now = self._heard, self._now()
-        self._heard = {
-            one: known[one] if one in known and known[one][0] == at else (at, now) for one, at in heartbeats.items()
-        }
-        return {one for one, (_, since) in self._heard.items() if now - since > SILENT_SECONDS}
-
-    def forget(self) -> None:
-        """Nobody could be heard."""
-        self._heard = {}
-
-
 def _children(wanted: Wanted, store: StoreSettings, fallen: Callable[[], None]) -> Children:
     from store import workers
     from store.session import Database
@@ -232,10 +204,12 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     _signals(stop, again)
     children = _children(wanted, store, stop.set)
     children.start()  # before Flask is imported: the worker's torch takes the longest
+    from service.standing import announce
+
     server, shared = start_web(settings, listening, lambda: children.unstarted("worker"))
     waits = "runs wait until the worker has proved its isolation" if wanted.workers else "runs wait for a worker"
     say(f"Backprobe serves {url} (home {store.home}); Ctrl-C stops it. Now {waits}.")
-    announcing = threading.Thread(target=announce, args=(shared, stop), name="announcing", daemon=True)
+    announcing = threading.Thread(target=announce, args=(shared, say, stop), name="announcing", daemon=True)
     announcing.start()
     if wanted.demo:
         from service import demo
@@ -264,23 +238,6 @@ def start_web(
     shared: Context = app.extensions[EXTENSION]
     shared.broker.start()
     return server, shared
-
-
-def announce(shared: Context, stop: threading.Event) -> None:
-    """Say at which level runs are executed, as soon as that is known and whenever it changes, until `stop` is set."""
-    from service.standing import standing
-
-    said = ""
-    while not stop.wait(ANNOUNCE_SECONDS if not said else ANNOUNCE_AGAIN_SECONDS):
-        try:
-            with shared.database.read() as transaction:
-                found = standing(shared, transaction, "cpu")
-        except Exception:  # noqa: BLE001 - a database that is away tells nothing about the workers
-            found = None
-        is_news = found is not None and found.words != said and (said or found.state not in ("starting", "absent"))
-        if found is not None and is_news and not stop.is_set():
-            say(found.words)
-            said = found.words
 
 
 def _trust(wanted: Wanted) -> dict[str, str]:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from store import workers
 
 if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
     from service.context import Context
     from store.run import Queue
     from store.session import Transaction
+
+
+ANNOUNCE_SECONDS: Final = 0.3
+ANNOUNCE_AGAIN_SECONDS: Final = 2.0
+"""Between two looks at what runs get: until it is known, and after that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +62,18 @@ def standing(shared: Context, transaction: Transaction, queue: Queue) -> Standin
     if queue == "cpu" and found.state == "absent" and (unstarted := tuple(shared.unstarted())):
         return Standing(state="cannot-start", levels=(), why=unstarted)
     return Standing(state=found.state, levels=found.levels, why=found.why)
+
+
+def announce(shared: Context, say: Callable[[str], None], stop: threading.Event) -> None:
+    """Say at which level runs are executed, as soon as that is known and whenever it changes, until `stop` is set."""
+    said = ""
+    while not stop.wait(ANNOUNCE_SECONDS if not said else ANNOUNCE_AGAIN_SECONDS):
+        try:
+            with shared.database.read() as transaction:
+                found = standing(shared, transaction, "cpu")
+        except Exception:  # noqa: BLE001 - a database that is away tells nothing about the workers
+            found = None
+        is_news = found is not None and found.words != said and (said or found.state not in ("starting", "absent"))
+        if found is not None and is_news and not stop.is_set():
+            say(found.words)
+            said = found.words

@@ -69,11 +69,10 @@ def _told(found: Standing) -> dict[str, Any]:
     return {"state": shown.state, "levels": list(shown.levels), "why": list(shown.why)}
 
 
-def _status(*, ready: bool, away: str | None, found: dict[Queue, Standing]) -> str:
-    states = {one.state for one in found.values()}
-    if not ready or "cannot-start" in states:
-        return "not-ready"
-    return "degraded" if away is not None or "broken" in states else "ready"
+def _degraded(away: str | None, found: dict[Queue, Standing]) -> list[str]:
+    """What keeps runs that are taken from being executed now."""
+    broken = any(one.state in ("broken", "cannot-start") for one in found.values())
+    return [*(["broker"] if away is not None else []), *(["workers"] if broken else [])]
 
 
 @blueprint.get("/readyz")
@@ -86,16 +85,17 @@ def _status(*, ready: bool, away: str | None, found: dict[Queue, Standing]) -> s
 def get_readiness() -> Response:
     """Database reachable, schema at head, home writable, and workers that can start: all four, or 503.
 
-    A broker that is away, or workers that live and can execute nothing, make it `degraded`: runs are taken, and wait.
+    A broker that is away, or workers that live and can execute nothing, are `degraded`: runs are taken, and wait.
     """
     shared = context()
     database, schema, by_queue, found = _database()
     home = _home(shared.settings.store.home)
     away = shared.broker.away()
-    ready = (database, schema, home) == ("ok", "at-head", "writable")
-    status = _status(ready=ready, away=away, found=found)
+    can_start = all(one.state != "cannot-start" for one in found.values())
+    ready = can_start and (database, schema, home) == ("ok", "at-head", "writable")
     told: dict[str, Any] = {
-        "status": status,
+        "status": "ready" if ready else "not-ready",
+        "degraded": _degraded(away, found),
         "database": database,
         "schema": schema,
         "home": home,
@@ -104,4 +104,4 @@ def get_readiness() -> Response:
         "workers": by_queue,
         "wakeups_failed": shared.wakeups.failed,
     }
-    return json_reply(told, 503 if status == "not-ready" else 200, {"Cache-Control": "no-store"})
+    return json_reply(told, 200 if ready else 503, {"Cache-Control": "no-store"})

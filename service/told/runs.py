@@ -245,12 +245,15 @@ class Readiness:
     """Whether runs can be taken. Workers and broker are reported, not required: a run waits for them, safely.
 
     Attributes:
-        status: `degraded`: runs are taken and wait, for the broker is away, or no worker that lives can execute any.
-            `not-ready`: besides what 503 stands for, the level that the settings ask for cannot be given here.
+        status: `not-ready`: see 503; or the workers that this service starts end at their start, such as where the
+            level that the settings ask for cannot be given.
+        degraded: Why runs that are taken wait: the broker is away, or no worker that lives can execute any. Empty: they
+            do not.
         isolation: What runs get now, by queue.
     """
 
-    status: Literal["ready", "degraded", "not-ready"]
+    status: Literal["ready", "not-ready"]
+    degraded: list[Literal["broker", "workers"]]
     database: Literal["ok", "unavailable"]
     schema: Literal["at-head", "behind", "unknown"]
     home: Literal["writable", "not-writable"]

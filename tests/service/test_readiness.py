@@ -23,7 +23,7 @@ def test_what_workers_give_is_told_with_what_keeps_them_from_more(make):
     missed = "isolation process cannot be given here: Landlock is version 0"
     site.worker(levels=("none",), probe={"sandbox": "ready", "missed": [missed]})
     status, told = ready(site)
-    assert (status, told["status"], told["broker"]) == (200, "ready", "ok")
+    assert (status, told["status"], told["degraded"], told["broker"]) == (200, "ready", [], "ok")
     assert told["isolation"]["cpu"] == {"state": "ready", "levels": ["none"], "why": [missed]}
     page = site.client.get("/runs").text
     assert "Runs get isolation none now, which holds nothing back: for trusted code only." in page
@@ -36,7 +36,7 @@ def test_workers_that_can_execute_nothing_make_it_degraded_and_say_why(make):
     site = make()
     site.worker(levels=(), probe={"sandbox": "broken", "why": HOLDS_NOT})
     status, told = ready(site)
-    assert (status, told["status"]) == (200, "degraded")
+    assert (status, told["status"], told["degraded"]) == (200, "ready", ["workers"])
     assert told["isolation"]["cpu"] == {"state": "broken", "levels": [], "why": [HOLDS_NOT]}
     run = site.submit()
     for path in ("/runs", f"/runs/{run}"):
@@ -77,7 +77,8 @@ def test_a_broker_that_is_away_is_named_without_its_password(make, tmp_path, cap
     with caplog.at_level(logging.WARNING):
         status, told = ready(site)
         ready(site)
-    assert (status, told["status"], told["broker"]) == (200, "degraded", "unavailable")
+    assert (status, told["status"], told["degraded"]) == (200, "ready", ["broker"])
+    assert told["broker"] == "unavailable"
     (said,) = [one.getMessage() for one in caplog.records if "the broker " in one.getMessage()]
     assert "127.0.0.1:1" in said
     assert "hush" not in said

@@ -17,7 +17,7 @@ import urllib.request
 import psutil
 import pytest
 
-from service.serve import Silence
+from service.children import Silence
 
 READY_SECONDS = 60
 

@@ -1,6 +1,7 @@
 """A run in hand is shown while it goes on, on both databases; what cannot be written stops neither it nor its end."""
 
 import threading
+from contextlib import nullcontext
 
 import pytest
 from sqlalchemy.exc import IntegrityError, OperationalError
@@ -40,6 +41,9 @@ class OneNode:
 
     def drop(self, lease):
         pass
+
+    def sandbox(self):
+        return nullcontext(self.supervisor)
 
 
 @pytest.fixture

@@ -115,9 +115,6 @@ def exec_keeper(
         memory_fraction: Of each device's memory, what the run may take, in ``(0, 1]``.
         program: Arguments of the interpreter that make it that process; empty: the usual ones.
         confinement: Whom both become; no level but `none` is given to runs with a device.
-
-    Raises:
-        PermissionError: they would be root's.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs, contextlib.ExitStack() as in_vain:
@@ -144,10 +141,9 @@ def popen_keeper(
     words = [str(control.fileno()), "--memory-fraction", str(memory_fraction)]
     words += [] if confinement.uid is None else ["--uid", str(confinement.uid)]
     words += [] if visible_devices is None else [f"--visible-devices={visible_devices}"]
-    command = [sys.executable, "-P", "-s", "-m", "workers.sandbox.keeper", *words]
-    command += ["--program", *program] if program else []
+    words += ["--program", *program] if program else []
     return subprocess.Popen(
-        command,
+        [sys.executable, "-P", "-s", "-m", "workers.sandbox.keeper", *words],
         env=_environment(visible_devices),
         pass_fds=[control.fileno()],
         stdin=subprocess.DEVNULL,
@@ -204,9 +200,7 @@ def executor_offers(path: str, patience_seconds: float) -> Confinement:
 
 def _connected(path: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    connection.settimeout(
-        ANSWER_SECONDS
-    )  # one that hangs, its queue full, would else hold the selector thread for ever
+    connection.settimeout(ANSWER_SECONDS)  # one that hangs would else hold the selector thread for ever
     try:
         connection.connect(path)
     except OSError:
