@@ -52,11 +52,14 @@ from service.streams import Streams
 from service.waiting import Seats, Waiters
 from store.access.backlog import Backlog
 from store.access.quotas import Room
+from store.broker import BrokerWatch
 from store.session import Database
 from store.spans import Spans
 from store.wait import Hub
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from service.settings import Settings
 
 MOST_BODY_BYTES: Final = 2 << 20
@@ -75,8 +78,13 @@ class _Digits(IntegerConverter):
         super().__init__(*args, **{**kwargs, "max": 2**31 - 1})
 
 
-def create_app(settings: Settings) -> APIFlask:
-    """The application. It connects when first asked, and never migrates."""
+def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tuple) -> APIFlask:
+    """The application. It connects when first asked, and never migrates.
+
+    Args:
+        settings: Of the web process.
+        unstarted: As in `Context`.
+    """
     app = APIFlask(
         __name__,
         title="Backprobe",
@@ -118,6 +126,8 @@ def create_app(settings: Settings) -> APIFlask:
         room=Room(most_bytes=settings.store.max_database_bytes),
         backlog=Backlog(settings.most_queued),
         spans=Spans(settings.store.spans_url, "backprobe-api"),
+        broker=BrokerWatch(settings.store),
+        unstarted=unstarted,
     )
     count_requests(app, measured)
     log_requests(app)

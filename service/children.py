@@ -27,8 +27,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("backprobe.service")
 
+CANNOT_START: Final = 3
+"""Exit code of a worker that cannot do what its settings ask for, or reach what they name."""
+
+_LINE_BYTES: Final = 4096
+"""Of the end of a log, where its last line is looked for."""
+
 DRAIN_SECONDS: Final = 35.0
 """How long children may take to end after SIGTERM: a worker gives the run in hand 30 s (queue-and-store.md, 3.7)."""
+
+SILENT_SECONDS: Final = 30.0
+"""A worker that lives and has not beaten for so long is started anew: alive and deaf is a known failure."""
 
 LONGEST_PAUSE: Final = 30.0
 _LOOK_SECONDS: Final = 0.25
@@ -51,6 +60,10 @@ class _Child:
     started: float = 0.0
     start_at: float = 0.0
     pause: float = field(default=0.5)
+    log_begins: int = 0
+    """Where in its log the last start begins."""
+    cannot_start: str | None = None
+    """The last line of one that ended at its start, for the operator to act on."""
 
 
 class Children:
@@ -114,6 +127,11 @@ class Children:
             if child.process is not None and child.process.poll() is None
         }
 
+    def unstarted(self, kind: str) -> tuple[str, ...]:
+        """Why children whose command is of this kind ended at their last start; a child that runs since is not told."""
+        told = (one.cannot_start for one in self._children if one.arguments[0] == kind)
+        return tuple(dict.fromkeys(line for line in told if line is not None))
+
     def _run(self) -> None:
         try:
             self._supervise()
@@ -138,11 +156,14 @@ class Children:
         now = time.monotonic()
         if child.process is not None:
             if (code := child.process.poll()) is None:
+                if now - child.started > LONGEST_PAUSE:
+                    child.cannot_start = None
                 return
             steady = now - child.started > _STEADY_SECONDS
             child.pause = 0.5 if steady else min(LONGEST_PAUSE, child.pause * 2)
             child.start_at = now + (0 if steady else child.pause)
             log.warning("%s ended with %s; it starts again in %.1f s", child.name, code, child.start_at - now)
+            child.cannot_start = _last_line(child) if code == CANNOT_START else None
             child.process = None
         if now >= child.start_at and not self._stop.is_set():
             self._start(child, now)
@@ -158,6 +179,7 @@ class Children:
     def _spawn(self, child: _Child) -> subprocess.Popen[bytes]:
         child.log_file.parent.mkdir(parents=True, exist_ok=True)
         with child.log_file.open("ab") as written:
+            child.log_begins = written.tell()
             return subprocess.Popen(
                 [sys.executable, "-m", "backprobe", *child.arguments],
                 env=self._environ,
@@ -186,3 +208,36 @@ class Children:
         for process in alive:
             process.kill()
             process.wait()
+
+
+class Silence:
+    """How long workers have not beaten, by our own clock: the machine's can be set, and is no worker's fault."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._heard: dict[str, tuple[str, float]] = {}
+        """By worker: its last heartbeat, and when that was first seen."""
+
+    def of(self, heartbeats: Mapping[str, str]) -> set[str]:
+        """The workers whose heartbeat has been the same for too long."""
+        known, now = self._heard, self._now()
+        self._heard = {
+            one: known[one] if one in known and known[one][0] == at else (at, now) for one, at in heartbeats.items()
+        }
+        return {one for one, (_, since) in self._heard.items() if now - since > SILENT_SECONDS}
+
+    def forget(self) -> None:
+        """Nobody could be heard."""
+        self._heard = {}
+
+
+def _last_line(child: _Child) -> str | None:
+    """What a child said last before it ended; None: nothing."""
+    try:
+        with child.log_file.open("rb") as log_file:
+            end = log_file.seek(0, os.SEEK_END)
+            log_file.seek(max(child.log_begins, end - _LINE_BYTES))
+            lines = log_file.read().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return None
+    return next((line.strip() for line in reversed(lines) if line.strip()), None)

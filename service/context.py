@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from flask import current_app
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from service.bodies_in_hand import Senders
     from service.cursors import Cursors
     from service.metrics import Metrics
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from service.waiting import Seats, Waiters
     from store.access.backlog import Backlog
     from store.access.quotas import Room
+    from store.broker import BrokerWatch
     from store.session import Database
     from store.spans import Spans
     from store.wait import Hub
@@ -52,10 +55,14 @@ class Context:
     room: Room
     backlog: Backlog
     spans: Spans
+    broker: BrokerWatch
+    unstarted: Callable[[], Sequence[str]]
+    """Why workers that this process starts end before they work; empty: none does, or it starts none."""
 
     def close(self) -> None:
         """Stop listening and close the database's connections; waiters return."""
         self.wakeups.close()
+        self.broker.close()
         self.hub.close()
         self.streams.close()
         self.database.close()

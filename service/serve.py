@@ -17,23 +17,20 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from service.address import is_loopback, listen
-from service.children import DRAIN_SECONDS, Children
+from service.children import DRAIN_SECONDS, Children, Silence
 from service.home import CannotServe, ServeLock, make_writable, private_files, refuse_networked
 from service.settings import Settings, children_environment
 from store.settings import StoreSettings
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from service.context import Context
     from service.server import Server
 
 T = TypeVar("T")
-
-SILENT_SECONDS: Final = 30.0
-"""A worker that lives and has not beaten for so long is started anew: alive and deaf is a known failure."""
 
 REAPER_DELAY_SECONDS: Final = 3.0
 """At the start the cores belong to the worker and the web server; leases are looked at every second after that."""
@@ -130,15 +127,16 @@ def _children(wanted: Wanted, store: StoreSettings, fallen: Callable[[], None]) 
     from store import workers
     from store.session import Database
 
-    database = Database(store.database_url)
+    database, silence = Database(store.database_url), Silence()
 
     def silent(pids: Mapping[str, int]) -> set[str]:
         try:
             with database.read() as transaction:
                 nodes = workers.live(transaction, silent_seconds=3600)
         except Exception:  # noqa: BLE001 - a database that is away tells nothing about a worker
+            silence.forget()
             return set()
-        deaf = {node.id.split(":")[1] for node in nodes if node.silent_seconds > SILENT_SECONDS and ":" in node.id}
+        deaf = {one.split(":")[1] for one in silence.of({node.id: node.heartbeat_at for node in nodes}) if ":" in one}
         return {name for name, pid in pids.items() if str(pid) in deaf}
 
     commands = {f"worker-{n}": ("worker", "--queue", "cpu") for n in range(1, wanted.workers + 1)}
@@ -199,7 +197,6 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     lock = ServeLock(store.home)
     settings = _checked(lambda: Settings.from_environment(home=wanted.home))
     listening = listen_checked(wanted.host, wanted.port, settings.api_key)
-    _check_trust(wanted)
     url = _url(wanted.host, listening.getsockname()[1])
     lock.tell(url)
     migrated(store)
@@ -207,8 +204,13 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     _signals(stop, again)
     children = _children(wanted, store, stop.set)
     children.start()  # before Flask is imported: the worker's torch takes the longest
-    server, shared = start_web(settings, listening)
-    say(f"Backprobe serves {url} (home {store.home}); Ctrl-C stops it.")
+    from service.standing import announce
+
+    server, shared = start_web(settings, listening, lambda: children.unstarted("worker"))
+    waits = "runs wait until the worker has proved its isolation" if wanted.workers else "runs wait for a worker"
+    say(f"Backprobe serves {url} (home {store.home}); Ctrl-C stops it. Now {waits}.")
+    announcing = threading.Thread(target=announce, args=(shared, say, stop), name="announcing", daemon=True)
+    announcing.start()
     if wanted.demo:
         from service import demo
 
@@ -221,24 +223,21 @@ def _serve(wanted: Wanted, store: StoreSettings) -> int:
     return SUPERVISION_FAILED if children.failed else 0
 
 
-def start_web(settings: Settings, listening: socket.socket) -> tuple[Server, Context]:
+def start_web(
+    settings: Settings, listening: socket.socket, unstarted: Callable[[], Sequence[str]] = tuple
+) -> tuple[Server, Context]:
     """Start the web server; with it comes what its application opened, to be closed after it."""
     from service.app import create_app
     from service.context import EXTENSION
     from service.server import Server, settle
 
-    app = create_app(settings)
+    app = create_app(settings, unstarted)
     settle()
     server = Server(app, listening, settings.threads)
     server.start()
-    return server, app.extensions[EXTENSION]
-
-
-def _check_trust(wanted: Wanted) -> None:
-    if wanted.trust_code or not wanted.workers:
-        return
-    if is_loopback(wanted.host):
-        say("Where this machine can isolate nothing, snippets run with your own rights; `backprobe doctor` says.")
+    shared: Context = app.extensions[EXTENSION]
+    shared.broker.start()
+    return server, shared
 
 
 def _trust(wanted: Wanted) -> dict[str, str]:

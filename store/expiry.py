@@ -5,6 +5,7 @@ Our own failures use up attempts and then lose the run; a cancel that was asked 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -148,31 +149,40 @@ def give_back(transaction: Transaction, row: Any, outcome: str, reason: str) -> 
     return status
 
 
-def expire_leases(database: Database, *, limit: int = 100) -> Expired:
+def expire_leases(database: Database, *, limit: int = 100, unless: Callable[[], bool] = lambda: False) -> Expired:
     """Take back runs whose lease has run out: queued again at once, lost, or canceled if asked.
 
     Not those of recorders, which nobody else can go on with: `store.watched.ending` ends them.
+
+    Args:
+        database: The queue.
+        limit: Runs, at most.
+        unless: Asked once the runs are found; true: the clock that found them was set meanwhile, so none is taken.
     """
     with database.read() as reading:  # nearly always nothing: look before taking the write lock
         if reading.execute(_EXPIRED, {"most": 1}).first() is None:
             return Expired(requeued=(), lost=(), canceled=())
     became: dict[str, list[str]] = {"queued": [], "lost": [], "canceled": []}
     with database.begin() as transaction:
-        for row in transaction.execute(_EXPIRED.with_for_update(skip_locked=True), {"most": limit}).all():
+        found = transaction.execute(_EXPIRED.with_for_update(skip_locked=True), {"most": limit}).all()
+        for row in () if unless() else found:
             status = give_back(transaction, row, "worker-lost", f"worker {row.lease_owner} was not heard of any more")
             became[status].append(row.public_id)
     return Expired(requeued=tuple(became["queued"]), lost=tuple(became["lost"]), canceled=tuple(became["canceled"]))
 
 
-def expire_queued(database: Database, *, limit: int = 100) -> tuple[str, ...]:
-    """Lose the runs that no worker came for before their queue deadline; their public ids."""
+def expire_queued(
+    database: Database, *, limit: int = 100, unless: Callable[[], bool] = lambda: False
+) -> tuple[str, ...]:
+    """Lose the runs that no worker came for before their queue deadline; their public ids. `unless`: as above."""
     with database.read() as reading:
         if reading.execute(_LATE, {"most": 1}).first() is None:
             return ()
     error = RunError(whose="ours", code="never-started", message="no worker came for it before its queue deadline")
     lost: list[str] = []
     with database.begin() as transaction:
-        for number in transaction.execute(_LATE.with_for_update(skip_locked=True), {"most": limit}).scalars().all():
+        found = transaction.execute(_LATE.with_for_update(skip_locked=True), {"most": limit}).scalars().all()
+        for number in () if unless() else found:
             after = transaction.execute(_NEVER_STARTED, {"which": number} | _facts(error)).one()
             leave_event(transaction, after, "status", after.public_id, payload={"status": "lost", "why": error.code})
             tell_ended(transaction, after, "lost")

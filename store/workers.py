@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
@@ -62,6 +62,22 @@ class Offer:
     cgroups: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a run of one queue gets now.
+
+    Attributes:
+        state: `ready`: a live worker executes runs; `starting`: one is proving its sandbox; `broken`: those that live
+            cannot execute anything; `absent`: none lives, or those that do take no more.
+        levels: At which live workers execute runs, from the least; one, unless they differ.
+        why: Why no run is executed, or none at a higher level that a worker would take; in a worker's words.
+    """
+
+    state: Literal["ready", "starting", "broken", "absent"]
+    levels: tuple[Level, ...] = ()
+    why: tuple[str, ...] = ()
+
+
 def beat(transaction: Transaction, node: WorkerNode) -> None:
     """Write a worker's row, or renew it, with the database's now as its heartbeat."""
     facts: dict[str, Any] = {name: getattr(node, name) for name in _FACTS}
@@ -115,6 +131,20 @@ def offered(transaction: Transaction, queue: Queue, *, silent_seconds: float = S
         workers=len(nodes),
         idle_slots=sum(max(0, node.slots - node.busy) for node in nodes),
         cgroups=any(node.probe.get("cgroup") for node in nodes if "namespace" in node.levels),
+    )
+
+
+def standing(transaction: Transaction, queue: Queue) -> Standing:
+    """What a run of this queue gets now."""
+    nodes = [node for node in live(transaction) if queue in node.queues and not node.draining]
+    given = {max(node.levels, key=LEVELS.index) for node in nodes if node.levels}
+    told = [str(node.probe["why"]) for node in nodes if node.probe.get("why")]
+    told += [str(one) for node in nodes if node.levels for one in node.probe.get("missed", ())]
+    starts = any(node.probe.get("sandbox") == "starting" for node in nodes)
+    return Standing(
+        state="ready" if given else "absent" if not nodes else "starting" if starts else "broken",
+        levels=tuple(level for level in LEVELS if level in given),
+        why=tuple(dict.fromkeys(told)),
     )
 
 

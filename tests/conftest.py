@@ -19,6 +19,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads of torch that wai
 pytest_plugins = (
     "tests.support.brokers",
     "tests.support.databases",
+    "tests.support.folders",
     "tests.support.lanes",
     "tests.support.summary",
 )

@@ -173,7 +173,7 @@ def doctor(subparsers: Any) -> None:
 def _doctor(arguments: argparse.Namespace) -> int:
     from workers import doctor as ward
 
-    return ward.examine(_settings(), probe=not arguments.no_probe)
+    return ward.examine(_settings(), probe=not arguments.no_probe, store=_stores())
 
 
 def _settings() -> WorkerSettings:

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
+from store import broker, workers
+from store.session import Database
+from store.settings import StoreSettings
 from workers.sandbox.boot import exec_zygote
-from workers.sandbox.levels import Confinement, Level
+from workers.sandbox.levels import LEVELS, Confinement, Level
 from workers.sandbox.offer import CannotConfine, confinement, table
 from workers.sandbox.probe import Proof, prove
 from workers.sandbox.start import supervisor_for
@@ -21,21 +26,64 @@ BOOT_SECONDS = 60.0
 NOTHING_HOLDS = 3
 
 
-def examine(settings: WorkerSettings, *, probe: bool) -> int:
-    """Print what holds; the exit code is 0 if some level beyond `none` does."""
-    holds = False
+def examine(settings: WorkerSettings, *, probe: bool, store: StoreSettings | None = None) -> int:
+    """Print what holds; the exit code is 0 if some level beyond `none` does.
+
+    Args:
+        settings: Of a worker.
+        probe: Attack what lacks nothing.
+        store: Where running workers are listed and the broker is; None: they are not looked at.
+    """
+    holds: dict[Level, bool] = {}
     for level, lacks in table(settings.sandbox_uid):
-        if level == "none":
-            _line(level, "always: limits and a process group of its own; for code that is trusted")
-        elif lacks:
+        if lacks:
             _line(level, "not here")
             for one in lacks:
                 print(f"             {one}")
+        elif level == "none":
+            _line(level, "always: limits and a process group of its own; for code that is trusted")
         else:
-            holds |= _prove(level, settings, probe=probe)
-    _choice(settings)
+            holds[level] = _prove(level, settings, probe=probe)
+    _choice(settings, holds)
     _gpu(settings, probe=probe)
-    return 0 if holds else NOTHING_HOLDS
+    if store is not None:
+        _broker(store)
+        _running(store)
+    return 0 if any(holds.values()) else NOTHING_HOLDS
+
+
+def _broker(store: StoreSettings) -> None:
+    if (away := broker.away(store)) is not None:
+        print(f"No worker is woken: {away}; runs wait until it does.")
+
+
+def _running(store: StoreSettings) -> None:
+    """What the workers that run now give, by their own word: a look at this machine says what one could give."""
+    file = store.database_url.removeprefix("sqlite:///")
+    if file != store.database_url and not Path(file).exists():
+        print(f"No worker runs: there is no database at {file} yet.")
+        return
+    database = Database(store.database_url)
+    try:
+        with database.read() as transaction:
+            nodes = workers.live(transaction)
+    except Exception as error:  # noqa: BLE001 - whichever way a database is away, the operator wants one line
+        print(f"Running workers cannot be looked at: the database does not answer ({type(error).__name__}).")
+        return
+    finally:
+        database.close()
+    if not nodes:
+        print("No worker runs.")
+    for node in nodes:
+        print(f"The worker {node.id} (queue {', '.join(node.queues)}) {_given(node)}.")
+
+
+def _given(node: workers.WorkerNode) -> str:
+    why, missed = node.probe.get("why"), "; ".join(node.probe.get("missed", ()))
+    if node.levels:
+        best = max(node.levels, key=LEVELS.index)
+        return f"runs everything at {best}{f' now, and looks again for more: {missed}' if missed else ''}"
+    return f"runs nothing now, and tries again: {why}" if why else "is starting"
 
 
 def _prove(level: Level, settings: WorkerSettings, *, probe: bool) -> bool:
@@ -72,13 +120,16 @@ def _attacked(confined: Confinement) -> Proof:
         return prove(supervisor)
 
 
-def _choice(settings: WorkerSettings) -> None:
+def _choice(settings: WorkerSettings, holds: Mapping[Level, bool]) -> None:
     try:
         chosen = confinement(settings.isolation, settings.sandbox_uid, trust_code=settings.trust_code).level
     except CannotConfine as error:
         print(f"A worker would not start: {error}")
-    else:
+        return
+    if holds.get(chosen, True):
         print(f"A worker with these settings (BACKPROBE_ISOLATION={settings.isolation}) runs everything at {chosen}.")
+    else:
+        print(f"A worker with these settings would run nothing: {chosen}, which it would choose, does not hold.")
 
 
 def _gpu(settings: WorkerSettings, *, probe: bool) -> None:

@@ -9,7 +9,9 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from store import runs, workers
@@ -25,6 +27,12 @@ from workers.sandbox.supervisor import Supervisor
 BEAT_SECONDS: Final = 5.0
 PROBE_SECONDS: Final = 600.0
 """Between two attacks on our own sandbox; the kernel under it can be reconfigured at any time."""
+SOON_SECONDS: Final = 2.0
+LATE_SECONDS: Final = 60.0
+"""What did not hold, or could not be given, is looked at again after the first, then twice as late, up to the other."""
+
+BOOT_SECONDS: Final = 60.0
+LEAVE_SECONDS: Final = 5.0
 WARM_SECONDS: Final = 30.0
 """How long a task waits for a sandbox that boots; then the wake-up is dropped, and the reaper sends another."""
 
@@ -46,6 +54,7 @@ class Node:
     Args:
         queue: The queue of runs it serves; slots: runs at once.
         publish: Sends a wake-up for a queue.
+        better: A supervisor at a higher level than this one, if the machine can give that by now.
         spans: Takes what is told of attempts; None: nobody does.
     """
 
@@ -58,9 +67,13 @@ class Node:
         slots: int,
         lease_seconds: float,
         publish: Callable[[str], None],
+        better: Callable[[Supervisor], Supervisor | None] = lambda _: None,
         spans: Spans | None = None,
     ) -> None:
         self.database, self.supervisor = database, supervisor
+        self._better = better
+        self._lent: Counter[Supervisor] = Counter()
+        self._swapping = threading.Lock()
         self.queue: Final = queue
         self.slots, self._lease_seconds = slots, lease_seconds
         self._publish = publish
@@ -71,20 +84,28 @@ class Node:
         self.draining = threading.Event()
         self._beat_at = 0.0
         self._offers: tuple[str, ...] = ()
-        self._levels: Final[tuple[runs.Level, ...]] = up_to(supervisor.confinement.level)
         self._probe: dict[str, Any] = {}
         self._wrong: str | None = None
         """Why the last look at the sandbox was not good; None: it was, or none has ended."""
+        self._missed: tuple[str, ...] = ()
+        """What was said last of the levels that are not given."""
+        self._swapped = False
+        """The supervisor is another than the one that was handed over, and ours to close."""
+        self._prover = threading.Thread(target=self._prove, name="canary", daemon=True)
 
     def start(self) -> None:
         """Try the sandbox, in a thread, then begin to offer it; keep leases from now on."""
         self.keeper.start()
         self.feeds.start()
-        threading.Thread(target=self._prove, name="canary", daemon=True).start()
+        self._prover.start()
 
     def close(self) -> None:
         """Take this worker's row away."""
+        self.draining.set()
         self.feeds.stop()
+        self._prover.join(LEAVE_SECONDS) if self._prover.ident is not None else None
+        with self._swapping:
+            self.supervisor.close() if self._swapped else None
         self.keeper.close()
         self.spans.close()
         try:
@@ -103,9 +124,24 @@ class Node:
             self.id,
             queue=queue,
             lease_seconds=self._lease_seconds,
-            levels=self._levels,
+            levels=up_to(self.supervisor.confinement.level),
             devices=self._offers,
         )
+
+    @contextmanager
+    def sandbox(self) -> Iterator[Supervisor]:
+        """The supervisor for one run; one that has been replaced is closed when its last run has ended."""
+        with self._swapping:
+            one = self.supervisor
+            self._lent[one] += 1
+        try:
+            yield one
+        finally:
+            with self._swapping:
+                self._lent[one] -= 1
+                over = one is not self.supervisor and not self._lent[one]
+            if over:
+                one.close()
 
     def wake(self, queue: str) -> None:
         """Say "look at this queue"; a broker that is away is the reaper's to make up for."""
@@ -127,43 +163,70 @@ class Node:
 
     def _prove(self) -> None:
         """Offer devices while a program gives its known answer and the level holds; look again and again."""
+        proved_at: float | None = None
+        pause = SOON_SECONDS
         while not self.draining.is_set():
-            known = self._known_answer()
-            holds = known is not None and self._holds()
-            if known is not None and holds:
-                self._offer(known[0], known[1:])
-            else:
-                self._offers = ()
-                self._beat_at = 0.0
-            self.draining.wait(PROBE_SECONDS if holds and self._offers else 5.0)
+            self._take_better()
+            now = time.monotonic()
+            if proved_at is None or now - proved_at >= PROBE_SECONDS:
+                proved_at = now if self._proved() else None
+            settled = proved_at is not None and not self.supervisor.missed
+            self.draining.wait(PROBE_SECONDS if settled else pause)
+            pause = SOON_SECONDS if settled else min(LATE_SECONDS, pause * 2)
 
-    def _known_answer(self) -> list[str] | None:
-        """What the canary said: torch's version and its devices; None: it did not end well."""
+    def _proved(self) -> bool:
+        """Attack our own sandbox, and offer what holds; nothing, where something does not."""
+        found = self._attacked(self.supervisor)
+        if isinstance(found, str):
+            self._complain(found)
+            self._offers = ()
+            self._beat_at = 0.0
+            return False
+        self._offer(found[0], found[1:])
+        return bool(self._offers)
+
+    def _take_better(self) -> None:
+        """Go over to a higher level where the machine can give one by now, once it holds."""
+        if (one := self._better(self.supervisor)) is None:
+            return
+        level = one.confinement.level
+        one.wait_warm(BOOT_SECONDS)
+        found = self._attacked(one)
+        if isinstance(found, str):
+            self._complain(found)
+            one.close()
+            return
+        with self._swapping:
+            old, self.supervisor, self._swapped = self.supervisor, one, True
+            idle = not self._lent[old]
+        _log.warning("isolation %s can be given now, and every run gets it", level)
+        self._offer(found[0], found[1:])
+        if idle:
+            old.close()
+
+    def _attacked(self, supervisor: Supervisor) -> list[str] | str:
+        """Torch's version and the devices, as a program has told them, where the level holds; else why not."""
         arguments = ("cuda",) if self.queue == "gpu" else ()
-        outcome = self.supervisor.run(Job(files={"canary.py": _CANARY}, entry="canary.py", arguments=arguments))
+        outcome = supervisor.run(Job(files={"canary.py": _CANARY}, entry="canary.py", arguments=arguments))
         said = outcome.facts.stdout.decode("utf-8", "replace").splitlines()
-        if outcome.status == "succeeded" and said:
+        if outcome.status != "succeeded" or not said:
+            told = outcome.facts.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][-200:]  # a canary's own
+            ended = f"a program of one line ended {outcome.status} {outcome.reason}{f': {told}' if told else ''}"
+            return outcome.facts.broken or ended
+        level = supervisor.confinement.level
+        if level == "none":  # which claims nothing
             return said
-        self._complain(outcome.facts.broken or f"a program of one line ended {outcome.status} {outcome.reason}")
-        return None
+        proof = prove(supervisor)
+        supervisor.probe_id = proof.probe_id
+        return said if proof.holds else f"isolation {level} does not hold: {'; '.join(proof.breaches)}"
 
     def _complain(self, why: str) -> None:
         """Say what is wrong with the sandbox, once for as long as it is."""
         if why not in (self._wrong, self.supervisor.failure):  # that of the warm process was said where it was seen
-            _log.error("the sandbox does not work: %s", why)
+            _log.error(
+                "the sandbox does not work: %s (it is tried again, in pauses that grow to %.0f s)", why, LATE_SECONDS
+            )
         self._wrong = why
-
-    def _holds(self) -> bool:
-        """Every canary of the level is contained; level `none` claims nothing."""
-        if self.supervisor.confinement.level == "none":
-            return True
-        proof = prove(self.supervisor)
-        for breach in proof.breaches:
-            _log.error("isolation %s does not hold: %s", self.supervisor.confinement.level, breach)
-        if not proof.holds:
-            self._wrong = f"isolation {self.supervisor.confinement.level} does not hold: {'; '.join(proof.breaches)}"
-        self.supervisor.probe_id = proof.probe_id
-        return proof.holds
 
     def _offer(self, torch: str, devices: list[str]) -> None:
         first = not self._offers
@@ -175,6 +238,10 @@ class Node:
             "cgroup": self.supervisor.confinement.cgroups,
             "no_cgroup": self.supervisor.confinement.no_cgroups,
         }
+        if missed := self.supervisor.missed:
+            if missed != self._missed:
+                _log.warning("runs get isolation %s: %s", self.supervisor.confinement.level, "; ".join(missed))
+            self._missed = missed
         if self.queue == "cpu" or devices:
             self._offers = ("cpu",) if self.queue == "cpu" else ("cuda", *devices)
             self._wrong = None
@@ -194,13 +261,13 @@ class Node:
         node = workers.WorkerNode(
             id=self.id,
             queues=(self.queue,),
-            levels=self._levels if works else (),
+            levels=up_to(self.supervisor.confinement.level) if works else (),
             devices=self._offers if works else (),
             versions={"python": platform.python_version(), "torch": self._probe.get("torch", "")},
             slots=self.slots,
             busy=self.keeper.held,
             draining=self.draining.is_set(),
-            probe={**self._probe, "sandbox": state, "why": wrong},
+            probe={**self._probe, "sandbox": state, "why": wrong, "missed": list(self.supervisor.missed)},
         )
         with self.database.begin() as transaction:
             workers.beat(transaction, node)

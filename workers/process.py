@@ -23,6 +23,7 @@ from store.spans import Spans
 from workers.app import make_app, publisher
 from workers.node import Node
 from workers.reaper import Reaper
+from workers.sandbox.start import better_supervisor
 from workers.sandbox.supervisor import Supervisor
 from workers.sender import Sender
 from workers.settings import WorkerSettings
@@ -64,6 +65,7 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
         slots=slots,
         lease_seconds=settings.lease_seconds,
         publish=publisher(app),
+        better=lambda than: better_supervisor(settings, than),
         spans=Spans(store.spans_url, "backprobe-worker"),
     )
     reach_broker(app)

@@ -16,6 +16,7 @@ from typing import Final
 from store import runs, snippets, workers
 from store.access import idempotency, shares
 from store.auditing import judging as audit_judging
+from store.clock import Clock, move_times
 from store.outward import outbox
 from store.record import partitions, retention
 from store.session import Database
@@ -59,6 +60,7 @@ class Reaper:
         home: Where its lock and beat files are.
         publish: Sends a wake-up for a queue.
         max_database_bytes: As in `StoreSettings`.
+        clock: Of the database.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Reaper:
         home: Path,
         publish: Callable[[str], None],
         max_database_bytes: int | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._max_database_bytes = max_database_bytes
         self._database, self._home, self._publish = database, home, publish
@@ -75,6 +78,9 @@ class Reaper:
         self._done_at: dict[str, float] = {}
         self._rejudging = Rejudging(database)
         self._views = Views(database)
+        self._clock = clock or Clock(database)
+        self._set_by = 0.0
+        """Seconds that are still to be made up for."""
 
     def serve(self, stop: threading.Event) -> None:
         """Work until `stop` is set."""
@@ -86,8 +92,9 @@ class Reaper:
 
     def round(self) -> None:
         """Each duty once."""
-        self._fenced("expiring leases", self._expire_leases)
-        self._fenced("expiring queued runs", self._expire_queued)
+        if self._fenced("looking at the clock", self._make_up_for_clock):
+            self._fenced("expiring leases", self._expire_leases)
+            self._fenced("expiring queued runs", self._expire_queued)
         self._fenced("ending recorders", self._end_recorders)
         self._fenced("showing recorders", lambda: self._views.turn(SHOWING_SECONDS))
         self._fenced("dropping silent workers", self._drop_silent)
@@ -104,22 +111,38 @@ class Reaper:
     def _round_if_leader(self) -> None:
         if self._leadership.mine():
             self.round()
+        else:
+            self._clock.look()  # whoever leads makes up for what is seen meanwhile
 
-    def _fenced(self, what: str, duty: Callable[[], None]) -> None:
+    def _fenced(self, what: str, duty: Callable[[], None]) -> bool:
         try:
             duty()
         except Exception as error:  # noqa: BLE001 - one duty's failure must not stop the others, nor the next round
             if not self._database.away(error):
                 _log.warning("%s failed: %s", what, type(error).__name__)
+            return False
+        return True
+
+    def _clock_was_set(self) -> bool:
+        """Since the last round; what it was set by is made up for before anything is expired."""
+        self._set_by += self._clock.look()
+        return bool(self._set_by)
+
+    def _make_up_for_clock(self) -> None:
+        """First: a clock that was set would else be taken for leases that ran out."""
+        if self._clock_was_set():
+            moved = move_times(self._database, self._set_by)
+            _log.warning("the database's clock was set by %+.1f s: %d runs were moved with it", self._set_by, moved)
+            self._set_by = 0.0
 
     def _expire_leases(self) -> None:
-        expired = runs.expire_leases(self._database)
+        expired = runs.expire_leases(self._database, unless=self._clock_was_set)
         for what, ids in (("requeued", expired.requeued), ("lost", expired.lost), ("canceled", expired.canceled)):
             if ids:
                 _log.warning("leases ran out; %s: %s", what, ", ".join(ids))
 
     def _expire_queued(self) -> None:
-        lost = runs.expire_queued(self._database)
+        lost = runs.expire_queued(self._database, unless=self._clock_was_set)
         if lost:
             _log.warning("no worker came; lost: %s", ", ".join(lost))
 

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
-from workers.sandbox.levels import LEVELS, SANDBOX_UID, Level
+from workers.sandbox.levels import LEVELS, SANDBOX_UID, SLOT_UIDS, Level
 
 Asked = Level | Literal["auto"]
 
 LEASE_SECONDS: Final = 30.0
 DRAIN_SECONDS: Final = 30.0
 SLOTS_PER_CORE: Final = 2
-
+MOST_UID: Final = (1 << 32) - 3 - SLOT_UIDS
+"""Of BACKPROBE_SANDBOX_UID: runs in flight take the numbers after it, and the last two mean nobody to the kernel."""
 
 GPU_MEMORY_FRACTION: Final = 0.9
 """The next run's process gets ready beside the one that runs, and needs some of the device for itself."""
@@ -67,6 +68,10 @@ class WorkerSettings:
             message = f"BACKPROBE_GPU_MEMORY_FRACTION is {fraction}; it must be above 0 and at most 1"
             raise ValueError(message)
         parent = environ.get("BACKPROBE_PARENT_PID")
+        uid = environ.get("BACKPROBE_SANDBOX_UID") or str(SANDBOX_UID)
+        if not (uid.isascii() and uid.isdigit() and 0 < int(uid) <= MOST_UID):
+            message = f"BACKPROBE_SANDBOX_UID is {uid!r}; it must be a number from 1, which is not root, to {MOST_UID}"
+            raise ValueError(message)
         return cls(
             executor=environ.get("BACKPROBE_EXECUTOR") or None,
             visible_devices=environ.get("CUDA_VISIBLE_DEVICES"),
@@ -76,7 +81,7 @@ class WorkerSettings:
             drain_seconds=float(environ.get("BACKPROBE_DRAIN_SECONDS") or DRAIN_SECONDS),
             isolation=cast("Asked", isolation),
             trust_code=environ.get("BACKPROBE_TRUST_CODE") == "1",
-            sandbox_uid=int(environ.get("BACKPROBE_SANDBOX_UID") or SANDBOX_UID),
+            sandbox_uid=int(uid),
             ahead=environ.get("BACKPROBE_AHEAD") != "0",
         )
 

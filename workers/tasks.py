@@ -69,7 +69,8 @@ def execute(node: Node, claim: runs.Claim, span: Span | None = None) -> None:
     try:
         options = kept_options(claim.rules)
         step = partial(node.spans.within, span)
-        result = pipeline.run(node.supervisor, job_of(claim), lease.stop, feed.take, options, step)
+        with node.sandbox() as supervisor:
+            result = pipeline.run(supervisor, job_of(claim), lease.stop, feed.take, options, step)
         with step("store"):
             _end(node, lease, result, live=node.feeds.close(lease))
         said = {"status": lease.why or result.outcome.status, "ms": round((time.monotonic() - began) * 1000)}

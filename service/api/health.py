@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from apiflask import APIBlueprint
 
@@ -10,6 +10,7 @@ from service.api.reply import json_reply
 from service.context import context
 from service.home import probe
 from service.openapi import Answer, answers
+from service.standing import standing
 from service.told.runs import Health, Readiness
 from store import migrate, workers
 
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
     from flask import Response
 
+    from service.standing import Standing
+    from store.run import Queue
+
 blueprint = APIBlueprint("health", __name__, tag="Operation")
+
+QUEUES: Final[tuple[Queue, ...]] = ("cpu", "gpu")
 
 
 @blueprint.get("/healthz")
@@ -28,22 +34,24 @@ def get_health() -> Response:
     return json_reply({"status": "ok"})
 
 
-def _database() -> tuple[str, str, dict[str, int]]:
-    """State of the database, of its schema, and live workers by queue."""
+def _database() -> tuple[str, str, dict[str, int], dict[Queue, Standing]]:
+    """State of the database, of its schema; live workers, and what runs get, by queue."""
     shared = context()
+    found: dict[Queue, Standing] = {}
     try:
         with shared.database.read() as transaction:
             live = workers.live(transaction)
+            found = {queue: standing(shared, transaction, queue) for queue in QUEUES}
     except Exception:  # noqa: BLE001 - whichever way a database is away or empty, it is not ready
         live = None
     try:
         schema = "at-head" if migrate.at_head(shared.settings.store.database_url) else "behind"
     except Exception:  # noqa: BLE001 - the same
-        return "unavailable", "unknown", {}
+        return "unavailable", "unknown", {}, {}
     if live is None:
-        return ("ok" if schema == "behind" else "unavailable"), schema, {}
-    by_queue = {queue: sum(queue in node.queues for node in live) for queue in ("cpu", "gpu")}
-    return "ok", schema, by_queue
+        return ("ok" if schema == "behind" else "unavailable"), schema, {}, {}
+    by_queue = {str(queue): sum(queue in node.queues for node in live) for queue in QUEUES}
+    return "ok", schema, by_queue, found
 
 
 def _home(home: Path) -> str:
@@ -54,6 +62,19 @@ def _home(home: Path) -> str:
     return "writable"
 
 
+def _told(found: Standing) -> dict[str, Any]:
+    """The reasons, which may hold paths, are told where no key is asked for."""
+    settings = context().settings
+    shown = found if settings.api_key is None and settings.oidc is None else found.without_reasons()
+    return {"state": shown.state, "levels": list(shown.levels), "why": list(shown.why)}
+
+
+def _degraded(away: str | None, found: dict[Queue, Standing]) -> list[str]:
+    """What keeps runs that are taken from being executed now."""
+    broken = any(one.state in ("broken", "cannot-start") for one in found.values())
+    return [*(["broker"] if away is not None else []), *(["workers"] if broken else [])]
+
+
 @blueprint.get("/readyz")
 @answers(
     {
@@ -62,16 +83,24 @@ def _home(home: Path) -> str:
     }
 )
 def get_readiness() -> Response:
-    """Database reachable, schema at head, home writable: all three, or 503. Workers and broker are reported only."""
+    """Database reachable, schema at head, home writable, and workers that can start: all four, or 503.
+
+    A broker that is away, or workers that live and can execute nothing, are `degraded`: runs are taken, and wait.
+    """
     shared = context()
-    database, schema, by_queue = _database()
+    database, schema, by_queue, found = _database()
     home = _home(shared.settings.store.home)
-    ready = (database, schema, home) == ("ok", "at-head", "writable")
+    away = shared.broker.away()
+    can_start = all(one.state != "cannot-start" for one in found.values())
+    ready = can_start and (database, schema, home) == ("ok", "at-head", "writable")
     told: dict[str, Any] = {
         "status": "ready" if ready else "not-ready",
+        "degraded": _degraded(away, found),
         "database": database,
         "schema": schema,
         "home": home,
+        "broker": "ok" if away is None else "unavailable",
+        "isolation": {queue: _told(one) for queue, one in found.items()},
         "workers": by_queue,
         "wakeups_failed": shared.wakeups.failed,
     }

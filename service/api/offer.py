@@ -87,7 +87,9 @@ def offered(transaction: Transaction, asked: Wanted) -> Level:
     who = f"Live workers of the queue {queue} offer: {', '.join(levels)}"
     if enough:
         who += ", and none of them can make cgroups; `backprobe doctor` says why"
-    if not offer.workers:
+    if offer.workers and not offer.levels:
+        who = f"No live worker of the queue {queue} can execute a run now; /readyz and `backprobe doctor` say why"
+    elif not offer.workers:
         who = f"No worker of the queue {queue} is alive, so no level but none is known to be offered"
     detail = f"{who}. Asked for was {least}{f', by `limits.{limit}`' if limit else ''}."
     place = Place(pointer=f"#/limits/{limit}" if limit else "#/isolation", code="isolation-unavailable", detail=detail)

@@ -15,6 +15,7 @@ from service.api.body import Strict, query
 from service.api.parameters import Cursor, Whole
 from service.api.run_json import run_of
 from service.api.runs import RunsQuery, runs_page
+from service.caller import caller
 from service.context import context
 from service.dashboard import words
 from service.dashboard.rules_page import RulesQuery, families_shown
@@ -22,11 +23,16 @@ from service.dashboard.run_page import run_page
 from service.dashboard.signs import Sign, sign_of
 from service.errors import Problem
 from service.problems import KINDS
+from service.standing import standing
 
 if TYPE_CHECKING:
     from flask import Response
     from flask.blueprints import BlueprintSetupState
     from werkzeug.wrappers import Response as Redirect
+
+    from service.standing import Standing
+    from store.run import Queue
+    from store.session import Transaction
 
 blueprint = Blueprint("pages", __name__)
 
@@ -64,15 +70,24 @@ def home() -> Redirect:
 def runs_list(query: RunsQuery) -> str:
     """The runs, newest first."""
     page, more = runs_page("page runs", query)
+    with context().database.read() as transaction:
+        now = _standing(transaction, "cpu")
     return render_template(
         "runs.html",
         runs=page,
+        now=now,
         chosen=query.status or [],
         more=more,
         later=query.cursor is not None,
         origin=request.host_url.rstrip("/"),
         key_line="" if context().settings.api_key is None else '-H "Authorization: Bearer $BACKPROBE_API_KEY" ',
     )
+
+
+def _standing(transaction: Transaction, queue: Queue) -> Standing:
+    """What runs get now; the operator is told why."""
+    found, asked = standing(context(), transaction, queue), caller()
+    return found if asked.operates and asked.may("admin") else found.without_reasons()
 
 
 @blueprint.get("/runs/<run>")
@@ -84,7 +99,8 @@ def run(run: str, query: RunPageQuery) -> str:
         row = run_of(transaction, run)
         listing = f"{row.id} page tensors"
         after = shared.cursors.read(listing, {}, query.tensors)[0] if query.tensors else None
-        page = run_page(transaction, row, file=query.file, first=query.first_line, after=after)
+        waits_for = _standing(transaction, row.queue) if row.status == "queued" else None
+        page = run_page(transaction, row, file=query.file, first=query.first_line, after=after, waits_for=waits_for)
     if query.file is not None and page.source is None and row.snippet is not None:
         raise Problem("not-found", f"Run {row.id} has no file {query.file}.")
     more = None if page.next_tensors is None else shared.cursors.sign(listing, {}, [page.next_tensors])

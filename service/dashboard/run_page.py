@@ -15,7 +15,7 @@ from service.dashboard.cards import Card, card
 from service.dashboard.lines import Listing, listing
 from service.dashboard.tables import Row, rows
 from service.dashboard.words import RECORDED, Said, said
-from store import queries, workers
+from store import queries
 from store.judged import findings
 from store.record import records
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backprobe.record import Record
+    from service.standing import Standing
     from store.queries import BackwardCallRow, Streams
     from store.run import RunRow
     from store.session import Transaction
@@ -81,7 +82,15 @@ class RunPage:
     streams: Streams | None
 
 
-def run_page(transaction: Transaction, run: RunRow, *, file: str | None, first: int, after: int | None) -> RunPage:
+def run_page(
+    transaction: Transaction,
+    run: RunRow,
+    *,
+    file: str | None,
+    first: int,
+    after: int | None,
+    waits_for: Standing | None = None,
+) -> RunPage:
     """Read the page of a run.
 
     Args:
@@ -90,6 +99,7 @@ def run_page(transaction: Transaction, run: RunRow, *, file: str | None, first: 
         file: Of its snippet; None: the entry.
         first: The first line of it to show.
         after: The tensor behind which the table begins.
+        waits_for: What runs of its queue get now; None: it does not wait.
     """
     record = _record(transaction, run)
     found = findings.page(transaction, run, limit=MOST_CARDS)
@@ -99,11 +109,10 @@ def run_page(transaction: Transaction, run: RunRow, *, file: str | None, first: 
     file_shown = text.file(file)
     tensors = queries.tensors(transaction, run, after=after, limit=TENSORS_PER_PAGE)
     recorded = {row.tensor: row for row in tensor_rows(record)} if record is not None else {}
-    live = workers.offered(transaction, run.queue).workers if run.status == "queued" else 0
     return RunPage(
         run=run,
         has_record=_has_record(run),
-        said=said(run, live),
+        said=said(run, waits_for),
         cards=cards,
         more_findings=found.next is not None,
         source=None

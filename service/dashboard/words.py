@@ -12,6 +12,7 @@ from backprobe.show.plain import cut, plain
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from service.standing import Standing
     from store.run import RunRow
 
 RECORDED: Final = frozenset({"partial", "whole"})
@@ -107,12 +108,12 @@ def moment(at: str) -> str:
     return parsed(at).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def said(run: RunRow, live_workers: int) -> Said:
+def said(run: RunRow, standing: Standing | None) -> Said:
     """The run's state in words.
 
     Args:
         run: The run.
-        live_workers: Of its queue.
+        standing: What runs of its queue get now; None: it waits for nothing.
     """
     words = {
         "queued": _queued,
@@ -123,11 +124,13 @@ def said(run: RunRow, live_workers: int) -> Said:
         "canceled": _canceled,
         "lost": _lost,
     }
-    return words[run.status](run, live_workers)
+    return words[run.status](run, standing)
 
 
-def _queued(run: RunRow, live_workers: int) -> Said:
-    if not live_workers:
+def _queued(run: RunRow, standing: Standing | None) -> Said:
+    if standing is not None and standing.state in ("broken", "cannot-start"):
+        return Said(text=f"Queued: {standing.words}", next_step="`backprobe doctor` says more.", tone="warn")
+    if standing is None or standing.state == "absent":
         return Said(
             text=f"Queued: no worker of the queue {run.queue} is alive. It is kept, and starts when one comes.",
             next_step=f"Start one: backprobe worker --queue {run.queue}",
@@ -138,14 +141,14 @@ def _queued(run: RunRow, live_workers: int) -> Said:
     return Said(text=f"Waiting for a worker: {before}. This page looks again by itself.")
 
 
-def _running(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _running(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
     if run.cancel_requested_at is not None:
         return Said(text="It was asked to stop, and is being stopped; what it recorded is kept.")
     again = f", attempt {run.attempt} of {run.max_attempts}" if run.attempt > 1 else ""
     return Said(text=f"Running{again}. This page looks again by itself.")
 
 
-def _succeeded(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _succeeded(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
     return Said(
         text="The program ran to its end."
         if run.findings.error == 0
@@ -153,7 +156,7 @@ def _succeeded(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one si
     )
 
 
-def _failed(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _failed(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
     error = run.error
     if error is None:
         return Said(text="The program failed.", tone="bad")
@@ -166,7 +169,7 @@ def _failed(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signa
     )
 
 
-def _exceeded(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _exceeded(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
     limit = run.outcome.limit or (run.error.code if run.error else "")
     asked = run.limits.get(limit)
     most = f" ({asked:,})" if asked is not None else ""
@@ -177,12 +180,12 @@ def _exceeded(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one sig
     )
 
 
-def _canceled(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _canceled(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
     kept = "what follows is the record up to there" if run.record.state in RECORDED else "it had not started"
     return Said(text=f"Canceled, as asked: {kept}.")
 
 
-def _lost(run: RunRow, live_workers: int) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _lost(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
     made = counted(run.attempt, "attempt")
     why = f" ({_code_words(run.error.code)})" if run.error else ""
     return Said(

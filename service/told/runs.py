@@ -227,12 +227,40 @@ class Health:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IsolationNow:
+    """What a run of one queue gets now.
+
+    Attributes:
+        state: `ready`, `starting`, `broken`: no worker that lives can execute a run; `absent`: none lives;
+            `cannot-start`: this service's own workers end at their start.
+        levels: At which workers execute runs; several, where they differ.
+        why: Why none is executed, or none at a higher level; empty, too, where a key is asked for: `GET /v1/workers`
+            tells the operator.
+    """
+
+    state: Literal["ready", "starting", "broken", "absent", "cannot-start"]
+    levels: list[str]
+    why: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Readiness:
-    """Whether runs can be taken. Workers and broker are reported, not required: a run waits for them, safely."""
+    """Whether runs can be taken. Workers and broker are reported, not required: a run waits for them, safely.
+
+    Attributes:
+        status: `not-ready`: see 503; or the workers that this service starts end at their start, such as where the
+            level that the settings ask for cannot be given.
+        degraded: Why runs that are taken wait: the broker is away, or no worker that lives can execute any. Empty: they
+            do not.
+        isolation: What runs get now, by queue.
+    """
 
     status: Literal["ready", "not-ready"]
+    degraded: list[Literal["broker", "workers"]]
     database: Literal["ok", "unavailable"]
     schema: Literal["at-head", "behind", "unknown"]
     home: Literal["writable", "not-writable"]
+    broker: Literal["ok", "unavailable"]
+    isolation: dict[str, IsolationNow]
     workers: dict[str, int]
     wakeups_failed: int

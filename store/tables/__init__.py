@@ -22,7 +22,7 @@ from store.tables.tensors import (
     small_value,
     tensor,
 )
-from store.tables.types import SECONDS, Now, Time
+from store.tables.types import SECONDS, Moved, Now, Time
 from store.tables.view import postgresql_view, sqlite_view
 from store.tables.who import project, snippet, snippet_file, tenant
 
@@ -30,6 +30,7 @@ __all__ = [
     "KEY",
     "METADATA",
     "SECONDS",
+    "Moved",
     "Now",
     "Time",
     "api_key",

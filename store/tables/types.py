@@ -212,6 +212,29 @@ class Now(FunctionElement[str]):
         super().__init__(*([] if seconds is None else [_seconds(seconds)]))
 
 
+class Moved(FunctionElement[str]):
+    """A time of the database, so many seconds later (or earlier): `Moved(column, seconds)`."""
+
+    type = Time()
+    inherit_cache = True
+    name = "moved"
+
+    def __init__(self, at: sa.ColumnElement[Any], seconds: Any) -> None:
+        super().__init__(at, _seconds(seconds))
+
+
+@compiles(Moved, "postgresql")
+def _moved_postgresql(element: Moved, compiler: Any, **kw: Any) -> str:
+    at, seconds = (compiler.process(one, **kw) for one in element.clauses)
+    return f"({at} + make_interval(secs => {seconds}))"
+
+
+@compiles(Moved, "sqlite")
+def _moved_sqlite(element: Moved, compiler: Any, **kw: Any) -> str:
+    at, seconds = (compiler.process(one, **kw) for one in element.clauses)
+    return f"strftime('%Y-%m-%dT%H:%M:%fZ', {at}, format('%+.3f seconds', {seconds}))"
+
+
 @compiles(Now, "postgresql")
 def _now_postgresql(element: Now, compiler: Any, **kw: Any) -> str:
     shift = compiler.process(element.clauses, **kw)

@@ -17,6 +17,8 @@ import urllib.request
 import psutil
 import pytest
 
+from service.children import Silence
+
 READY_SECONDS = 60
 
 
@@ -162,6 +164,41 @@ def named(one, word):
             if word in child.cmdline():
                 found.add(child.pid)
     return found
+
+
+def test_the_first_lines_say_what_runs_get_now(serve):
+    one = serve().ready(worker=True)
+    one.until(lambda: "Runs get isolation " in one.said, 120, "the level was said")
+    first, second = one.said.splitlines()[:2]
+    assert first.endswith("Ctrl-C stops it. Now runs wait until the worker has proved its isolation.")
+    (level,) = one.get("/readyz")["isolation"]["cpu"]["levels"]
+    assert second.startswith(f"Runs get isolation {level} now")
+    assert one.end() == 0, one.said
+
+
+def test_a_level_that_cannot_be_given_is_said_and_is_not_ready(serve):
+    one = serve(env={"BACKPROBE_ISOLATION": "gvisor", "PATH": "/nowhere"}).ready()
+    line = "a worker cannot start: backprobe worker: isolation gvisor cannot be given here: runsc is not installed"
+    one.until(lambda: line in one.said, 120, "it was said")
+    with pytest.raises(urllib.error.HTTPError) as answer:
+        one.get("/readyz")
+    told = json.load(answer.value)
+    answer.value.close()
+    assert (answer.value.code, told["status"], told["isolation"]["cpu"]["state"]) == (503, "not-ready", "cannot-start")
+    assert one.end() == 0, one.said
+
+
+def test_a_worker_is_silent_by_our_own_clock_whatever_the_machines_says(clock):
+    silence = Silence(clock)
+    assert silence.of({"h:1:a": "2026-11-20T10:00:00.000Z"}) == set()
+    clock.now += 20
+    assert silence.of({"h:1:a": "2026-11-20T11:00:05.000Z"}) == set()  # it beat, by a clock that was set
+    clock.now += 29
+    assert silence.of({"h:1:a": "2026-11-20T11:00:05.000Z", "h:2:b": "2026-11-20T09:00:00.000Z"}) == set()
+    clock.now += 2
+    assert silence.of({"h:1:a": "2026-11-20T11:00:05.000Z", "h:2:b": "2026-11-20T09:00:00.000Z"}) == {"h:1:a"}
+    silence.forget()
+    assert silence.of({"h:1:a": "2026-11-20T11:00:05.000Z"}) == set()
 
 
 def test_a_killed_child_is_started_again(serve):

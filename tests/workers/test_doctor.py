@@ -1,13 +1,18 @@
 """What `backprobe doctor` says of this machine: each level, why not more, and whether runs have cgroups."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from store import migrate, workers
+from store.session import Database
+from store.settings import StoreSettings
 from tests.support.isolation import confined
 from workers import doctor
 from workers.sandbox import boot, cgroups, offer, runsc, start
 from workers.sandbox.hierarchies import NoCgroup
+from workers.sandbox.levels import Level
 from workers.sandbox.probe import Proof
 from workers.settings import WorkerSettings
 
@@ -76,8 +81,52 @@ def test_it_says_what_a_worker_of_the_gpu_queue_would_have(capsys, monkeypatch):
         said = capsys.readouterr().out
         assert "the gpu queue would wait, taking no run: the warm process did not start: torch finds no CUDA" in said
     stand_in = (str(Path(__file__).parent / "sandbox" / "stand_in_device.py"),)
-    monkeypatch.setattr(start, "exec_keeper", lambda seen, fraction: boot.exec_keeper(seen, fraction, stand_in))
+    monkeypatch.setattr(start, "exec_keeper", partial(boot.exec_keeper, program=stand_in))
     doctor.examine(settings, probe=True)
     assert "A worker of the gpu queue would have stand-in with 90% of its memory." in capsys.readouterr().out
     doctor.examine(WorkerSettings(), probe=True)
     assert "A worker of the gpu queue would not start: isolation process cannot be given" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("proved")
+def test_it_looks_at_the_workers_that_run_and_at_the_broker(capsys, tmp_path):
+    def said() -> str:
+        doctor.examine(WorkerSettings(), probe=False, store=store)
+        return capsys.readouterr().out
+
+    environ = {"BACKPROBE_HOME": str(tmp_path), "BACKPROBE_BROKER_URL": "redis://:hush@127.0.0.1:1/0"}
+    store = StoreSettings.from_environment(environ)
+    first = said()
+    assert "No worker is woken: the broker redis://:**@127.0.0.1:1/0 does not answer" in first
+    assert "hush" not in first
+    assert "No worker runs: there is no database at" in first
+    migrate.upgrade(store.database_url)
+    assert "No worker runs." in said()
+    database = Database(store.database_url)
+    told: list[tuple[tuple[Level, ...], dict[str, object]]] = [
+        (("none",), {"missed": ["isolation process cannot be given here: Landlock is version 0"]}),
+        ((), {"why": "isolation process does not hold: files"}),
+        ((), {}),
+    ]
+    with database.begin() as transaction:
+        for n, (levels, probe) in enumerate(told):
+            one = workers.WorkerNode(id=f"h:{n}:a", queues=("cpu",), levels=levels, devices=("cpu",), probe=probe)
+            workers.beat(transaction, one)
+    database.close()
+    lines = said().splitlines()
+    assert "The worker h:0:a (queue cpu) runs everything at none now, and looks again for more: isolation process" in (
+        "".join(line for line in lines if "h:0:a" in line)
+    )
+    assert (
+        "The worker h:1:a (queue cpu) runs nothing now, and tries again: isolation process does not hold: files."
+        in lines
+    )
+    assert "The worker h:2:a (queue cpu) is starting." in lines
+
+
+def test_what_would_be_chosen_and_does_not_hold_is_not_promised(capsys, monkeypatch):
+    confined("process")
+    monkeypatch.setattr(doctor, "_attacked", lambda _: Proof(probe_id="probe_1", breaches=("files: x",), seconds=0.1))
+    monkeypatch.setattr(doctor, "_gpu", lambda *_, **__: None)
+    assert doctor.examine(WorkerSettings(), probe=True) == doctor.NOTHING_HOLDS
+    assert "A worker with these settings would run nothing: " in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """A run in hand is shown while it goes on, on both databases; what cannot be written stops neither it nor its end."""
 
 import threading
+from contextlib import nullcontext
 
 import pytest
 from sqlalchemy.exc import IntegrityError, OperationalError
@@ -41,11 +42,14 @@ class OneNode:
     def drop(self, lease):
         pass
 
+    def sandbox(self):
+        return nullcontext(self.supervisor)
+
 
 @pytest.fixture
-def at_work(database, supervisor, tmp_path):
+def at_work(database, supervisor, open_folder):
     """`at_work()`: a run in the middle of its program, its worker, its thread, and the file that ends it."""
-    flag = tmp_path / "enough"
+    flag = open_folder / "enough"
     threads = []
 
     def begin():

@@ -75,6 +75,27 @@ def attest(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | N
         raise Differs(f"it cannot be looked at: {type(error).__name__}: {error}") from error
 
 
+def never_root(child: int, confinement: Confinement) -> None:
+    """At level `none`, where nothing else is attested: the child is not root's, and whose it was to become.
+
+    Raises:
+        Differs: it must be ended.
+    """
+    try:
+        status = status_of(child)
+        if "0" in status["Uid"].split() or confinement.uid is not None:
+            _uid_of(status, confinement.uid)
+    except (OSError, KeyError) as error:
+        raise Differs(f"it cannot be looked at: {type(error).__name__}: {error}") from error
+
+
+def _uid_of(status: Mapping[str, str], wanted: int | None) -> int:
+    uids = set(status["Uid"].split() + status["Gid"].split())
+    if "0" in uids or len(uids) != 1 or (wanted is not None and uids != {str(wanted)}):
+        raise Differs(f"its uid and gid are {status['Uid'].split()} and {status['Gid'].split()}")
+    return int(uids.pop())
+
+
 def _seen(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | None) -> Seen:
     apart = confinement.level == "namespace"
     folder = _program_of(child) if apart else os.dup(child)
@@ -82,17 +103,14 @@ def _seen(child: int, order: Fork, confinement: Confinement, cgroup: Cgroup | No
         status = status_of(folder)
         status["SigIgn"] = f"{int(status['SigIgn'], 16) & ~_LIBRARY_SIGNALS:016x}"
         _same({name: status[name] for name in _PRESCRIBED}, _PRESCRIBED)
-        uids = set(status["Uid"].split() + status["Gid"].split())
-        wanted = order.uid or confinement.uid
-        if "0" in uids or len(uids) != 1 or (wanted is not None and uids != {str(wanted)}):
-            raise Differs(f"its uid and gid are {status['Uid'].split()} and {status['Gid'].split()}")
+        uid = _uid_of(status, order.uid or confinement.uid)
         listed = sorted(_listed(folder, "fd"), key=int)
         if listed != ["0", "1", "2", "3", "4", "5"]:
             raise Differs(f"it holds the descriptors {listed}")
         _limits(folder, order, apart=apart)
         _alone(folder, status, order, apart=apart)
         return Seen(
-            uid=int(uids.pop()),
+            uid=uid,
             capabilities=status["CapEff"],
             no_new_privs=True,
             seccomp=2,

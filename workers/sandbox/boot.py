@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -17,7 +18,7 @@ import msgspec
 
 from backprobe import stack
 from workers.sandbox import private_root, runsc, syscalls
-from workers.sandbox.levels import Confinement, as_arguments
+from workers.sandbox.levels import Confinement, as_arguments, unprivileged
 from workers.sandbox.runsc import Guest
 
 STACK_BYTES: Final = stack.RAISED
@@ -26,8 +27,8 @@ STACK_BYTES: Final = stack.RAISED
 THREAD_BYTES: Final = 8 << 20
 """The stack of every other thread, out of the run's address space: the zygote sets it before any thread starts."""
 
-TRUSTED: Final = Confinement()
-"""Level `none`."""
+TRUSTED: Final = Confinement(uid=unprivileged())
+"""Level `none`; what root starts becomes somebody else all the same."""
 
 ANSWER_SECONDS: Final = 5.0
 """How long an executor may take to take a connection or to answer a question."""
@@ -93,44 +94,56 @@ def exec_zygote(visible_devices: str | None = "", confinement: Confinement = TRU
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)
-    with theirs:
-        if confinement.level == "gvisor":
-            guest = _start_guest(theirs)
-            return Link(control=ours, process=guest.process, guest=guest)
-        return Link(control=ours, process=popen_zygote(theirs, visible_devices, confinement))
+    with theirs, contextlib.ExitStack() as in_vain:
+        in_vain.callback(ours.close)
+        guest = _start_guest(theirs) if confinement.level == "gvisor" else None
+        process = popen_zygote(theirs, visible_devices, confinement) if guest is None else guest.process
+        in_vain.pop_all()
+    return Link(control=ours, process=process, guest=guest)
 
 
-def exec_keeper(visible_devices: str | None, memory_fraction: float = 1.0, program: tuple[str, ...] = ()) -> Link:
+def exec_keeper(
+    visible_devices: str | None,
+    memory_fraction: float = 1.0,
+    program: tuple[str, ...] = (),
+    confinement: Confinement = TRUSTED,
+) -> Link:
     """Start a process for one run that has devices, and its keeper, which speaks for it as a zygote does.
 
     Args:
         visible_devices: CUDA_VISIBLE_DEVICES of the run: None leaves all visible.
         memory_fraction: Of each device's memory, what the run may take, in ``(0, 1]``.
         program: Arguments of the interpreter that make it that process; empty: the usual ones.
+        confinement: Whom both become; no level but `none` is given to runs with a device.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        process = popen_keeper(theirs, visible_devices, memory_fraction, program)
+    with theirs, contextlib.ExitStack() as in_vain:
+        in_vain.callback(ours.close)
+        process = popen_keeper(theirs, visible_devices, memory_fraction, program, confinement)
+        in_vain.pop_all()
     ours.setblocking(False)
     return Link(control=ours, process=process)
 
 
 def popen_keeper(
-    control: socket.socket, visible_devices: str | None, memory_fraction: float, program: tuple[str, ...] = ()
+    control: socket.socket,
+    visible_devices: str | None,
+    memory_fraction: float,
+    program: tuple[str, ...] = (),
+    confinement: Confinement = TRUSTED,
 ) -> subprocess.Popen[bytes]:
-    """Exec a keeper that serves `control`, with an environment built from nothing."""
+    """Exec a keeper that serves `control`, with an environment built from nothing.
+
+    Raises:
+        PermissionError: it would be root's.
+    """
+    _never_root(confinement)
     words = [str(control.fileno()), "--memory-fraction", str(memory_fraction)]
+    words += [] if confinement.uid is None else ["--uid", str(confinement.uid)]
     words += [] if visible_devices is None else [f"--visible-devices={visible_devices}"]
+    words += ["--program", *program] if program else []
     return subprocess.Popen(
-        [
-            sys.executable,
-            "-P",
-            "-s",
-            "-m",
-            "workers.sandbox.keeper",
-            *words,
-            *(("--program", *program) if program else ()),
-        ],
+        [sys.executable, "-P", "-s", "-m", "workers.sandbox.keeper", *words],
         env=_environment(visible_devices),
         pass_fds=[control.fileno()],
         stdin=subprocess.DEVNULL,
@@ -187,9 +200,7 @@ def executor_offers(path: str, patience_seconds: float) -> Confinement:
 
 def _connected(path: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    connection.settimeout(
-        ANSWER_SECONDS
-    )  # one that hangs, its queue full, would else hold the selector thread for ever
+    connection.settimeout(ANSWER_SECONDS)  # one that hangs would else hold the selector thread for ever
     try:
         connection.connect(path)
     except OSError:
@@ -206,6 +217,7 @@ def popen_zygote(
     Raises:
         OSError: what the level needs is not here; the text says what.
     """
+    _never_root(confinement)
     apart = confinement.level == "namespace"
     calls = None if confinement.level == "none" else _in_memory(syscalls.compiled(folder=apart))
     more_calls = _in_memory(syscalls.compiled(several=True, folder=True)) if apart else None
@@ -232,6 +244,11 @@ def popen_zygote(
         resource.setrlimit(resource.RLIMIT_STACK, before)
         for one in memory:
             os.close(one)
+
+
+def _never_root(confinement: Confinement) -> None:
+    if unprivileged() is not None and not confinement.uid:
+        raise PermissionError("nobody was named whom programs of root become (BACKPROBE_SANDBOX_UID)")
 
 
 def _start_guest(control: socket.socket) -> Guest:

@@ -94,7 +94,7 @@ class Executor:
     def _popen(self, connection: socket.socket) -> subprocess.Popen[bytes]:
         if self._gpu_memory_fraction is None:
             return popen_zygote(connection, self._visible_devices, self._confinement)
-        return popen_keeper(connection, self._visible_devices, self._gpu_memory_fraction)
+        return popen_keeper(connection, self._visible_devices, self._gpu_memory_fraction, confinement=self._confinement)
 
     def _bury(self) -> None:
         """Reap zygotes that ended, and end what their runs left behind."""

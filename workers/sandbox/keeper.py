@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Final, NoReturn
 
-from workers.sandbox import messages, orphans, uncaught
+from workers.sandbox import messages, orphans, readable, uncaught
 from workers.sandbox.messages import Ended, Fork, Kill, Ready, Refused, Started, Unready
 from workers.sandbox.orphans import kill_group
 from workers.sandbox.scratch import Scratch, sweep_dead_roots
@@ -145,7 +145,11 @@ def main() -> NoReturn:
     parser.add_argument("--memory-fraction", type=float, default=1.0)
     parser.add_argument("--visible-devices")
     parser.add_argument("--program", nargs=argparse.REMAINDER, default=PROGRAM)
+    parser.add_argument("--uid", type=int)
     words = parser.parse_args()
+    if words.uid is not None:
+        readable.seen_by(words.uid)
+        orphans.become(words.uid)
     control = socket.socket(fileno=words.control)
     orphans.adopt_orphans()
     sweep_dead_roots()

@@ -2,7 +2,7 @@
 
 | level | what holds | what it needs |
 |---|---|---|
-| `none` | limits, an own process group, an empty environment | nothing; for code that is trusted |
+| `none` | limits, an own process group, an empty environment, never root | nothing; for code that is trusted |
 | `process` | Landlock, seccomp, NO_NEW_PRIVS besides | Linux 6.2, libseccomp, x86-64; no root |
 | `namespace` | namespaces, a private root and /tmp besides | user namespaces or root, and bubblewrap |
 | `gvisor` | a second kernel, with a root and seccomp of its own; no Landlock | `runsc`, libseccomp, x86-64 |
@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -45,6 +46,11 @@ class Confinement:
     uids: int = 0
     cgroups: bool = False
     no_cgroups: str = ""
+
+
+def unprivileged(uid: int = SANDBOX_UID) -> int | None:
+    """Whom the programs of this process become: `uid` under root, at every level; None: they stay who we are."""
+    return uid if os.geteuid() == 0 else None
 
 
 def up_to(level: Level) -> tuple[Level, ...]:

@@ -15,7 +15,7 @@ import resource
 import signal
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -36,6 +36,7 @@ for every crash, as root and outside; for 1 it is not (do_coredump in the kernel
 
 _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
 _CAPABILITY_VERSION_3: Final = 0x20080522
+_CAP_SYS_ADMIN: Final = 21
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _exit: Final = os._exit
@@ -101,6 +102,37 @@ def uncovered_proc() -> None:
         OSError: the mount was refused.
     """
     mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
+
+
+def show(folders: Iterable[str], closed: Iterable[str]) -> None:
+    """As root, which is about to become another: see these folders although they lie in folders closed to that one.
+
+    Only a closed folder changes, and for this process and its children alone: it is an empty one there, but for what is
+    to be seen.
+
+        /root (0700): .ssh, .pyenv/versions/3.11  ->  /root (0755): .pyenv/versions/3.11
+
+    Raises:
+        OSError: a mount was refused.
+    """
+    _unshare(_NEWNS)
+    mount("none", "/", None, _REC | _PRIVATE)
+    for top in closed:
+        inside = [one for one in folders if one.startswith(f"{top}/")]
+        opened = [os.open(one, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for one in inside]
+        mount("tmpfs", top, "tmpfs", NOSUID | NODEV, "size=1m,mode=0755")
+        for folder, descriptor in zip(inside, opened, strict=True):
+            for part in [*(one for one in reversed(Path(folder).parents) if one.is_relative_to(top)), Path(folder)]:
+                part.mkdir(exist_ok=True)
+                part.chmod(0o755)  # whatever our umask is
+            mount(f"/proc/self/fd/{descriptor}", folder, None, BIND | _REC)
+            os.close(descriptor)
+
+
+def may_mount() -> bool:
+    """This process has CAP_SYS_ADMIN."""
+    told = Path("/proc/self/status").read_text("ascii", "replace").partition("CapEff:")[2].split()
+    return bool(told) and bool(int(told[0], 16) >> _CAP_SYS_ADMIN & 1)
 
 
 def loopback_up() -> None:

@@ -6,23 +6,36 @@ A level that is not lacking anything here is still only a candidate: the probe d
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Final, Literal
 
-from workers.sandbox import cgroups, private_root, readable, runsc, syscalls
-from workers.sandbox.levels import LEVELS, SANDBOX_UID, SLOT_UIDS, Confinement, Level
+from workers.sandbox import cgroups, namespaces, private_root, readable, runsc, syscalls
+from workers.sandbox.levels import LEVELS, SANDBOX_UID, SLOT_UIDS, Confinement, Level, unprivileged
 
 Asked = Level | Literal["auto"]
 """`auto`: the highest level up to `namespace` that lacks nothing."""
+
+_TRIED: Final[dict[Level, tuple[Level, ...]]] = {
+    "process": ("namespace", "process"),
+    "none": ("namespace", "process", "none"),
+}
+"""By the least that will do: what `auto` looks at, the best first."""
 
 _HOW_LANDLOCK: Final = "Linux 6.2 or later has it, if the kernel's list of security modules names it: lsm=landlock,..."
 
 
 class CannotConfine(OSError):
     """The level that the settings ask for cannot be given here; the text says what is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What was chosen. `missed`: the higher levels that `auto` had to leave out, each with what is missing."""
+
+    confinement: Confinement
+    missed: tuple[str, ...] = ()
 
 
 def confinement(asked: Asked, uid: int = SANDBOX_UID, *, trust_code: bool = False) -> Confinement:
@@ -36,34 +49,49 @@ def confinement(asked: Asked, uid: int = SANDBOX_UID, *, trust_code: bool = Fals
     Raises:
         CannotConfine: it cannot be given.
     """
-    if asked == "none":
-        return Confinement()
-    for level in ("namespace", "process") if asked == "auto" else (asked,):
-        if not lacking(level, uid):
-            return _made(level, uid)
-    if asked == "auto" and trust_code:
-        return Confinement()
-    least: Level = "process" if asked == "auto" else asked
-    raise CannotConfine(f"isolation {least} cannot be given here: {'; '.join(lacking(least, uid))}")
+    return choice(asked, uid, trust_code=trust_code).confinement
+
+
+def choice(asked: Asked, uid: int = SANDBOX_UID, *, trust_code: bool = False) -> Choice:
+    """As `confinement`, with what kept it from more.
+
+    Raises:
+        CannotConfine: it cannot be given.
+    """
+    least: Level = asked if asked != "auto" else "none" if trust_code else "process"
+    missed: list[str] = []
+    for level in _TRIED[least] if asked == "auto" else (asked,):
+        lacks = lacking(level, uid)
+        if not lacks:
+            return Choice(confinement=_made(level, uid), missed=tuple(missed))
+        missed.append(f"isolation {level} cannot be given here: {'; '.join(lacks)}")
+    raise CannotConfine(missed[-1])
 
 
 def lacking(level: Level, uid: int = SANDBOX_UID) -> tuple[str, ...]:
     """What this machine lacks for a level, each with what would change it; empty: nothing."""
-    if level == "none":
-        return ()
     if level == "gvisor":
         return tuple(_lacks_second_kernel())
+    hidden = readable.hidden(uid)
+    if level == "none":
+        return tuple(_lacks_another(uid, hidden))
     found = [*_lacks_calls_and_files(), *(_covered() if level == "namespace" else ())]
-    needs_root = level == "namespace" or _hidden(uid)
+    needs_root = level == "namespace" or hidden
     refusal = private_root.refusal() if needs_root and sys.platform == "linux" else None
     if refusal is not None and level == "namespace":
         found.append(f"no private root: {refusal} (apt-get install bubblewrap; user namespaces must be allowed)")
     elif refusal is not None:
         found.append(
-            f"uid {uid} cannot read {_hidden(uid)}, and no private root shows it: {refusal}"
+            f"uid {uid} cannot read {hidden[0]}, and no private root shows it: {refusal}"
             " (install Python where everybody can read it, or bubblewrap)"
         )
     return tuple(found)
+
+
+def _lacks_another(uid: int, hidden: tuple[str, ...]) -> Iterator[str]:
+    """Root's programs become another at every level, who has to read Python."""
+    if hidden and not namespaces.may_mount():
+        yield f"uid {uid} cannot read {hidden[0]}, and root may not mount (install Python where everybody can read it)"
 
 
 def table(uid: int = SANDBOX_UID) -> Iterator[tuple[Level, tuple[str, ...]]]:
@@ -78,8 +106,8 @@ def _made(level: Level, uid: int) -> Confinement:
     without = cgroups.lacking() if level == "namespace" else f"level {level} has none"
     return Confinement(
         level=level,
-        uid=uid if root else None,
-        private_root=apart or bool(_hidden(uid)),
+        uid=unprivileged(uid),
+        private_root=apart or (level != "none" and bool(readable.hidden(uid))),
         uids=SLOT_UIDS if level == "gvisor" or (apart and root) else 0,
         cgroups=without is None,
         no_cgroups=without or "",
@@ -117,17 +145,3 @@ def _lacks_filter() -> Iterator[str]:
         syscalls.compiled()
     except OSError as error:
         yield f"{error.strerror} (apt-get install libseccomp2)"
-
-
-def _hidden(uid: int) -> str | None:
-    """The first folder of the interpreter that another uid cannot read; None: all can, or no other uid is needed."""
-    if os.geteuid() != 0:
-        return None
-    for folder in readable.python_folders():
-        path = Path(folder).resolve()
-        for part in (path, *path.parents):
-            wanted = stat.S_IROTH | stat.S_IXOTH if part == path else stat.S_IXOTH
-            seen = part.stat()
-            if seen.st_mode & wanted != wanted and seen.st_uid != uid:
-                return str(part)
-    return None

@@ -54,6 +54,20 @@ def make_undumpable() -> None:
     prctl(PR_SET_DUMPABLE, 0)
 
 
+def become(uid: int) -> None:
+    """Stop being root, for good; what this process then reads and writes is that user's.
+
+    Raises:
+        PermissionError: this process may not, or the number is root's.
+    """
+    if not uid:
+        raise PermissionError("root cannot become root")
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    make_dumpable()  # else its own children could not write their uid_map, and nobody could attest them
+
+
 def make_dumpable() -> None:
     """Undo what a change of uid does: `/proc/PID` of this process is its own uid's again."""
     prctl(PR_SET_DUMPABLE, 1)

@@ -8,10 +8,13 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
+
+from workers.sandbox import namespaces
 
 LEAST_ABI: Final = 3
 """Landlock of Linux 6.2: it covers truncation. The scopes for signals and abstract sockets came with ABI 6."""
@@ -50,6 +53,34 @@ def python_folders() -> tuple[str, ...]:
             found.add(entry)
     every = {str(Path(one).resolve()) for one in found} | found
     return tuple(sorted(one for one in every if Path(one).exists() and one not in ("/", "/usr")))
+
+
+def hidden(uid: int) -> tuple[str, ...]:
+    """The folders that keep this uid from the interpreter, the highest of each path; none where we are not root."""
+    if os.geteuid() != 0:
+        return ()
+    return tuple(dict.fromkeys(closed for folder in python_folders() if (closed := _closed(Path(folder), uid))))
+
+
+def _closed(folder: Path, uid: int) -> str | None:
+    for part in (*reversed(folder.parents), folder):
+        wanted = stat.S_IROTH | stat.S_IXOTH if part == folder else stat.S_IXOTH
+        if not part.exists():
+            return None
+        seen = part.stat()
+        if seen.st_mode & wanted != wanted and seen.st_uid != uid:
+            return str(part)
+    return None
+
+
+def seen_by(uid: int) -> None:
+    """This process, root and about to become `uid`, sees the interpreter even where it lies in a closed folder.
+
+    Raises:
+        OSError: it may not mount.
+    """
+    if closed := hidden(uid):
+        namespaces.show(tuple(not_below(python_folders())), tuple(not_below(closed)))
 
 
 def system_folders() -> tuple[str, ...]:

@@ -5,14 +5,17 @@ Imports little: the zygote's torch takes the longest of a worker's start, so it 
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import Final
 
-from workers.sandbox.boot import TRUSTED, connect_executor, exec_keeper, exec_zygote, executor_offers
+from workers.sandbox.boot import connect_executor, exec_keeper, exec_zygote, executor_offers
 from workers.sandbox.levels import LEVELS, Confinement
-from workers.sandbox.offer import CannotConfine, confinement
+from workers.sandbox.offer import CannotConfine, Choice, choice, confinement
 from workers.sandbox.supervisor import Supervisor
 from workers.settings import Asked, WorkerSettings
+
+_log: Final = logging.getLogger(__name__)
 
 EXECUTOR_SECONDS: Final = 60.0
 """How long a worker waits for its executor: containers start in any order."""
@@ -35,27 +38,53 @@ def supervisor_for(settings: WorkerSettings, queue: str) -> Supervisor:
             ahead=settings.ahead,
         )
     if gpu:
-        _only_trusted(settings)
+        trusted = _only_trusted(settings)
         return Supervisor(
-            lambda: exec_keeper(settings.visible_devices, settings.gpu_memory_fraction),
-            confinement=TRUSTED,
+            lambda: exec_keeper(settings.visible_devices, settings.gpu_memory_fraction, confinement=trusted),
+            confinement=trusted,
             isolation={"executor": False},
             gpu=True,
         )
-    found = confinement(settings.isolation, settings.sandbox_uid, trust_code=settings.trust_code)
+    return _over(choice(settings.isolation, settings.sandbox_uid, trust_code=settings.trust_code), settings)
+
+
+def better_supervisor(settings: WorkerSettings, than: Supervisor) -> Supervisor | None:
+    """One at a higher level than this one has, where `auto` would choose that by now; None: it would not.
+
+    What kept a level from being given at the start may have passed: a machine under load, a package not yet installed.
+    """
+    if not than.missed:
+        return None
+    try:
+        found = choice(settings.isolation, settings.sandbox_uid, trust_code=settings.trust_code)
+    except CannotConfine:
+        return None
+    if LEVELS.index(found.confinement.level) <= LEVELS.index(than.confinement.level):
+        than.missed = found.missed or than.missed
+        return None
+    return _over(found, settings)
+
+
+def _over(found: Choice, settings: WorkerSettings) -> Supervisor:
     return Supervisor(
-        lambda: exec_zygote("", found), confinement=found, isolation={"executor": False}, ahead=settings.ahead
+        lambda: exec_zygote("", found.confinement),
+        confinement=found.confinement,
+        isolation={"executor": False},
+        ahead=settings.ahead,
+        missed=found.missed,
     )
 
 
-def _only_trusted(settings: WorkerSettings) -> None:
+def _only_trusted(settings: WorkerSettings) -> Confinement:
     """Runs with a device are given no isolation by this machine: its driver needs what the levels refuse.
 
+    They are never root's all the same.
+
     Raises:
-        CannotConfine: the settings ask for some, or do not say that code is trusted.
+        CannotConfine: the settings ask for some, do not say that code is trusted, or the uid cannot read Python.
     """
     if settings.isolation == "none" or (settings.isolation == "auto" and settings.trust_code):
-        return
+        return confinement("none", settings.sandbox_uid)
     raise CannotConfine(
         f"isolation {'process' if settings.isolation == 'auto' else settings.isolation} cannot be given to runs with a"
         " GPU, whose driver needs ioctl, files of /dev and threads that the levels refuse: put an executor into a"
@@ -70,14 +99,16 @@ def executor_confinement(settings: WorkerSettings, queue: str) -> Confinement:
         CannotConfine: the isolation that the settings ask for cannot be given here.
     """
     if queue == "gpu":
-        _only_trusted(replace(settings, trust_code=True))
-        return TRUSTED
+        return _only_trusted(replace(settings, trust_code=True))
     if settings.isolation == "gvisor":
         raise CannotConfine(
             "isolation gvisor cannot be given by an executor, whose worker could not look at the sentry: give it to the"
             " worker itself, or make runsc the runtime of the executor's container, which then adds to the level inside"
         )
-    return confinement(settings.isolation, settings.sandbox_uid, trust_code=True)
+    found = choice(settings.isolation, settings.sandbox_uid, trust_code=True)
+    if found.missed:
+        _log.warning("programs get isolation %s: %s", found.confinement.level, "; ".join(found.missed))
+    return found.confinement
 
 
 def _offered(path: str, asked: Asked) -> Confinement:

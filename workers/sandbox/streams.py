@@ -15,7 +15,7 @@ from typing import Final
 
 from workers.sandbox import runsc, sentry
 from workers.sandbox.attempt import PIECE_BYTES, UNDECODED_BYTES, Attempt
-from workers.sandbox.attest import Differs, attest
+from workers.sandbox.attest import Differs, attest, never_root
 from workers.sandbox.levels import Confinement
 from workers.sandbox.lockdown import APART, PLACED
 from workers.sandbox.outcome import Stop
@@ -160,11 +160,13 @@ class Streams:
         if word != LOCKED:
             return f"the child could not lock itself down: {said.decode('utf-8', 'replace')}"
         attempt.lockdown_cpu_seconds = float(seconds)
-        if self._confinement.level != "none" and attempt.proc is not None and attempt.order is not None:
+        if attempt.proc is not None and attempt.order is not None:
             cgroup = None if attempt.slot is None else attempt.slot.cgroup
             try:
                 if self._confinement.level == "gvisor":
                     attempt.seen = sentry.attest(attempt.proc, runsc.program())
+                elif self._confinement.level == "none":
+                    never_root(attempt.proc, self._confinement)
                 else:
                     attempt.seen = attest(attempt.proc, attempt.order, self._confinement, cgroup)
             except (Differs, FileNotFoundError) as error:

@@ -50,6 +50,7 @@ class Supervisor:
         isolation: Facts about where children run, stored with each run beside its limits.
         gpu: Runs have devices: one run at a time, in a process of its own, without a limit on address space.
         ahead: In a pause a child is forked and locked down for whoever comes next.
+        missed: Why it has no higher level where the settings would take one; empty: it has what they ask for.
     """
 
     def __init__(
@@ -60,11 +61,13 @@ class Supervisor:
         isolation: dict[str, Any] | None = None,
         gpu: bool = False,
         ahead: bool = True,
+        missed: tuple[str, ...] = (),
     ) -> None:
         orphans.make_undumpable()
         self._gpu = gpu
         self._isolation = isolation or {}
         self.confinement: Final = confinement
+        self.missed = missed
         self.probe_id: str | None = None
         """Of the last proof that the level holds; stored with each run. None: none was made."""
         self._watch = Watch(boot, confinement, one_shot=gpu, ahead=ahead)
@@ -153,9 +156,10 @@ class Supervisor:
         return self._watch.stalled(submitted_at)
 
     def close(self) -> None:
-        """End every child and zygote; runs in flight end as lost."""
-        self._watch.close()
-        self._thread.join()
+        """End every child and zygote; runs in flight end as lost. A second time, nothing."""
+        if self._thread.is_alive():
+            self._watch.close()
+            self._thread.join()
 
     def _outcome(self, job: Job, facts: Facts, ears: _Ears, *, canceled: bool) -> Outcome:
         record = ears.record()

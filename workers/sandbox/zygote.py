@@ -257,14 +257,6 @@ class Zygote:
         self._watch(Child(serial, pid, os.pidfd_open(pid), sweeper=True))
 
 
-def _become(uid: int) -> None:
-    """Stop being root, for good; what this process then reads and writes is that user's."""
-    os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
-    orphans.make_dumpable()  # else its own children could not write their uid_map, and nobody could attest them
-
-
 def serve_on(control: int, make: Callable[[socket.socket], Zygote]) -> NoReturn:
     """Warm up, make the zygote of this control socket, and be it."""
     stack.settle(THREAD_BYTES)
@@ -289,7 +281,9 @@ def main() -> NoReturn:
     if words.uid is not None:
         if words.level == "namespace":
             namespaces.uncovered_proc()
-        _become(words.uid)
+        elif words.level == "none":
+            readable.seen_by(words.uid)
+        orphans.become(words.uid)
     environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
     calls, more_calls = (b"" if one is None else os.pread(one, 1 << 16, 0) for one in (words.calls, words.more_calls))
     serve_on(words.control, lambda control: Zygote(control, environment, words.level, calls, more_calls))

@@ -103,9 +103,9 @@ def with_two_tasks(boot: Callable[[], Link]) -> Link:
         resource.setrlimit(resource.RLIMIT_NPROC, before)
 
 
-def test_a_run_outlives_a_boot_that_fails_after_its_warm_process_was_lost(until, tmp_path):
+def test_a_run_outlives_a_boot_that_fails_after_its_warm_process_was_lost(until, open_folder):
     boots: list[Callable[[], Link]] = [exec_zygote, refuses, refuses, exec_zygote]
-    path = tmp_path / "again"
+    path = open_folder / "again"
     source = WAITS.format(path=str(path))
     with Supervisor(lambda: boots.pop(0)() if boots else exec_zygote(), ahead=False) as supervisor:
         assert supervisor.wait_warm(120)

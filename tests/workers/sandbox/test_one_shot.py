@@ -74,8 +74,8 @@ def test_what_the_device_holds_open_is_there_and_nothing_of_ours(device):
     assert outcome.facts.stdout == b"1 0 1 2 3 4 6 40\n"
 
 
-def test_no_two_runs_have_the_device_at_one_time(device, until, tmp_path):
-    path = tmp_path / "go"
+def test_no_two_runs_have_the_device_at_one_time(device, until, open_folder):
+    path = open_folder / "go"
     waits = (
         f"import os, time\nprint('here', flush=True)\nwhile not os.path.exists({str(path)!r}):\n    time.sleep(0.01)"
     )
@@ -102,8 +102,8 @@ def test_its_cpu_time_is_counted_from_its_start(device):
     assert (busy.status, busy.reason) == ("exceeded", "cpu"), busy
 
 
-def test_a_run_whose_keeper_is_lost_runs_once_more_on_the_next(device, until, tmp_path):
-    path = tmp_path / "again"
+def test_a_run_whose_keeper_is_lost_runs_once_more_on_the_next(device, until, open_folder):
+    path = open_folder / "again"
     source = (
         f"import os, time\nprint('here', flush=True)\nwhile not os.path.exists({str(path)!r}):\n    time.sleep(0.01)"
     )

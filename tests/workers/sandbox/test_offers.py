@@ -1,0 +1,97 @@
+"""What a worker offers follows what its machine gives: a failure at the start, or later, lasts as long as its cause."""
+
+from functools import partial
+
+import pytest
+
+from store import workers
+from store.limits import Limits
+from tests.support.addresses import own_uid
+from tests.support.isolation import confined
+from workers import node as nodes
+from workers.node import Node
+from workers.sandbox import readable
+from workers.sandbox.job import Job
+from workers.sandbox.probe import Proof
+from workers.sandbox.start import better_supervisor, supervisor_for
+from workers.settings import WorkerSettings
+
+ATTEMPT = Job(files={"main.py": "print(1)"}, entry="main.py", limits=Limits(wall_seconds=300))
+
+
+@pytest.fixture
+def standing(database):
+    def now() -> workers.Standing:
+        with database.read() as transaction:
+            return workers.standing(transaction, "cpu")
+
+    return now
+
+
+def worker(database, supervisor, **more) -> Node:
+    return Node(database, supervisor, queue="cpu", slots=1, lease_seconds=30, publish=lambda _: None, **more)
+
+
+def said(caplog, text):
+    return [one.getMessage() for one in caplog.records if text in one.getMessage()]
+
+
+def test_a_worker_that_began_with_no_isolation_gives_it_once_the_machine_does(
+    database, standing, until, monkeypatch, caplog
+):
+    confined("process")
+    monkeypatch.setattr(nodes, "SOON_SECONDS", 0.1)
+    settings = WorkerSettings(trust_code=True, sandbox_uid=own_uid(), ahead=False)
+    with monkeypatch.context() as lacking:
+        lacking.setattr(readable, "landlock_abi", lambda: 0)
+        first = supervisor_for(settings, "cpu")
+        node = worker(database, first, better=partial(better_supervisor, settings))
+        with first:
+            node.start()
+            until(lambda: standing().state == "ready", "it offers what it can", 180)
+            assert standing().levels == ("none",)
+            assert "Landlock is version 0 here" in standing().why[-1]
+            lent = node.sandbox()
+            held = lent.__enter__()
+            lacking.undo()
+            try:
+                until(lambda: node.supervisor is not first, "it has gone over", 180)
+                assert held.run(ATTEMPT).status == "succeeded"  # a run in hand goes on where it began
+            finally:
+                lent.__exit__(None, None, None)
+            until(lambda: standing().levels not in ((), ("none",)), "it says so")
+            assert standing().levels[0] in ("process", "namespace")
+            assert not first._thread.is_alive()
+            with node.sandbox() as now:
+                outcome = now.run(ATTEMPT)
+            assert (outcome.status, outcome.isolation["level"]) == ("succeeded", standing().levels[0])
+            node.close()
+    assert not node.supervisor._thread.is_alive()
+    assert len(said(caplog, "runs get isolation none: ")) == 1
+    assert len(said(caplog, "can be given now, and every run gets it")) == 1
+
+
+def test_a_canary_that_gets_through_is_told_once_with_its_cause_and_looked_at_again_soon(
+    database, standing, locked, until, monkeypatch, caplog
+):
+    breaches, looks = ["files: it printed 'CANARY'"], []
+
+    def prove(_):
+        looks.append(1)
+        return Proof(probe_id="probe_1", breaches=tuple(breaches), seconds=0.1)
+
+    monkeypatch.setattr(nodes, "prove", prove)
+    monkeypatch.setattr(nodes, "SOON_SECONDS", 0.1)
+    node = worker(database, locked)
+    node.start()
+    try:
+        until(lambda: standing().state == "broken", "it says that it can execute nothing", 120)
+        assert standing().why == ("isolation process does not hold: files: it printed 'CANARY'",)
+        until(lambda: len(looks) >= 3, "it has looked again")
+        breaches.clear()
+        until(lambda: standing().state == "ready", "it offers its level", 120)
+        assert (standing().levels, standing().why) == (("process",), ())
+    finally:
+        node.close()
+    (line,) = said(caplog, "does not hold")
+    assert "files: it printed 'CANARY' (it is tried again, in pauses that grow to 60 s)" in line
