@@ -11,13 +11,13 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from backprobe.capture.cause import Cause
 from backprobe.capture.gradients import GradientCheck
+from backprobe.capture.identity import OwnRef
 from backprobe.capture.options import is_kept
 from backprobe.capture.sizes import write_sizes
 from backprobe.capture.step_facts import at_roots, at_step
@@ -79,7 +79,7 @@ class Sampler:
         self.steps = 0
         self._open = OpenStep(0, self._why(0), -1)
         self._check = GradientCheck(recorder)
-        self._leader: weakref.ref[Any] | None = None
+        self._leader: OwnRef[Any] | None = None
         self._more = self._anomalies = self._lights = 0
         self._loops: dict[int, tuple[int, int]] = {}
         self._switch = Switch(recorder)
@@ -90,7 +90,7 @@ class Sampler:
         """An optimizer's `step` ended."""
         leader = None if self._leader is None else self._leader()
         if leader is None:
-            leader, self._leader = optimizer, weakref.ref(optimizer)
+            leader, self._leader = optimizer, OwnRef(optimizer)
         if leader is optimizer:
             self._open.facts |= at_step(optimizer)
             if self.detail and self._options.measures:
