@@ -29,14 +29,14 @@ def _is_ours(ref: Any) -> bool:
 _listed: Final = weakref.getweakrefs
 
 
-def getweakrefs(object: Any, /) -> list[Any]:
-    """Return a list of all weak reference objects pointing to 'object'."""
-    return [ref for ref in _listed(object) if not _is_ours(ref)]
+def getweakrefs(thing: Any, /) -> list[Any]:
+    """The weak references to something that the program has."""
+    return [ref for ref in _listed(thing) if not _is_ours(ref)]
 
 
-def getweakrefcount(object: Any, /) -> int:
-    """Return the number of weak references to 'object'."""
-    return len(getweakrefs(object))
+def getweakrefcount(thing: Any, /) -> int:
+    """How many weak references to something the program has."""
+    return len(getweakrefs(thing))
 
 
 _PLAIN: Final = {function.__name__: getattr(weakref, function.__name__) for function in (getweakrefs, getweakrefcount)}

@@ -123,7 +123,8 @@ class Modules:
             row = self._rows.get(timeline.modules[-1])
             if row is not None:
                 timeline.close(row.site)
-                recorder.see(value, row.site, class_name(module))
+                if not recorder.statements.passes_over(value, row.k + 1):
+                    recorder.see(value, row.site, class_name(module))
 
     def held_numbers(self) -> frozenset[int]:
         """The tensors that living modules hold as parameters now."""
