@@ -119,6 +119,8 @@ class RecordShort:
         live: The run goes on, and what has come of its record is shown; state and counts are those of its end.
         bytes: Of a recorder at work: of its frames so far.
         not_captured: Facts that this capture tier does not hold.
+        steps_made: Training steps that it tells of; in a long program fewer are captured in full: steps_looked_at. Only
+            `runs.get` fills the two; None: not filled, or no record.
     """
 
     state: RecordState
@@ -134,6 +136,8 @@ class RecordShort:
     not_captured: tuple[str, ...]
     torch: str | None
     tier: str | None
+    steps_made: int | None = None
+    steps_looked_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

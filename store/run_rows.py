@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from store.moves import in_status
+from store.record.load import at_key
 from store.run import (
     ENDED,
     FindingCounts,
@@ -21,7 +23,7 @@ from store.run import (
 )
 from store.run_filter import ALL, RunFilter
 from store.session import Transaction
-from store.tables import audit, audit_item, project, record, recorder, run, snippet
+from store.tables import audit, audit_item, project, record, recorder, run, snippet, step
 
 _again: Final = run.alias("again")
 _LIVE: Final = sa.and_(
@@ -83,14 +85,23 @@ _POSITION: Final = sa.select(_AHEAD).where(run.c.id == sa.bindparam("run_id"), i
 
 
 def get(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> RunRow | None:
-    """One run by its public id, with its place in the queue; None: no such run of this tenant."""
+    """One run by its public id, with its place in the queue and its steps; None: no such run of this tenant."""
     row = transaction.execute(_BY_PUBLIC_ID, {"public_id": public_id, "tenant_id": tenant_id}).first()
     if row is None:
         return None
     position = None
     if row.status == "queued":
         position = transaction.execute(_POSITION, {"run_id": row.id}).scalar()
-    return run_row(row, position)
+    found = run_row(row, position)
+    return found if found.key is None or row.record_state == "expired" else _with_steps(transaction, found, found.key)
+
+
+def _with_steps(transaction: Transaction, found: RunRow, key: RunKey) -> RunRow:
+    query = sa.select(sa.func.coalesce(sa.func.max(step.c.step) + 1, 0), sa.func.count().filter(step.c.sampled)).where(
+        at_key(step, key)
+    )
+    made, looked_at = transaction.execute(query).one()
+    return replace(found, record=replace(found.record, steps_made=made, steps_looked_at=looked_at))
 
 
 def status_of(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> str | None:

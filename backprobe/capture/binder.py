@@ -49,6 +49,10 @@ class Binder:
         """Give a value, or the elements of a short tuple, list or dict, the names that a target says."""
         kind = type(value)  # not isinstance: a proxy's `__class__` may run code of the user
         if issubclass(kind, torch.Tensor):
+            if self._recorder.statements.passes_over(value, facts.times):
+                if isinstance(target, str):
+                    self._recorder.names.pass_over(facts, target)
+                return
             known = self._recorder.see(value, facts.site, facts.how)
             if known is not None and isinstance(target, str):
                 self._recorder.names.bind(facts, target, known, parents)

@@ -127,9 +127,9 @@ class Calls:
             recorder.nodes.order_of_call[call] = met.grad_order
         row = msgspec.structs.replace(row, nodes_met=len(met), truncated=met.truncated, held_bytes=met.held[1])
         recorder.writer.add("backward_calls", row)
-        started = recorder.writer.time_ns()
+        recorder.sampler.nodes += len(met)
         passed = recorder.passes.open(call, met, detailed=sampled)
-        opened = OpenCall(row, passed, roots, _handled(), started, sampled)
+        opened = OpenCall(row, passed, roots, _handled(), recorder.writer.time_ns(), sampled)
         self.open.append(opened)
         timeline.calls.append(call)
         if row.accumulate_grad:

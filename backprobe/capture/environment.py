@@ -25,7 +25,7 @@ DEVIATIONS: Final = (
     "names __bp_*__ in builtins, and among the co_names of code objects, whose bytecode is longer",
     "the recursion limit is higher by the frames that lie under the program, and by three",
     "sys.settrace and profilers see the taps",
-    "weakref.getweakrefcount() of a tensor counts ours",
+    "weakref.getweakrefs() and getweakrefcount() are functions of ours, which leave out our references",
     "__loader__ of a module that is imported from the program's folder is a subclass of SourceFileLoader",
     "no .pyc is written of such a module",
     "traceback.extract_stack() and anomaly mode's forward stacks begin with the frames that start the program",

@@ -41,6 +41,7 @@ class Failures:
             return
         if self._number_of(error) is None and type(error).__module__ == "builtins" and not _is_torchs(error):
             return  # an ordinary KeyError that the program expects says nothing about gradients
+        self._recorder.sampler.went_wrong("exception")
         self._write(error, self._unseen_call(), error.__traceback__, None)
         self.went_on()
 
@@ -53,6 +54,7 @@ class Failures:
 
     def uncaught(self, error: BaseException, tb: TracebackType | None) -> int:
         """The exception that ended the program: its number."""
+        self._recorder.sampler.went_wrong("exception")
         number = self._write(error, self._unseen_call(), tb, None)
         self.open.clear()
         return number

@@ -1,14 +1,54 @@
-"""Which tensor is which: a number for every tensor object and every storage, held by weak references only."""
+"""Which tensor is which: a number for every tensor object and every storage, held by weak references only.
+
+1. No weak reference of ours is in the lists that `weakref` gives: `torch.utils.swap_tensors`, and so `Module.to()` and
+   `load_state_dict`, refuse a tensor that anyone refers to.
+"""
 
 from __future__ import annotations
 
 import weakref
 from collections import deque
+from typing import Any, Final, TypeVar
 
 import torch
 
+_T = TypeVar("_T")
+_OURS: Final = __name__.rpartition(".")[0]
 
-class TensorRef(weakref.ref[torch.Tensor]):
+
+class OwnRef(weakref.ref[_T]):
+    """A weak reference of ours: a type of its own, since plain ones of an object are one with the program's."""
+
+    __slots__ = ()
+
+
+def _is_ours(ref: Any) -> bool:
+    return type(ref).__module__.startswith(_OURS)  # those of the compiled core as well
+
+
+_listed: Final = weakref.getweakrefs
+
+
+def getweakrefs(thing: Any, /) -> list[Any]:
+    """The weak references to something that the program has."""
+    return [ref for ref in _listed(thing) if not _is_ours(ref)]
+
+
+def getweakrefcount(thing: Any, /) -> int:
+    """How many weak references to something the program has."""
+    return len(getweakrefs(thing))
+
+
+_PLAIN: Final = {function.__name__: getattr(weakref, function.__name__) for function in (getweakrefs, getweakrefcount)}
+
+
+def unlist(on: bool) -> None:
+    """`weakref` leaves references of ours out of its answers, or is as it was."""
+    for name, plain in _PLAIN.items():
+        setattr(weakref, name, globals()[name] if on else plain)
+
+
+class TensorRef(OwnRef[torch.Tensor]):
     """A weak reference that remembers which tensor it was."""
 
     __slots__ = ("key", "number", "storage")

@@ -13,6 +13,7 @@ from torch.optim.optimizer import (
 )
 
 from backprobe.capture import observed, taps
+from backprobe.capture.identity import unlist
 from backprobe.capture.private import own_hook_numbers
 from backprobe.capture.recorder import Recorder
 from backprobe.capture.swap import Swaps
@@ -37,6 +38,7 @@ class Instrument:
             RuntimeError: another run is being captured in this process.
         """
         taps.install(recorder)
+        unlist(True)
         swaps = self._swaps
         try:
             swaps.put(
@@ -74,6 +76,7 @@ class Instrument:
         """Give torch and warnings back what was theirs. The taps' names stay in `builtins` and do nothing."""
         try:
             taps.uninstall()
+            unlist(False)
             observed.take_out()
         finally:
             for hook in self._hooks:

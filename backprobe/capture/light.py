@@ -1,4 +1,4 @@
-"""The engine's calls in a step that is not taken in full: two marks per call, and one body at its end.
+"""The engine's calls in a step that is not taken in full: two marks per call, and one body at its end; `.grad` reads.
 
 1. Nothing here asks torch for anything: neither the guard nor a lock is needed until a call ends.
 2. A call ends as it began, though its step, or the next one, may have begun in between: optimizers step in hooks.
@@ -11,6 +11,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from backprobe.capture.identity import OwnRef
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
@@ -37,6 +41,17 @@ class Light:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._open: dict[int, list[tuple[BaseException | None, bool]]] = {}
+        self._bases: dict[int, tuple[int, OwnRef[torch.Tensor]]] = {}
+
+    def grad_base(self, site: int, given: Any) -> None:
+        """`.grad` is about to be read of something; nothing is kept of a read that only asks whether it is None."""
+        if issubclass(type(given), torch.Tensor) and self._recorder.sites.facts[site].how != "tested":
+            self._bases[threading.get_ident()] = site, OwnRef(given)
+
+    def take_base(self, site: int) -> OwnRef[torch.Tensor] | None:
+        """Of which tensor `.grad` was read just now."""
+        known = self._bases.pop(threading.get_ident(), None)
+        return None if known is None or known[0] != site else known[1]
 
     def entered(self) -> None:
         """An entry begins."""

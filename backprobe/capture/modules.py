@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import torch
 
+from backprobe.capture.identity import OwnRef
 from backprobe.capture.private import next_sequence_number, tracing_state
 from backprobe.capture.text import class_name, cut, name
 from backprobe.record import Module, ModuleCall, ModuleParameter
@@ -28,7 +28,7 @@ class KnownModule:
     """A module as long as it lives; `calls` counts its calls."""
 
     number: int
-    ref: weakref.ref[Any]
+    ref: OwnRef[Any]
     row: Module
     label: str
     calls: int = 0
@@ -123,7 +123,8 @@ class Modules:
             row = self._rows.get(timeline.modules[-1])
             if row is not None:
                 timeline.close(row.site)
-                recorder.see(value, row.site, class_name(module))
+                if not recorder.statements.passes_over(value, row.k + 1):
+                    recorder.see(value, row.site, class_name(module))
 
     def held_numbers(self) -> frozenset[int]:
         """The tensors that living modules hold as parameters now."""
@@ -215,7 +216,7 @@ class Modules:
         )
         calls = 0 if known is None else known.calls
         self._recorder.writer.add("modules", row)
-        self.known[id(module)] = KnownModule(number, weakref.ref(module), row, row.fqn or row.binding or row.cls, calls)
+        self.known[id(module)] = KnownModule(number, OwnRef(module), row, row.fqn or row.binding or row.cls, calls)
 
     def _refresh(self, known: KnownModule, module: torch.nn.Module) -> None:
         """Write a module's row again if it holds other tensors now."""

@@ -51,7 +51,7 @@ class Names:
             return
         times = self._times[key[1], facts.site] = self._times.get((key[1], facts.site), 0) + 1
         if not is_kept(times, self._options.caps.site_times):
-            self._writer.cut("bindings", "a statement that runs often is recorded at 1-2-5 per decade", 0)
+            self._cut()
             return
         self._writer.add(
             "bindings",
@@ -68,6 +68,14 @@ class Names:
             ),
         )
         self._next += 1
+
+    def pass_over(self, facts: SiteFacts, name: str) -> None:
+        """A name holds a tensor from now on that is not recorded."""
+        self.unbind(facts, name)
+        self._cut()
+
+    def _cut(self) -> None:
+        self._writer.cut("bindings", "a statement that runs often is recorded at 1-2-5 per decade", 0)
 
     def forget(self, keys: Iterable[tuple[str, str]]) -> None:
         """These names hold no tensor any more, as far as is known."""

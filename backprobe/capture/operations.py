@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from backprobe.capture.identity import OwnRef
 from backprobe.capture.operation_facts import OperationFacts
 from backprobe.capture.private import EXACT, Untold, flags_of, is_answered_by_user, user_not_asked
 from backprobe.capture.reading import dtype_name
@@ -70,7 +70,7 @@ class _Ended:
     """The values of a statement that is about to end, and their rows that wait for a tensor's number."""
 
     flows: dict[int, list[_Flow]] = field(default_factory=dict[int, list["_Flow"]])
-    waiting: list[tuple[weakref.ref[torch.Tensor], dict[str, Any]]] = field(default_factory=list[Any])
+    waiting: list[tuple[OwnRef[torch.Tensor], dict[str, Any]]] = field(default_factory=list[Any])
 
 
 class Operations:
@@ -87,7 +87,7 @@ class Operations:
         self._facts = recorder.sites.operations.facts
         self._loose = recorder.sites.operations.loose
         self._flows: dict[int, dict[int, _Flow]] = {}
-        self._made: dict[int, tuple[weakref.ref[torch.Tensor], _Flow]] = {}
+        self._made: dict[int, tuple[OwnRef[torch.Tensor], _Flow]] = {}
         self._next = 0
 
     # ---- what taps call
@@ -101,7 +101,7 @@ class Operations:
         below = self._below(facts, flows)
         kind, held = self._classified(value)
         is_tensor = kind in ("tensor", "tensors")
-        waiting: list[tuple[weakref.ref[torch.Tensor], dict[str, Any]]] = []
+        waiting: list[tuple[OwnRef[torch.Tensor], dict[str, Any]]] = []
         if facts.is_load and (held.parents or held.inner or not is_tensor):
             flow = held
         elif value is None or (not below.parents and not below.inner and (facts.is_load or not is_tensor)):
@@ -179,7 +179,7 @@ class Operations:
             "dtype": dtype_name(value.dtype) if kind == "tensor" else "",
         }  # fmt: skip
         if kind == "tensor" and not held.numbers and facts.is_value:
-            waiting.append((weakref.ref(value), row))
+            waiting.append((OwnRef(value), row))
         else:
             self._write(row)
         if held.numbers:
@@ -187,7 +187,7 @@ class Operations:
         flow = _Flow((), (number,), below.parents, below.complete, below.complete)
         if kind == "tensor":
             key, made = id(value), self._made
-            made[key] = weakref.ref(value, lambda _, key=key: made.pop(key, None) and None), flow
+            made[key] = OwnRef(value, lambda _, key=key: made.pop(key, None) and None), flow
         return flow
 
     def _is_value(self, me: int, number: int, facts: OperationFacts, flow: _Flow, waiting: list[Any]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import weakref
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +12,7 @@ import msgspec
 import torch
 
 from backprobe.capture.cause import Cause
+from backprobe.capture.identity import OwnRef
 from backprobe.capture.private import flags_of
 from backprobe.capture.tensors import Known
 from backprobe.capture.text import class_name, name
@@ -33,7 +33,7 @@ class KnownOptimizer:
     """An optimizer as long as it lives; `versions` are those of its tensors before the step in progress."""
 
     number: int
-    ref: weakref.ref[Any]
+    ref: OwnRef[Any]
     row: Optimizer
     versions: dict[int, int]
     times: int = 0
@@ -245,7 +245,7 @@ class Optimizers:
             return known
         recorder.writer.add("optimizers", row)
         if known is None:
-            known = self._known[id(optimizer)] = KnownOptimizer(number, weakref.ref(optimizer), row, {})
+            known = self._known[id(optimizer)] = KnownOptimizer(number, OwnRef(optimizer), row, {})
         known.row = row
         return known
 

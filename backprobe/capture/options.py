@@ -64,6 +64,7 @@ class Options:
             program again for the op that made the first NaN.
         entry: Who asked for the run, as the record's header names it.
         first_steps: Steps taken in full before they thin out to 1-2-5 per decade.
+        first_facts: Moments and graph nodes up to which all steps are taken, but for the entry "watch".
         every: Steps are taken in full at this distance instead; 1: all of them. None: as `first_steps` says.
         histograms: At each step taken in full, how many elements of each parameter and gradient are of which size.
         seed: Seeds torch, `random` and numpy before the program starts; None leaves them as a plain start would.
@@ -73,6 +74,7 @@ class Options:
     tier: Tier = "full"
     entry: Entry = "run"
     first_steps: int = 20
+    first_facts: int = 5_000
     every: int | None = None
     histograms: bool = False
     seed: int | None = None

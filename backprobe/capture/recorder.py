@@ -26,7 +26,7 @@ from backprobe.capture.retention import at_end
 from backprobe.capture.sampler import Sampler
 from backprobe.capture.saved import SavedTensors
 from backprobe.capture.sequence import Threads, Timeline
-from backprobe.capture.sites import Sites
+from backprobe.capture.sites import SiteFacts, Sites
 from backprobe.capture.statements import Statements
 from backprobe.capture.states import States
 from backprobe.capture.tensors import Known, Tensors
@@ -58,6 +58,7 @@ class Recorder:
         self.calls = Calls(self)
         self.warnings, self.sampler = Warnings(self), Sampler(self)
         self.main: Any = None
+        self._nones: dict[int, int] = {}
         self.operations = Operations(self)
         self.statements = core.chosen(Statements)(self)
 
@@ -65,8 +66,9 @@ class Recorder:
 
     def caught(self) -> None:
         """An `except` block begins: which statement issued the last numbers is not known."""
-        self.threads.here().close(None)
-        self.operations.given_up()
+        if self.sampler.detail:
+            self.threads.here().close(None)
+            self.operations.given_up()
         self.failures.caught(sys.exc_info()[1])
 
     def grad_base(self, site: int, given: Any) -> None:
@@ -88,12 +90,39 @@ class Recorder:
             return
         facts = self.sites.facts[site]
         facts.times += 1
-        if number is None or not is_kept(facts.times, self.options.caps.site_times):
+        if number is not None and self._is_kept_read(facts, was_none=given is None):
+            self._write_read(facts, number, was_none=given is None)
+
+    def none_read(self, site: int) -> None:
+        """`.grad` was read in a step that is not taken in full, and was None."""
+        base, facts = self.calls.light.take_base(site), self.sites.facts[site]
+        if base is None or self.writer.closed:
             return
+        facts.times += 1
+        if not self._is_kept_read(facts, was_none=True):
+            return
+        tensor = base()  # None: what it was read of is gone already
+        self.moments.statement(site)
+        known = None if tensor is None else self.see(tensor)
+        if known is not None and tensor is not None:
+            self.look(known, tensor, Cause(unseen=True))
+            self._write_read(facts, known.number, was_none=True)
+        self.sampler.went_wrong("none-read", None if known is None else known.number)
+        self.moments.close_statement()
+
+    def _is_kept_read(self, facts: SiteFacts, *, was_none: bool) -> bool:
+        """Reads thin out as a statement does; those that use a None have a count of their own."""
+        most = self.options.caps.site_times
+        if not was_none or facts.how == "tested":
+            return is_kept(facts.times, most)
+        self._nones[facts.site] = times = self._nones.get(facts.site, 0) + 1
+        return is_kept(times, most)
+
+    def _write_read(self, facts: SiteFacts, number: int, *, was_none: bool) -> None:
         moment = self.moments.now()
         use: Any = facts.how if facts.how in ("used", "tested") else "unknown"
         self.writer.add(
-            "grad_reads", GradRead(tensor=number, site=site, moment=moment, was_none=given is None, use=use)
+            "grad_reads", GradRead(tensor=number, site=facts.site, moment=moment, was_none=was_none, use=use)
         )
 
     def finish(self) -> None:

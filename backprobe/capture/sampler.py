@@ -1,9 +1,11 @@
 """Which steps of a training loop are taken in full, and what is still asked of the others.
 
-1. A step ends with each step of the optimizer that stepped first; under `watch`, until one steps, with each backward
-   call that accumulates. It is taken or not before it begins.
-2. Between the steps that are taken the taps are off and no sentinel, hook or strong reference of ours is left. One
-   norm of the gradients per backward call tells whether the next two steps have to be looked at.
+1. A step ends with each step of the optimizer that stepped first; in a program that has none, with each backward call
+   that accumulates. It is taken or not before it begins.
+2. A short program is taken whole: steps thin out when the record is no longer short. Between the steps that are taken
+   the taps are off and no sentinel, hook or strong reference of ours is left. One norm of the gradients per backward
+   call tells whether the next two steps have to be looked at. So do an exception, a warning of torch's, a loss that is
+   not finite, and a `.grad` that was read and was None: the step has a row that says so, and that it was not looked at.
 3. What follows a loop is looked at again: the code behind training is not a step of it.
 4. Once the record is full the taps go off, at the end of a backward call or of a step, and stay off.
 """
@@ -11,13 +13,13 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from backprobe.capture.cause import Cause
 from backprobe.capture.gradients import GradientCheck
+from backprobe.capture.identity import OwnRef
 from backprobe.capture.options import is_kept
 from backprobe.capture.sizes import write_sizes
 from backprobe.capture.step_facts import at_roots, at_step
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 Why = Literal["first", "1-2-5", "every", "after-anomaly", "loop-left"]
-Anomaly = Literal["non-finite", "exception", "gradient-stopped"]
+Anomaly = Literal["non-finite", "exception", "gradient-stopped", "warning", "none-read"]
 
 _AFTER_AN_ANOMALY: Final = 2
 """Steps that are taken in full after one that went wrong."""
@@ -69,28 +71,32 @@ class Sampler:
 
     Attributes:
         detail: Statements and module calls are taken now.
-        steps: Steps that ended.
+        steps: Steps that ended. nodes: Graph nodes that backward calls were walked over.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._options = recorder.options
         self.detail = True
-        self.steps = 0
+        self.steps = self.nodes = 0
         self._open = OpenStep(0, self._why(0), -1)
         self._check = GradientCheck(recorder)
-        self._leader: weakref.ref[Any] | None = None
+        self._leader: OwnRef[Any] | None = None
         self._more = self._anomalies = self._lights = 0
         self._loops: dict[int, tuple[int, int]] = {}
         self._switch = Switch(recorder)
+        # steps of a program without an optimizer are told once one of them is left out
+        self._untold: list[Step] | None = None if recorder.options.entry == "watch" else []
+        self._thinned: Step | None = None
 
     # ---- what the parts of the recorder tell
 
     def optimizer_stepped(self, optimizer: Any) -> None:
         """An optimizer's `step` ended."""
+        self._begin_anew()
         leader = None if self._leader is None else self._leader()
         if leader is None:
-            leader, self._leader = optimizer, weakref.ref(optimizer)
+            leader, self._leader = optimizer, OwnRef(optimizer)
         if leader is optimizer:
             self._open.facts |= at_step(optimizer)
             if self.detail and self._options.measures:
@@ -103,19 +109,30 @@ class Sampler:
         """A backward call that accumulates begins at these roots."""
         if not self._recorder.writer.closed:
             self._open.facts |= at_roots(self._recorder.tensors, roots)
+            loss = self._open.facts["loss"]
+            if loss is not None and not math.isfinite(loss):
+                self.went_wrong("non-finite")
+
+    def went_wrong(self, anomaly: Anomaly, tensor: int | None = None) -> None:
+        """Something is odd about the step in progress; of one that is not taken in full its row tells the first."""
+        step = self._open
+        if not self.detail and step.anomaly is None and not self._recorder.writer.closed:
+            step.anomaly, step.tensor = anomaly, tensor
 
     def backward_ended(self, error: BaseException | None, accumulates: bool) -> None:
         """A backward call ended, of a step that is taken in full or of another."""
+        self._begin_anew()
         step = self._open
         step.backward_calls += 1
         is_full = self._recorder.writer.closed
         if not self.detail:
             if error is not None:
-                step.anomaly = "exception"
+                self.went_wrong("exception")
                 self._recorder.failures.left_call(error, None)
-            elif accumulates and step.anomaly is None and not is_full:
+            elif accumulates and not is_full and (step.norm is None or math.isfinite(step.norm)):
                 step.norm = self._check.norm()
-                step.anomaly = None if step.norm is None or math.isfinite(step.norm) else "non-finite"
+                if step.norm is not None and not math.isfinite(step.norm):
+                    self.went_wrong("non-finite")
         if accumulates and self._ends_with_backward and not self._recorder.timeline().calls:
             self._end()
         elif is_full and self.detail:
@@ -142,7 +159,7 @@ class Sampler:
 
     @property
     def _ends_with_backward(self) -> bool:
-        return self._options.entry == "watch" and self._leader is None and not self._recorder.optimizers.any
+        return self._leader is None and not self._recorder.optimizers.any
 
     def left_loops(self) -> None:
         """A statement outside every loop ended."""
@@ -160,6 +177,11 @@ class Sampler:
 
     def finish(self) -> None:
         """The program ended: its last state is looked at."""
+        self._begin_anew()
+        if not self.detail and (self._open.backward_calls or self._open.anomaly is not None):
+            self._close_early()
+        if self._thinned is not None:  # the last step tells how many were made
+            self._recorder.writer.add("steps", self._thinned)
         if not self.detail:
             self._attend("loop-left")
         if self._open.backward_calls:  # a step that did not end
@@ -172,7 +194,8 @@ class Sampler:
         every = self._options.every
         if every is not None:
             return "every" if step % every == 0 else None
-        if step < self._options.first_steps:
+        facts = self.nodes + self._recorder.moments.last + 1
+        if step < self._options.first_steps or (facts < self._options.first_facts and self._options.entry != "watch"):
             return "first"
         return "1-2-5" if is_kept(step, self._options.first_steps) else None
 
@@ -211,23 +234,37 @@ class Sampler:
     def _write(self) -> None:
         """Write the row of the step in progress; of those not taken in full, past a cap, at 1-2-5 per decade."""
         step, recorder = self._open, self._recorder
+        now, last = recorder.writer.time_ns(), recorder.moments.last
+        first = None if step.first_moment >= last else step.first_moment + 1
+        row = Step(
+            step=step.number, sampled=step.why is not None, why=step.why or "not-sampled", first_moment=first,
+            last_moment=None if first is None else last, grad_norm=step.norm, backward_calls=step.backward_calls,
+            started_ns=step.started_ns, duration_ns=now - step.started_ns, anomaly=step.anomaly, tensor=step.tensor,
+            **step.facts,
+        )  # fmt: skip
+        if self._untold is not None and self._ends_with_backward:
+            self._untold.append(row)
+            return
+        self._thinned = None
         if step.why is None and step.anomaly is None:
             self._lights += 1
             if not is_kept(self._lights, recorder.options.caps.light_steps):
                 why = "steps between the sampled ones are told one by one, later at 1-2-5 per decade"
                 recorder.writer.cut("rows of steps", why, recorder.options.caps.light_steps)
+                self._thinned = row
                 return
-        now, last = recorder.writer.time_ns(), recorder.moments.last
-        first = None if step.first_moment >= last else step.first_moment + 1
-        recorder.writer.add(
-            "steps",
-            Step(
-                step=step.number, sampled=step.why is not None, why=step.why or "not-sampled", first_moment=first,
-                last_moment=None if first is None else last, grad_norm=step.norm, backward_calls=step.backward_calls,
-                started_ns=step.started_ns, duration_ns=now - step.started_ns, anomaly=step.anomaly, tensor=step.tensor,
-                **step.facts,
-            ),
-        )  # fmt: skip
+        recorder.writer.add("steps", row)
+
+    def _begin_anew(self) -> None:
+        """An optimizer came into a program that had none: what was counted until then were not its steps."""
+        if self._untold is not None and not self._ends_with_backward:
+            self._untold, self.steps, self._open.number = None, 0, 0
+
+    def _close_early(self) -> None:
+        """A step that was not taken in full ends before its time, since it went wrong or the program ended."""
+        self._judge()
+        self._write()
+        self.steps += 1
 
     def _begin(self, why: Why | None) -> None:
         recorder = self._recorder
@@ -235,6 +272,9 @@ class Sampler:
 
     def _rest(self) -> None:
         """The next step is not taken in full."""
+        for row in self._untold or ():
+            self._recorder.writer.add("steps", row)
+        self._untold = None
         self._begin(None)
         if self.detail:
             self.detail = False
@@ -246,6 +286,8 @@ class Sampler:
         if self._recorder.writer.closed:
             self._rest()
             return
+        if why == "loop-left" and self._open.anomaly is not None:
+            self._close_early()
         was_off, self.detail = not self.detail, True
         if was_off:
             self._switch.on()

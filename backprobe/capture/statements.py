@@ -186,6 +186,16 @@ class Statements:
 
     # ---- meeting, looking, burying
 
+    def passes_over(self, tensor: torch.Tensor, times: int) -> bool:
+        """A new tensor of a statement or call that ran often, where no graph is made, is not recorded.
+
+        Loops of thousands of steps without gradients (rollouts, evaluations) would fill a record with their values.
+        """
+        most = self._recorder.options.caps.operation_times
+        if is_kept(times, most) or torch.is_grad_enabled() or type(tensor) not in EXACT:
+            return False
+        return not tensor.requires_grad and self._recorder.tensors.find(tensor) is None
+
     def see(self, tensor: torch.Tensor, site: int | None = None, how: str = "") -> Known | None:
         """Meet a tensor and look at its state."""
         if type(tensor) not in EXACT:

@@ -99,7 +99,7 @@ def loop() -> None:
 
 def caught() -> None:
     """Opens an `except` block."""
-    recorder = Active.attending
+    recorder = Active.recorder
     if recorder is not None:
         recorder.guard.run(recorder.caught)
 
@@ -109,6 +109,8 @@ def base(site: int, given: Any) -> Any:
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.grad_base, site, given)
+    elif (recorder := Active.recorder) is not None:
+        recorder.guard.lightly(recorder.calls.light.grad_base, site, given)
     return given
 
 
@@ -117,6 +119,8 @@ def grad(site: int, given: Any) -> Any:
     recorder = Active.attending
     if recorder is not None:
         recorder.guard.run(recorder.grad_read, site, given)
+    elif given is None and (recorder := Active.recorder) is not None:
+        recorder.guard.run(recorder.none_read, site)
     return given
 
 

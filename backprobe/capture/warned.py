@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -13,6 +13,9 @@ from backprobe.record.families import family_of
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
+
+_TORCHS: Final = "torch/"
+"""In the path of a warning that torch's Python files gave; of those from its C++ the text tells."""
 
 
 class Warnings:
@@ -47,5 +50,7 @@ class Warnings:
                 moment=recorder.moments.now() if recorder.moments.last >= 0 else None,
                 family=family_of(message),
             )
+            if row.family is not None or _TORCHS in row.path:
+                recorder.sampler.went_wrong("warning")
         self._rows[key] = row
         recorder.writer.add("warned", row)

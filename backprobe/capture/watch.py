@@ -25,7 +25,7 @@ from backprobe.capture.writer import Sink
 from backprobe.record import End
 
 DEVIATIONS: Final = (
-    "weakref.getweakrefcount() of a tensor counts ours",
+    "weakref.getweakrefs() and getweakrefcount() are functions of ours, which leave out our references",
     "names __bp_*__ in builtins",
     "sys.settrace and profilers see the instrument",
     "watch: names and versions of locals, and the lines of nodes and in-place operations, are not seen",

@@ -1,5 +1,6 @@
 """What is told per step or over elements: the time series of a training run, growth, histograms, origins of a NaN."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import msgspec
@@ -13,8 +14,8 @@ class Step(Row, frozen=True, kw_only=True):
     Attributes:
         step: Its number, counted from 0; `Moment.step` of the moments in it.
         sampled: It was captured in full; else only its gradient norm and its loss were taken.
-        why: Why it was captured, or not: all (no sampling), first (of the run), 1-2-5 (the schedule), every (what was
-            asked for), anomaly, after-anomaly, loop-left, not-sampled, skipped.
+        why: Why it was captured, or not: all (no sampling), first (while the record is short), 1-2-5 (the schedule),
+            every (what was asked for), anomaly, after-anomaly, loop-left, not-sampled, skipped.
         first_moment: The first moment in it. None: it has none.
         last_moment: The last moment in it. None: it has none.
         site: The statement that ended it. None: not known.
@@ -29,7 +30,8 @@ class Step(Row, frozen=True, kw_only=True):
         started_ns: Since the start of the record.
         duration_ns: How long it took.
         own_ns: Of that, ours.
-        anomaly: What was odd about it: non-finite, exception, gradient-stopped. None: nothing was seen.
+        anomaly: What was odd about it: non-finite, exception, gradient-stopped, warning (of torch's), none-read (a
+            `.grad` that was used and was None). None: nothing was seen.
         tensor: The tensor with that anomaly: whose gradient stopped arriving. None: none in particular.
     """
 
@@ -50,8 +52,18 @@ class Step(Row, frozen=True, kw_only=True):
     started_ns: Nanoseconds = 0
     duration_ns: Nanoseconds = 0
     own_ns: Nanoseconds = 0
-    anomaly: Literal["non-finite", "exception", "gradient-stopped"] | None = None
+    anomaly: Literal["non-finite", "exception", "gradient-stopped", "warning", "none-read"] | None = None
     tensor: Id | None = None
+
+
+def steps_looked_at(steps: Iterable[Step]) -> tuple[int, int]:
+    """How many steps were captured in full, and how many were made; (0, 0) of a record that tells of none."""
+    looked_at, made = set[int](), 0
+    for row in steps:
+        made = max(made, row.step + 1)
+        if row.sampled:
+            looked_at.add(row.step)
+    return len(looked_at), made
 
 
 class Growth(Row, frozen=True, kw_only=True):

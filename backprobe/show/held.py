@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
@@ -25,7 +26,9 @@ _RISES: Final = 3
 _MOST: Final = 5
 _ANOMALY: Final = {
     "non-finite": "the norm of its gradients is {norm}",
-    "exception": "its backward call raised",
+    "exception": "it raised an exception",
+    "warning": "torch warned",
+    "none-read": "a `.grad` that was read was None",
     "gradient-stopped": "a gradient that came before did not come",
 }
 
@@ -111,5 +114,8 @@ def step_lines(record: Record) -> list[str]:
 def _anomaly(record: Record, row: Step) -> str:
     norm = "not finite" if row.grad_norm is None else number(row.grad_norm)
     told = _ANOMALY.get(row.anomaly or "", "it went wrong").format(norm=norm)
+    if row.anomaly == "non-finite" and row.loss is not None and not math.isfinite(row.loss):
+        told = f"its loss is {number(row.loss)}"
     tensor = None if row.tensor is None else lookup(record).tensors[row.tensor].fqn
-    return f"{told}: `{plain(tensor)}`" if tensor is not None else told
+    told = f"{told}: `{plain(tensor)}`" if tensor is not None else told
+    return told if row.sampled else f"{told}; it was not looked at"

@@ -7,6 +7,7 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from backprobe.record.series import steps_looked_at
 from backprobe.rules.finding import finding_json
 from backprobe.rules.table import shared_tables
 from backprobe.show.calls import call_rows
@@ -32,7 +33,7 @@ def report(record: Record, judgement: Judgement, *, script: str) -> dict[str, An
 
 
 def _report(record: Record, judgement: Judgement, script: str) -> dict[str, Any]:
-    end = record.end
+    end, (looked_at, made) = record.end, steps_looked_at(record.steps)
     return {
         "schema": SCHEMA,
         "backprobe_version": record.header.backprobe_version,
@@ -43,6 +44,7 @@ def _report(record: Record, judgement: Judgement, script: str) -> dict[str, Any]
         "exit_code": None if end is None else end.exit_code,
         "truncated": record.truncated,
         "truncations": [{"what": row.what, "why": row.why, "limit": row.limit} for row in record.truncations],
+        "steps": {"looked_at": looked_at, "made": made},
         "summary": summary(record, judgement),
         "ruleset": judgement.ruleset,
         "rules_judged": judgement.rules_judged,

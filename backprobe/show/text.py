@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from backprobe.record.record import THINNED
+from backprobe.record.series import steps_looked_at
 from backprobe.rules.table import shared_tables
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.calls import CallRow, call_rows
@@ -57,6 +59,8 @@ def summary(record: Record, judgement: Judgement) -> str:
         rules = f"{judgement.rules_judged} of {counted(judgement.rules_judged + len(judgement.not_run), 'rule')}"
     named = sum(row.times for row in tensor_rows(record))
     calls = counted(len(record.backward_calls), "backward call")
+    looked_at, made = steps_looked_at(record.steps)
+    calls += f", {looked_at:,} of {counted(made, 'step')} looked at (`--every 1` for all)" if looked_at < made else ""
     line = f"{rules}, {counted(named, 'tensor')}, {calls}, {counted(len(judgement.findings) - hidden, 'finding')}"
     line += f" ({hidden} suppressed)" if hidden else ""
     return line + (", record incomplete" if record.truncated else "")
@@ -145,7 +149,7 @@ def _incomplete(record: Record, judgement: Judgement, ink: Ink) -> list[str]:
     lines = [f"{ink('warning', 'not run')}: {rule.code} {rule.name} {rule.why}" for rule in judgement.not_run]
     if record.end is None:
         lines.append(f"{ink('warning', 'incomplete')}: the record stops before the program's end")
-    for cap in record.truncations:
+    for cap in [cap for cap in record.truncations if cap.what not in THINNED]:
         said = f"{plain(cap.what)}: {plain(cap.why)}"
         lines.append(f"{ink('warning', 'incomplete')}: {said}" + (f" (limit {cap.limit:,})" if cap.limit else ""))
     if record.end is not None and record.end.own_errors:

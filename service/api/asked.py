@@ -72,7 +72,8 @@ class Capture(Strict):
     tier: Tier = Field(default="full", description="state < grad < full < deep.")
     every: Annotated[Int, Field(ge=1, le=2**31 - 1)] | None = Field(
         default=None,
-        description="N: each N-th training step is taken in full; null: the first 20, then 1-2-5 per decade.",
+        description="N: each N-th training step is taken in full; null: all of a short program, of a long one the "
+        "first 20, then 1-2-5 per decade.",
     )
     histograms: bool = Field(
         default=False, description="At each such step the elements of parameters and gradients are counted by size."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def state() -> Any:
     """What a capture changes in torch."""
     codes = [inspect.unwrap(function).__code__ for function in SWAPPED]
     hooks = len(optimizers._global_optimizer_pre_hooks), len(optimizers._global_optimizer_post_hooks)
-    return codes, hooks, Active.recorder
+    return codes, hooks, Active.recorder, weakref.getweakrefs, weakref.getweakrefcount
 
 
 def test_a_watched_job_shows_parameters_calls_lines_graphs_gradients_and_steps(tmp_path: Path, capsys: Any) -> None:
@@ -72,6 +73,28 @@ def test_a_watched_job_shows_parameters_calls_lines_graphs_gradients_and_steps(t
     assert record.saved
     assert "rules" in capsys.readouterr().err
     assert backprobe.load(tmp_path / "job.bprec") == record
+
+
+def test_a_module_may_be_converted_by_swapping_and_its_parameters_are_followed() -> None:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        with backprobe.watch(model, optimizer, report=False) as watching:
+            train(model, optimizer, 1)
+            model.double().float()
+            model.load_state_dict(Net().state_dict())
+            train(model, optimizer, 1)
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    record = watching.record
+    check(record)
+    assert record.end is not None
+    assert record.end.own_errors == 0, record.end.own_error
+    weights = {row.tensor for row in record.tensors if row.fqn == "model.body.weight"}
+    assert len(weights) == 1, "swapping leaves the object as it is"
+    kinds = [row.kind for row in record.leaf_grads if row.tensor in weights]
+    assert kinds.count("populate") == 2
 
 
 def test_afterwards_torch_is_as_it_was_also_after_an_exception() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
+
+from backprobe.record.series import Step
 
 VOID = {"meta", "link", "img", "br", "input", "hr", "path", "circle", "rect"}
 BLOCKS = {"dt", "dd", "th", "td", "li", "div", "p", "h1", "h2", "h3"}
@@ -116,6 +119,16 @@ def test_a_run_page_tells_everything(site):
     ):  # fmt: skip
         assert expected in told, expected
     assert "bp-graph" in " ".join(attributes.get("class") or "" for attributes in page.all("svg"))
+
+
+def test_a_run_of_which_steps_were_left_out_says_how_many_were_looked_at(site, samples):
+    whole = samples.tutorial()
+    assert "looked at" not in words(page_of(site, f"/runs/{site.finished(whole)}"))
+    steps = tuple(Step(step=n, sampled=n < 2) for n in range(300))
+    run = site.finished(msgspec.structs.replace(whole, steps=steps))
+    assert "looked at 2 of 300 steps" in words(page_of(site, f"/runs/{run}"))
+    told = site.client.get(f"/v1/runs/{run}").json["record"]
+    assert (told["steps_looked_at"], told["steps_made"]) == (2, 300)
 
 
 def test_links_within_a_page_lead_somewhere_and_ids_are_unique(site):

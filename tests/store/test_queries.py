@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -48,6 +49,13 @@ def test_the_run_tells_its_record_and_findings_in_short(run):
     assert run.isolation == {"level": "none", "demanded": "none"}
     assert (run.outcome.exit_code, run.outcome.wall_seconds) == (0, 0.5)
     assert run.version == 3
+
+
+def test_the_run_tells_how_many_of_its_steps_were_looked_at(run, ended, a_record):
+    assert (run.record.steps_looked_at, run.record.steps_made) == (0, 0)
+    steps = tuple(r.Step(step=n, sampled=n in (0, 1, 50)) for n in (0, 1, 2, 50, 99))
+    sampled = ended(msgspec.structs.replace(a_record, steps=steps))
+    assert (sampled.record.steps_looked_at, sampled.record.steps_made) == (3, 100)
 
 
 def test_tensors_have_their_names_last_state_and_reason(run, ask):
@@ -330,4 +338,5 @@ def test_a_finding_comes_back_as_the_rules_made_it(run, ask, a_judgement):
 
 
 def test_a_page_of_runs_tells_records_too(run, ask):
-    assert ask(runs.page).items == (run,)
+    unfilled = replace(run, record=replace(run.record, steps_made=None, steps_looked_at=None))
+    assert ask(runs.page).items == (unfilled,)

@@ -15,6 +15,7 @@ from tests.support.forks import run
 
 FOLDER = Path(__file__).parent / "programs"
 PROGRAMS = sorted(path for path in FOLDER.glob("*.py") if path.name != "probes.py")
+REAL = FOLDER.parents[1] / "real_programs"
 TIERS = ("grad", "full")
 
 
@@ -36,3 +37,15 @@ def test_it_does_what_it_does_plain(path: Path, require: Any) -> None:
         assert told(ran["err"]) == told(plain["err"]), tier
         assert (ran["code"], ran.get("own_errors")) == (0, 0), (tier, ran.get("own_error"))
         assert ran["rows"] > 50
+
+
+@pytest.mark.parametrize("core", ["c", "python"])
+@pytest.mark.parametrize("name", ["swap1", "swap2", "refusals"])
+def test_torch_refuses_nothing_for_a_reference_of_ours(name: str, core: str, require: Any) -> None:
+    if core == "c":
+        require("core")
+    path = FOLDER / "refusals.py" if name == "refusals" else REAL / f"{name}.py"
+    plain, captured = run([(mode, str(path), []) for mode in ("plain", "captured-full")], core)
+    assert (plain["code"], captured["code"]) == (0, 0), captured["err"]
+    assert told(captured["out"]) == told(plain["out"])
+    assert captured["own_errors"] == 0, captured["own_error"]

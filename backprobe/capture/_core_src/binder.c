@@ -7,14 +7,31 @@
 
 #define DEPTH 2 /* levels of nested tuples, lists and dicts that are looked into */
 
+/* The name holds a tensor that is not recorded. */
+static int pass_over(bp_statements *statements, bp_site *site, PyObject *target)
+{
+    if (target == NULL || !PyUnicode_Check(target)) {
+        return 0;
+    }
+    int slot = bp_slot_of(statements->names, site, target);
+    if (slot < 0) {
+        return -1;
+    }
+    statements->names->names[slot].held = -1;
+    return bp_cut(statements->names->rows, statements->writer, BP_CUT_BINDINGS);
+}
+
 static int bind_tensor(bp_statements *statements, bp_site *site, PyObject *target, PyObject *value,
                        const int64_t *parents, int count)
 {
+    int passed = bp_passes_over(statements, value, site->runs), done = 0;
+    if (passed) {
+        return passed < 0 ? -1 : pass_over(statements, site, target);
+    }
     bp_known *known = bp_see(statements, value, site->number, site->how);
     if (known == NULL) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    int done = 0;
     if (target != NULL && PyUnicode_Check(target)) {
         int slot = bp_slot_of(statements->names, site, target);
         done = slot < 0 ? -1 : bp_bind_name(statements->names, site, slot, known, parents, count);

@@ -200,8 +200,9 @@ int bp_module_returned(bp_statements *statements, PyObject *module, PyObject *gi
         return 0;
     }
     int64_t site = around->site;
-    if (bp_close(timeline, site) < 0) {
-        return -1;
+    int passed = bp_close(timeline, site) < 0 ? -1 : bp_passes_over(statements, given, around->k + 1);
+    if (passed) {
+        return passed < 0 ? -1 : 0;
     }
     PyObject *how = PyType_GetQualName(Py_TYPE(module));
     bp_known *known = how == NULL ? NULL : bp_see(statements, given, site, how);

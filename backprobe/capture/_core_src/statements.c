@@ -86,6 +86,17 @@ bp_known *bp_see(bp_statements *statements, PyObject *tensor, int64_t site, PyOb
     return known;
 }
 
+int bp_passes_over(bp_statements *statements, PyObject *tensor, int64_t times)
+{
+    if (bp_is_kept(times, statements->operation_most) || bp_truth_of_call(bp_torch.grad_enabled) ||
+        !bp_is_exact(tensor)) {
+        return 0;
+    }
+    char is_leaf, requires_grad = 1, retains;
+    int told = bp_flags_of(tensor, &is_leaf, &requires_grad, &retains);
+    return told < 0 ? -1 : !requires_grad && bp_known_find(statements->tensors, tensor) == NULL;
+}
+
 int bp_look_at_all(bp_statements *statements, const bp_cause *cause, int leaves_only)
 {
     PyObject *all = PyDict_Values(statements->tensors->live);

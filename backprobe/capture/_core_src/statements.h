@@ -31,6 +31,8 @@ extern PyTypeObject bp_statements_type;
 
 /* Meet a tensor and look at its state: a new reference; NULL without an exception if it is not recorded. */
 bp_known *bp_see(bp_statements *statements, PyObject *tensor, int64_t site, PyObject *how);
+/* 1: a new tensor of a statement or call that ran often, where no graph is made, is not recorded; -1 with an exception. */
+int bp_passes_over(bp_statements *statements, PyObject *tensor, int64_t times);
 /* Compare one tensor with its last state; an error of ours costs what it would have told, not the others. */
 int bp_look_safely(bp_statements *statements, bp_known *known, PyObject *tensor, const bp_cause *cause);
 /* Compare all live tensors, or those that were leaves. */

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +14,13 @@ from torch import nn
 import backprobe
 from backprobe.capture import Options, run_source
 from backprobe.capture.gradients import norm_of
+from backprobe.capture.options import Caps
 from backprobe.capture.taps import Active
 from backprobe.record import Record, check
+from backprobe.record.series import steps_looked_at
+from backprobe.rules import judge
+from backprobe.show.held import step_lines
+from backprobe.show.text import summary
 
 LOOP = """\
 import torch
@@ -36,8 +43,13 @@ after.backward()
 SCHEDULE = [*range(21), 50, 100]
 
 
-def run(steps: int, extra: str = "pass", options: Options | None = None) -> Record:
-    record = run_source(LOOP.replace("STEPS", str(steps)).replace("EXTRA", extra), options=options)
+def run(steps: int, extra: str = "pass", options: Options | None = None, names: str = "pass") -> Record:
+    record = run_source(
+        LOOP.replace("torch.manual_seed(0)", f"torch.manual_seed(0); {names}")
+        .replace("STEPS", str(steps))
+        .replace("EXTRA", extra),
+        options=options or Options(first_facts=0),
+    )
     assert record.end is not None
     assert record.end.own_errors == 0, record.end.own_error
     check(record)
@@ -176,3 +188,131 @@ def test_the_norm_is_that_of_all_gradients_and_does_not_overflow() -> None:
     assert norm_of([torch.full((4,), 6e4, dtype=torch.float16)]) == pytest.approx(1.2e5, rel=1e-3)
     assert norm_of([]) is None
     assert norm_of([torch.tensor([float("nan")])]) != norm_of([torch.ones(1)])
+
+
+REAL = Path(__file__).parents[2] / "real_programs"
+
+
+def of_program(name: str, options: Options | None = None) -> Record:
+    record = run_source((REAL / f"{name}.py").read_text(), options=options)
+    assert record.end is not None
+    assert record.end.own_errors == 0, record.end.own_error
+    check(record)
+    return record
+
+
+def anomalies(record: Record) -> list[tuple[int, str | None, bool]]:
+    return [(row.step, row.anomaly, row.sampled) for row in record.steps if row.anomaly is not None]
+
+
+def test_of_a_short_program_every_step_is_taken() -> None:
+    record = of_program("loop100")
+    assert steps_looked_at(record.steps) == (100, 100)
+    assert len(record.backward_calls) == 100
+    assert {row.why for row in record.steps} == {"first"}
+    assert not record.truncated, "bindings that thin out are no gap"
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")
+def test_what_goes_wrong_late_in_a_short_program_is_found() -> None:
+    record = of_program("looplate")
+    assert steps_looked_at(record.steps) == (300, 300)
+    assert [finding.rule.code for finding in judge(record).findings] == ["BP101", "BP401"]
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")
+def test_what_goes_wrong_between_samples_is_told_with_the_step_that_was_not_looked_at() -> None:
+    record = of_program("looplate", Options(first_facts=0))
+    first, second = anomalies(record)
+    assert first in [(137, "warning", False), (137, "none-read", False)], "torch warns of it once in a process"
+    assert second == (251, "exception", False)
+    taken_after = [row.step for row in record.steps if row.why == "after-anomaly"]
+    assert taken_after == [138, 139, 252, 253]
+    assert [read.was_none for read in record.grad_reads] == [True]
+    assert [raised.family for raised in record.raised] == ["changed-in-place"]
+    assert steps_looked_at(record.steps) == (28, 300)
+    said = summary(record, judge(record))
+    assert "28 of 300 steps looked at (`--every 1` for all)" in said
+    shown = "\n".join(step_lines(record))
+    assert re.search("step 137  .*; it was not looked at", shown)
+    assert "step 251  it raised an exception; it was not looked at" in shown
+
+
+@pytest.mark.parametrize(
+    ("extra", "anomaly"),
+    [
+        ("if i == 30: print(torch.ones(1, requires_grad=True).grad)", "none-read"),
+        ("if i == 30: loss = loss * float('nan')", "non-finite"),
+        ("if i == 30: warnings.warn('no gradient', stacklevel=0)", None),
+        ("if i == 30: nn.functional.mse_loss(out, torch.ones(2))", "warning"),
+        ("try:\n        if i == 30: torch.ones(2) @ torch.ones(3)\n    except RuntimeError: pass", "exception"),
+        ("try:\n        if i == 30: {}['a']\n    except KeyError: pass", None),
+        ("if i == 30 and torch.ones(1, requires_grad=True).grad is None: pass", None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_must_not_be_sampled_away_is_told(extra: str, anomaly: str | None) -> None:
+    record = run(49, extra, names="import warnings; warnings.simplefilter('always')")
+    found = [(step, what) for step, what, sampled in anomalies(record) if not sampled]
+    assert found[:1] == ([] if anomaly is None else [(30, anomaly)])
+
+
+def test_an_exception_that_ends_the_program_is_told_of_its_step() -> None:
+    record = run_source(
+        LOOP.replace("STEPS", "49").replace("EXTRA", "if i == 30: raise ValueError('now')"),
+        options=Options(first_facts=0),
+    )
+    assert anomalies(record) == [(30, "exception", False)]
+    assert steps_looked_at(record.steps) == (21, 31)
+
+
+def test_reads_of_a_gradient_that_is_none_are_kept_however_often_others_were_read() -> None:
+    source = """\
+import torch
+w = torch.ones(2, requires_grad=True)
+w.sum().backward()
+for i in range(150):
+    g = w.grad
+    if i == 136:
+        w.grad = None
+    if i == 139:
+        w.sum().backward()
+"""
+    record = run_source(source)
+    assert any(read.was_none for read in record.grad_reads)
+
+
+def test_without_an_optimizer_a_backward_call_is_a_step() -> None:
+    record = of_program("noopt")
+    looked_at, made = steps_looked_at(record.steps)
+    assert (made, len(record.steps)) == (1000, 1000)
+    assert 20 < looked_at < 500
+    assert {row.why for row in record.steps} == {"first", "1-2-5", "not-sampled"}
+    assert len(record.backward_calls) == looked_at
+    assert {row.step for row in record.moments} == {0}, "moments count optimizer steps"
+
+
+def test_a_short_program_without_an_optimizer_tells_of_no_steps() -> None:
+    record = run_source("import torch\nw = torch.ones(2, requires_grad=True)\nw.sum().backward()\nw.sum().backward()\n")
+    assert not record.steps
+    assert steps_looked_at(record.steps) == (0, 0)
+
+
+def test_backward_calls_before_the_first_optimizer_are_none_of_its_steps() -> None:
+    source = "w = torch.ones(1, requires_grad=True)\nfor _ in range(3): w.sum().backward()\n"
+    record = run_source(LOOP.replace("STEPS", "5").replace("EXTRA", "pass").replace("model =", source + "model =", 1))
+    assert [row.step for row in record.steps] == [0, 1, 2, 3, 4, 5]
+    assert {row.step for row in record.moments} == set(range(6))
+
+
+def test_the_last_step_is_told_though_its_row_was_thinned_out() -> None:
+    record = run(130, options=Options(first_facts=0, caps=Caps(light_steps=10)))
+    assert steps_looked_at(record.steps) == (24, 131)
+
+
+def test_values_of_a_loop_without_gradients_thin_out() -> None:
+    record = of_program("rollout")
+    assert len(record.tensors) < 1000
+    assert steps_looked_at(record.steps) == (4, 4)
+    named = {row.name for row in record.bindings}
+    assert {"a", "logits", "p", "loss"} <= named

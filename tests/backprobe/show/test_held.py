@@ -47,6 +47,6 @@ def test_steps_that_went_wrong_are_listed_and_the_others_are_not() -> None:
         for at in range(30, 37)
     ]
     said = shown(steps=(*steps, *bad))
-    assert "steps\n  step 30  the norm of its gradients is nan\n" in said
+    assert "steps\n  step 30  the norm of its gradients is nan; it was not looked at\n" in said
     assert "... and 2 more steps" in said
     assert "step 2 " not in said
