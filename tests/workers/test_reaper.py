@@ -9,9 +9,9 @@ from store import finish, runs, snippets, tables
 from store.access import idempotency, shares
 from store.ids import new_id
 from store.outward import outbox
-from tests.store.small_record import a_record
 from store.outward.destination import Allowed
 from store.session import Database
+from tests.store.small_record import a_record
 from workers import reaper as reapers
 from workers.reaper import Reaper
 from workers.sender import Sender
