@@ -49,7 +49,7 @@ class Shown:
     def __repr__(self) -> str:
         from backprobe.show import text
 
-        return text.render(self.record, self.judgement, width=_WIDTH)
+        return text.render(self.record, self.judgement, width=_WIDTH, tables=False)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:  # noqa: ARG002  # IPython's own
         import json
@@ -71,7 +71,8 @@ class Shown:
         drawn = graph.graph_of(self.record)
         picture = base64.b64encode(svg.render(drawn).encode()).decode()
         image = f'<img alt="the autograd graph" src="data:image/svg+xml;base64,{picture}">' if drawn.boxes else ""
-        details = f"<details><summary>all that was seen</summary><pre>{escape(repr(self))}</pre></details>"
+        whole = text.render(self.record, self.judgement, width=_WIDTH, tables=True)
+        details = f"<details><summary>all that was seen</summary><pre>{escape(whole)}</pre></details>"
         return f"<p>{escape(text.summary(self.record, self.judgement))}</p>{table}{image}{details}"
 
 

@@ -102,4 +102,4 @@ def _report(settings: Settings, public_id: str) -> str:
         database.close()
     if record is None:
         return "There is no record of it; its page tells why."
-    return text.render(record, judge(record), color=sys.stdout.isatty(), width=120)
+    return text.render(record, judge(record), color=sys.stdout.isatty(), width=120, tables=True)

@@ -150,22 +150,6 @@ def after_import(
     return spec
 
 
-def module_code(module: str, main: ModuleType) -> CodeType:
-    """The code of a module that is run as the program; `__main__` is told where it comes from.
-
-    Raises:
-        ImportError: as `python -m` says that there is no such module.
-    """
-    import runpy
-
-    _, spec, code = runpy._get_module_details(module)  # type: ignore[attr-defined]  # what `python -m` calls
-    main.__dict__.update(
-        __cached__=spec.cached, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent, __spec__=spec
-    )
-    sys.argv[0] = spec.origin
-    return code
-
-
 class Hook:
     """An import hook for the length of one run; what it imported is taken out of `sys.modules` again."""
 

@@ -6,14 +6,13 @@ stderr exactly as Python prints it, with no frame of ours.
 
 from __future__ import annotations
 
-import builtins
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
 from pathlib import Path, PurePosixPath
+from pkgutil import get_importer
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -25,8 +24,9 @@ from backprobe.capture.dynamo import Watcher
 from backprobe.capture.endings import exit_code, seed, show
 from backprobe.capture.environment import header
 from backprobe.capture.guard import without_ours
-from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, module_code, remember
+from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, remember
 from backprobe.capture.install import Instrument
+from backprobe.capture.main_module import main_code, main_module, module_code
 from backprobe.capture.options import Options
 from backprobe.capture.pickled import Picklers, PlainCodes
 from backprobe.capture.recorder import Recorder
@@ -46,6 +46,7 @@ class _Program:
         again: The call that runs it once more.
         folder: With a slash at its end: what paths in tracebacks are told without.
         module: Name of the module to run as `python -m` does; None: `filename` is run.
+        holds_main: `filename` is a folder or an archive whose `__main__` is run.
     """
 
     filename: str
@@ -58,10 +59,13 @@ class _Program:
     again: Again
     module: str | None = None
     folder: str = ""
+    holds_main: bool = False
 
 
-def run_path(path: Path, argv: Sequence[str] = (), options: Options | None = None, sink: Sink | None = None) -> End:
-    """Run a script as `python path argv` would, in this process, and record it.
+def run_path(
+    path: str | Path, argv: Sequence[str] = (), options: Options | None = None, sink: Sink | None = None
+) -> End:
+    """Run a script, or a folder or archive with a `__main__`, as `python path argv` would, and record it.
 
     Its exit is told by what is returned, not raised; an uncaught traceback was printed by then.
 
@@ -69,20 +73,29 @@ def run_path(path: Path, argv: Sequence[str] = (), options: Options | None = Non
         OSError: the script cannot be read.
         RuntimeError: another run is being captured in this process.
     """
-    absolute = Path(os.path.abspath(path))
-    data = absolute.read_bytes()
-    folder = absolute.resolve().parent
+    given = os.fspath(path)
+    filename = _absolute(given)
+    holds_main = get_importer(filename) is not None
+    data = b"" if holds_main else Path(filename).read_bytes()
+    folder = Path(filename).resolve()
+    folder = folder if holds_main else folder.parent
     program = _Program(
-        filename=str(absolute),
-        argv=(str(path), *argv),
-        path0=str(folder),
+        filename=filename,
+        argv=(given, *argv),
+        path0=filename if holds_main else str(folder),
         finder=lambda compiler: FolderFinder(folder, compiler),
         data=lambda: data,
-        relative=absolute.name,
+        relative=Path(filename).name,
         in_memory=False,
-        again=Again("run_path", (str(path), tuple(argv))),
+        again=Again("run_path", (given, tuple(argv))),
+        holds_main=holds_main,
     )
     return _run(program, options or Options(), sink or (lambda _: None))
+
+
+def _absolute(path: str) -> str:
+    """A path as Python makes the `__file__` of a script: `..` stays, which behind a link is another folder's parent."""
+    return path if os.path.isabs(path) else f"{os.getcwd()}/{path}"
 
 
 def run_module(module: str, argv: Sequence[str] = (), options: Options | None = None, sink: Sink | None = None) -> End:
@@ -144,12 +157,13 @@ def run_files(
     return _run(program, options or Options(), sink or (lambda _: None))
 
 
-def run_folder(folder: Path, entry: str, argv: Sequence[str], options: Options, sink: Sink) -> End:
+def run_folder(folder: str | Path, entry: str, argv: Sequence[str], options: Options, sink: Sink) -> End:
     """Run what lies in `folder`, the working directory, as `python entry` there, or `python -m entry`.
 
     Raises:
         RuntimeError: another run is being captured in this process.
     """
+    folder = Path(folder)
     place = folder / entry
     module = None if place.is_file() else entry
     program = _Program(
@@ -205,7 +219,8 @@ def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
         plain.add(filename, data)
         return compiled(data, filename, path, recorder.sites, recorder.guard)
 
-    main, limit, options = _main_module(program), sys.getrecursionlimit(), recorder.options
+    main = main_module(program.filename, in_memory=program.in_memory)
+    limit, options = sys.getrecursionlimit(), recorder.options
     recorder.main, recorder.sites.folder = main, program.folder
     with (
         _as_program(program, main),
@@ -214,10 +229,12 @@ def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
         Picklers(plain, recorder.guard),
     ):
         try:
-            if program.module is None:
-                code = compiler(program.data(), program.filename, program.relative)
-            else:
+            if program.holds_main:
+                code = main_code(main, compiler)
+            elif program.module is not None:
                 code = module_code(program.module, main)
+            else:
+                code = compiler(program.data(), program.filename, program.relative)
             with options.around(recorder) if options.around is not None else nullcontext():
                 exec(code, main.__dict__)
         except BaseException as error:
@@ -254,24 +271,16 @@ def _finish(program: _Program, recorder: Recorder, error: BaseException | None, 
     return end
 
 
-def _main_module(program: _Program) -> ModuleType:
-    """A fresh `__main__`, with the names that a script's has."""
-    main = ModuleType("__main__")
-    loader: Any = None if program.in_memory else SourceFileLoader("__main__", program.filename)
-    main.__dict__.update(
-        __annotations__={}, __builtins__=builtins, __cached__=None, __file__=program.filename, __loader__=loader,
-        __package__=None, __spec__=None,
-    )  # fmt: skip
-    return main
-
-
 @contextmanager
 def _as_program(program: _Program, main: ModuleType) -> Iterator[None]:
     """`sys` as the program expects it; the interpreter's own state afterwards."""
     argv, path, old = sys.argv, list(sys.path), sys.modules.get("__main__")
     limit = sys.getrecursionlimit()
     sys.argv = list(program.argv)
-    sys.path[0:1] = [program.path0] if not program.in_memory else []
+    ours = 0 if sys.flags.safe_path else 1
+    # a worker's own interpreter has a safe path; its runs have the one of a plain `python`
+    is_put = not program.in_memory and bool(program.holds_main or program.folder or not sys.flags.safe_path)
+    sys.path[0:ours] = [program.path0] if is_put else []
     sys.modules["__main__"] = main
     # the program's own frames get the depth that they have under `python path`
     sys.setrecursionlimit(limit + _depth() + _TAP)

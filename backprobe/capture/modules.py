@@ -9,6 +9,7 @@ import msgspec
 import torch
 
 from backprobe.capture.identity import OwnRef
+from backprobe.capture.parameter_keys import NO_ROOT, SELF, ParameterKeys, Root
 from backprobe.capture.private import next_sequence_number, tracing_state
 from backprobe.capture.text import class_name, cut, name
 from backprobe.record import Module, ModuleCall, ModuleParameter
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 _MOST_HELD = 10_000
 """Parameters of one module that are listed: more would not fit a frame."""
-
-
-_SELF = "self."
 
 
 @dataclass(slots=True)
@@ -41,6 +39,7 @@ class Modules:
         self._recorder = recorder
         self.known: dict[int, KnownModule] = {}
         self._rows: dict[int, ModuleCall | None] = {}
+        self._keys = ParameterKeys()
         self._next = self._next_call = 0
 
     def bind(self, module: torch.nn.Module, binding: str | None, site: int | None) -> None:
@@ -55,8 +54,13 @@ class Modules:
 
     def meet_tree(self, module: torch.nn.Module, binding: str | None, site: int | None) -> None:
         """List a root module and all that it contains."""
-        for path, part in list(module.named_modules()):
-            self._meet(part, binding if not path else None, path, binding, site)
+        parts = list(module.named_modules())
+        known = self._find(module)
+        inner = (found.number for path, part in parts if path and (found := self._find(part)) is not None)
+        function = "" if site is None else self._recorder.sites.facts[site].scope.function
+        root = self._keys.root(self._next if known is None else known.number, binding, function, inner)
+        for path, part in parts:
+            self._meet(part, binding if not path else None, path, root, site)
 
     def enter(self, module: torch.nn.Module) -> None:
         """A module's call begins."""
@@ -94,7 +98,7 @@ class Modules:
     def meet_called(self, module: torch.nn.Module, is_inside: bool) -> None:
         """List a module that is called without having been met; one of no other call with all that it contains."""
         if is_inside:
-            self._meet(module, None, None, None, None)
+            self._meet(module, None, None, NO_ROOT, None)
         else:
             self.meet_tree(module, None, None)
 
@@ -182,6 +186,7 @@ class Modules:
         """Forget everything."""
         self.known.clear()
         self._rows.clear()
+        self._keys.close()
 
     def _push(self, timeline: Any, row: ModuleCall | None) -> None:
         if row is None:
@@ -196,12 +201,12 @@ class Modules:
         return known if known is not None and known.ref() is module else None
 
     def _meet(
-        self, module: torch.nn.Module, binding: str | None, path: str | None, root: str | None, site: int | None
+        self, module: torch.nn.Module, binding: str | None, path: str | None, root: Root, site: int | None
     ) -> None:
         known = self._find(module)
         number = self._next if known is None else known.number
         self._next += known is None
-        prefix = ".".join(part for part in (root, path) if part)
+        prefix = ".".join(part for part in (root.name, path) if part)
         user = self._recorder.sites.is_user_file(_file_of(type(module)))
         row = Module(
             module=number,
@@ -211,8 +216,8 @@ class Modules:
             site=site if known is None or known.row.site is None else known.row.site,
             user_code=user,
             training=bool(module.training),
-            parameters=self._held(module._parameters, "parameter", prefix, site),
-            buffers=self._held(module._buffers, "buffer", prefix, site),
+            parameters=self._held(module._parameters, "parameter", site, prefix, root),
+            buffers=self._held(module._buffers, "buffer", site, prefix, root),
         )
         calls = 0 if known is None else known.calls
         self._recorder.writer.add("modules", row)
@@ -220,21 +225,25 @@ class Modules:
 
     def _refresh(self, known: KnownModule, module: torch.nn.Module) -> None:
         """Write a module's row again if it holds other tensors now."""
-        parameters = self._held(module._parameters, "parameter", None, None)
-        buffers = self._held(module._buffers, "buffer", None, None)
+        parameters = self._held(module._parameters, "parameter", None)
+        buffers = self._held(module._buffers, "buffer", None)
         row = msgspec.structs.replace(known.row, parameters=parameters, buffers=buffers, training=bool(module.training))
         if row != known.row:
             known.row = row
             self._recorder.writer.add("modules", row)
 
     def _held(
-        self, tensors: Any, role: Literal["parameter", "buffer"], prefix: str | None, site: int | None
+        self,
+        tensors: Any,
+        role: Literal["parameter", "buffer"],
+        site: int | None,
+        prefix: str | None = None,
+        root: Root = NO_ROOT,
     ) -> tuple[ModuleParameter, ...]:
         found: list[ModuleParameter] = []
         for label, tensor in list(tensors.items())[:_MOST_HELD]:
             known = self._recorder.see(tensor, site) if isinstance(tensor, torch.Tensor) else None
-            old = None if known is None else known.row.fqn
-            if known is not None and prefix is not None and (old is None or old.startswith(_SELF)):
+            if known is not None and prefix is not None and self._keys.takes(known.number, known.row.fqn, root):
                 fqn = name(f"{prefix}.{label}" if prefix else label)
                 self._recorder.tensors.update(known, role=role, fqn=fqn)
             number = None if known is None else known.number
@@ -245,9 +254,8 @@ class Modules:
 
 def _is_better(binding: str, row: Module) -> bool:
     """A name outside any object says more than `self.part`; the first one stays."""
-    if binding.startswith(_SELF):
-        return row.binding is None and row.fqn is None
-    return (row.binding is None and row.fqn is None) or (row.binding or "").startswith(_SELF)
+    is_nameless = row.binding is None and not row.fqn
+    return is_nameless or ((row.binding or "").startswith(SELF) and not binding.startswith(SELF))
 
 
 def _file_of(cls: type) -> str:

@@ -14,6 +14,7 @@ import sys
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
+from backprobe.capture.children import Children
 from backprobe.capture.modes import Modes
 from backprobe.capture.observed_functions import watched
 from backprobe.capture.taps import Active
@@ -49,6 +50,7 @@ class Observers:
         self.hooks = UserHooks(recorder)
         self.training = TrainingEvents(recorder)
         self.calls = WatchedCalls(recorder, swaps)
+        self.children = Children(recorder)
         if recorder.options.walks:
             recorder.sites.on_text = self.calls.read
 
@@ -153,6 +155,27 @@ def call_left() -> None:
         observers.guard.run(observers.calls.left, sys._getframe(1))
 
 
+def child_started(process: Any) -> None:
+    """Opens the start of a `multiprocessing.Process`."""
+    observers = Observers.now
+    if observers is not None:
+        observers.guard.run(observers.children.started, process)
+
+
+def command_started(command: Any, executable: Any) -> None:
+    """Opens what starts a command."""
+    observers = Observers.now
+    if observers is not None:
+        caller = sys._getframe(1).f_back
+        observers.guard.run(observers.children.command_started, command, executable, caller)
+
+
+def _forked_here() -> None:
+    observers = Observers.now
+    if observers is not None:
+        observers.guard.run(observers.children.forked, sys._getframe(1))
+
+
 NAMES: Final = {
     "__bp_call__": call_begins,
     "__bp_call_gave__": call_gave,
@@ -162,6 +185,8 @@ NAMES: Final = {
     "__bp_mode_left__": mode_left,
     "__bp_hooked__": hooked,
     "__bp_unhooked__": unhooked,
+    "__bp_child__": child_started,
+    "__bp_command__": command_started,
     "__bp_event__": event_begins,
     "__bp_event_left__": event_ended,
     "__bp_event_gave__": event_gave,
@@ -182,4 +207,4 @@ def take_out() -> None:
     Observers.now = None
 
 
-os.register_at_fork(after_in_child=take_out)
+os.register_at_fork(after_in_parent=_forked_here, after_in_child=take_out)

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 import torch
@@ -37,6 +39,8 @@ def watched() -> Iterator[Watched]:
     yield from _modes()
     yield from _hooks()
     yield from _events()
+    yield Watched(function=BaseProcess.start, enter="__bp_child__(self)")
+    yield Watched(function=subprocess.Popen.__init__, enter="__bp_command__(args, executable)")
     swallowed = contextlib.suppress.__exit__
     yield Watched(function=swallowed, returned="__bp_suppressed__(excinst)")
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import torch
@@ -36,10 +36,7 @@ def main() -> None:
             yield
 
     asked_for = {**job.options, "caps": msgspec.convert(job.options["caps"], Caps)}
-    given: list[Any] = list(job.again.given)
-    if job.again.function in ("run_path", "run_folder"):
-        given[0] = Path(given[0])
-    getattr(launch, job.again.function)(*given, Options(**asked_for, around=around), frames.append)
+    getattr(launch, job.again.function)(*job.again.given, Options(**asked_for, around=around), frames.append)
     found = tuple(modes[0].found.values()) if modes else ()
     Path(told).write_bytes(msgspec.msgpack.encode(Report(tuple(frames), found)))
 

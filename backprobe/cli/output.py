@@ -25,6 +25,9 @@ MACHINE: Final = frozenset({"json", "svg", "sarif", "junit"})
 def add_output(parser: argparse.ArgumentParser) -> None:
     """The options that `run` and `show` share."""
     parser.add_argument("--format", choices=FORMATS, default="text", help="what is written (default: text)")
+    parser.add_argument(
+        "--tables", action="store_true", help="in text, show all tensors and backward calls, not only when few"
+    )
     parser.add_argument("--output", metavar="FILE", type=Path, help="write it there")
     parser.add_argument(
         "--fail-on",
@@ -89,7 +92,7 @@ def rendered(
 
     if args.format == "concise":
         return concise.render(record, judgement)
-    return text.render(record, judgement, color=color, width=width)
+    return text.render(record, judgement, color=color, width=width, tables=args.tables or None)
 
 
 def _for_others(record: Record, judgement: Judgement, args: argparse.Namespace, script: str) -> str:

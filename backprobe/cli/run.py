@@ -66,7 +66,7 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", dest="module", metavar="MODULE", nargs=argparse.REMAINDER, help="run a module, as `python -m` does"
     )
-    parser.add_argument("script", metavar="SCRIPT", type=Path, nargs="?")
+    parser.add_argument("script", metavar="SCRIPT", nargs="?")
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 
@@ -87,8 +87,8 @@ def _check_program(args: argparse.Namespace) -> None:
             f"required: SCRIPT, or -m MODULE\nusage: backprobe {args.entry} [OPTION...] (SCRIPT | -m MODULE) [ARG...]"
         )
     if args.module is None:
-        _check_script(args.script)
-        args.named = str(args.script)
+        _check_script(Path(args.script))
+        args.named = args.script
         return
     if not args.module:
         raise UsageError("-m wants the name of a module")
@@ -119,9 +119,9 @@ def _reported(args: argparse.Namespace, stream: TextIO) -> int:
 
 
 def _check_script(script: Path) -> None:
-    if script.is_dir():
+    if script.is_dir() and not (script / "__main__.py").exists():
         raise UsageError(f"`{script}` is a folder: name the script in it that is to be run")
-    if not script.is_file():
+    if not script.exists():
         raise UsageError(f"there is no file `{script}`{_nearby(script)}")
 
 

@@ -19,7 +19,7 @@ from backprobe.rules.raised import raised_as
 from backprobe.rules.reach import reaches
 from backprobe.rules.syntax import is_same_statement, site_at, site_of, statement, trees
 from backprobe.rules.table import table
-from backprobe.rules.trained import in_optimizers, never_reached, trained, with_gradient
+from backprobe.rules.trained import in_optimizers, never_reached, required_grad, trained, with_gradient
 from backprobe.rules.uses import program_of, uses_of
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def wanted(record: Record) -> tuple[int, ...]:
     wanted: list[int] = []
     for leaf in _untouched(record):
         history = index.snapshots_of[leaf]
-        if not history or not history[-1].is_leaf or not history[-1].requires_grad:
+        if not history or not history[-1].is_leaf or not required_grad(record, leaf):
             continue
         if failed is not None or leaf in read or any(one in stepped for one in held.get(leaf, ())):
             wanted.append(leaf)

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.causes import cause_between
 from backprobe.rules.expressions import outermost
 from backprobe.rules.ingredients import unnamed_from
 from backprobe.rules.left_tensors import left_tensors
-from backprobe.rules.lookup import bindings_named, lookup
+from backprobe.rules.lookup import lookup
+from backprobe.rules.modes import mode_off
+from backprobe.rules.named import last_bound
 from backprobe.rules.steps import state_at
 from backprobe.rules.syntax import is_same_statement, statement, tree_of, value_of
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, Binding, Mode, Moment, Record, Site
+    from backprobe.record import BackwardCall, Binding, Moment, Record, Site
+
 _ABOVE: Final = 64
 """Tensors that are looked at on the way up to a cut."""
 
@@ -73,16 +79,26 @@ def cuts(record: Record) -> dict[int, Cut]:
 
 def cut_above(record: Record, tensor: int) -> Cut | None:
     """Where a tensor lost its history: its own cut, else the nearest among the untracked ones it was made from."""
-    found, index = cuts(record), lookup(record)
+    found, made_from = cuts(record), _untracked_parents(record)
     seen, level = {tensor}, [tensor]
     while level and len(seen) < _ABOVE:
         for one in level:
             if one in found:
                 return found[one]
-        level = [p for one in level for row in index.bindings_of[one][:1] for p in row.parents if p not in seen]
-        level = [one for one in dict.fromkeys(level) if _is_untracked(record, one)]
+        level = [one for one in chain.from_iterable(map(made_from.__getitem__, level)) if one not in seen]
+        level = list(dict.fromkeys(level))
         seen.update(level)
     return None
+
+
+@table
+def _untracked_parents(record: Record) -> defaultdict[int, list[int]]:
+    """The tensors that never required grad and went into the first binding of a tensor, by that tensor."""
+    index = lookup(record)
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for tensor, rows in index.bindings_of.items():
+        found[tensor] = [one for one in rows[0].parents if _is_untracked(record, one)]
+    return found
 
 
 def _is_untracked(record: Record, tensor: int) -> bool:
@@ -133,20 +149,6 @@ def _in_custom_function(record: Record, site: Site) -> bool:
     return any(ast.unparse(base).endswith("Function") for cls in classes for base in cls.bases)
 
 
-def mode_off(record: Record, moment: int) -> Mode | None:
-    """What switched gradients off for this moment: the last switch still in force."""
-    found = [
-        row
-        for row in record.modes
-        if row.kind in ("grad", "inference")
-        and row.after == ("False" if row.kind == "grad" else "True")
-        and row.moment is not None
-        and row.moment <= moment
-        and (row.until is None or moment <= row.until)
-    ]
-    return found[-1] if found else None
-
-
 def _cause(record: Record, site: Site, moment: Moment, name: str, parent: int, made: int) -> str | None:
     """What ended the history on the way from the parent into the name; None where nothing shows that."""
     node, tree = statement(record, site), tree_of(record, site)
@@ -183,14 +185,7 @@ def _value_for(node: ast.stmt | None, name: str) -> ast.expr | None:
 
 def derived_from(record: Record, start: int) -> frozenset[int]:
     """A tensor and everything computed from it, tracked or not, as far as `parents` tell."""
-    children = _children(record)
-    seen, waiting = {start}, [start]
-    while waiting:
-        for child in children.get(waiting.pop(), ()):
-            if child not in seen:
-                seen.add(child)
-                waiting.append(child)
-    return frozenset(seen)
+    return frozenset(_closed({start}, _children(record)))
 
 
 def rooted_in(record: Record, call: BackwardCall) -> frozenset[int]:
@@ -201,27 +196,62 @@ def rooted_in(record: Record, call: BackwardCall) -> frozenset[int]:
         return frozenset(roots)
     site = index.sites[call.site]
     for name in site.reads:
-        rows = [
-            row
-            for row in bindings_named(record)[name]
-            if row.moment <= call.moment_before and row.function in (site.function, "<module>")
-        ]
-        if rows:
-            roots.add(rows[-1].tensor)
+        row = last_bound(record, name, (site.function, "<module>"), call.moment_before)
+        if row is not None:
+            roots.add(row.tensor)
     return frozenset(roots)
 
 
 def returned_by(record: Record, tensor: int) -> BackwardCall | None:
     """The `autograd.grad` without `create_graph` whose statement this tensor came from; None if there is none."""
-    row = lookup(record).tensors[tensor]
-    for call in record.backward_calls:
-        if call.accumulate_grad or call.create_graph or call.outcome != "finished" or call.moment_after is None:
-            continue
-        following = (other.moment_before for other in record.backward_calls if other.call > call.call)
-        until = next(following, record.moments[-1].moment + 1)
-        if call.moment_after <= row.moment < until and is_same_statement(record, row.site, call.site):
-            return call
-    return None
+    row, calls = lookup(record).tensors[tensor], _given_back(record)
+    at = bisect_right(calls, row.moment, key=lambda one: one[0])
+    if not at or row.moment >= calls[at - 1][1] or not is_same_statement(record, row.site, calls[at - 1][2].site):
+        return None
+    return calls[at - 1][2]
+
+
+@table
+def _given_back(record: Record) -> list[tuple[int, int, BackwardCall]]:
+    """Each such call with the moment after it and the one at which the next call begins, in order."""
+    found: list[tuple[int, int, BackwardCall]] = []
+    until = record.moments[-1].moment + 1 if record.moments else 0
+    for call in reversed(record.backward_calls):
+        after = None if call.accumulate_grad or call.create_graph else call.moment_after
+        if after is not None and call.outcome == "finished" and after < until:
+            found.append((after, until, call))
+        until = call.moment_before
+    return sorted(found, key=lambda one: one[0])
+
+
+@table
+def cut_off_by(record: Record) -> dict[int, Cut]:
+    """By tensor the first cut on its way to the root of a backward call."""
+    above: defaultdict[int, set[int]] = defaultdict(set)
+    for parent, children in _children(record).items():
+        for child in children:
+            above[child].add(parent)
+    leading = _closed({root for call in record.backward_calls for root in rooted_in(record, call)}, above)
+    found: dict[int, Cut] = {}
+    for cut in sorted(cuts(record).values(), key=lambda cut: cut.tensor):
+        if cut.tensor in leading:
+            waiting = [cut.source]
+            while waiting:
+                tensor = waiting.pop()
+                if tensor not in found:
+                    found[tensor] = cut
+                    waiting += above.get(tensor, ())
+    return found
+
+
+def _closed(starts: set[int], following: Mapping[int, Iterable[int]]) -> set[int]:
+    seen, waiting = set(starts), list(starts)
+    while waiting:
+        for one in following.get(waiting.pop(), ()):
+            if one not in seen:
+                seen.add(one)
+                waiting.append(one)
+    return seen
 
 
 @table

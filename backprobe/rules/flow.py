@@ -24,6 +24,7 @@ from backprobe.rules.scopes import (
     parameters_of,
     root_name,
     scope_of,
+    scope_of_class,
 )
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class _Walk:
     program: Program
     waiting: deque[Step] = field(default_factory=deque[Step])
     seen: set[tuple[ast.AST, ast.AST | None, Key]] = field(default_factory=set[tuple[ast.AST, "ast.AST | None", Key]])
+    taken: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
     found: dict[tuple[ast.Call, ast.AST | None], Arrival] = field(
         default_factory=dict[tuple[ast.Call, "ast.AST | None"], Arrival]
     )
@@ -108,12 +110,9 @@ class _Walk:
                 self._climb(step)
         return list(self.found.values())
 
-    def _tree(self, source: int) -> Tree:
-        return self.program.names[source].tree
-
     def _climb(self, step: Step) -> None:
         """From an expression outwards to its statement."""
-        tree = self._tree(step.source)
+        tree = self.program.names[step.source].tree
         inner: ast.AST = step.part
         for above in tree.ancestors(step.part):
             if isinstance(above, ast.stmt):
@@ -226,7 +225,7 @@ class _Walk:
 
     def _returned(self, node: ast.stmt, value: ast.expr | None, step: Step) -> None:
         """To where the function is called."""
-        function = scope_of(self._tree(step.source), node)
+        function = scope_of(self.program.names[step.source].tree, node)
         if isinstance(function, ast.Module):
             return
         step = replace(step, key=_key_in(value, self._around(node, step)))
@@ -235,7 +234,7 @@ class _Walk:
 
     def _around(self, node: ast.stmt, step: Step) -> list[ast.AST]:
         """The expressions around a part, up to the statement."""
-        above = self._tree(step.source).ancestors(step.part)
+        above = self.program.names[step.source].tree.ancestors(step.part)
         return [step.part, *itertools.takewhile(lambda one: one is not node, above)]
 
     def _callers(self, source: int, function: Function) -> Iterator[tuple[int, ast.expr]]:
@@ -258,10 +257,19 @@ class _Walk:
             self._bind(target.value, node, replace(step, key=None))
         elif isinstance(target, ast.Attribute):
             for number, file in self.program.names.items():
-                reads = (one for one in file.attributes.get(target.attr, ()) if isinstance(one.ctx, ast.Load))
-                self._add(reads, replace(step, source=number))
+                if self._is_new(step, number, target.attr):
+                    reads = (one for one in file.attributes.get(target.attr, ()) if isinstance(one.ctx, ast.Load))
+                    self._add(reads, replace(step, source=number))
         elif isinstance(target, ast.Name):
-            self._add(names.loads.get((binder_of(names, node, target.id), target.id), ()), step)
+            bound = binder_of(names, node, target.id), target.id
+            if self._is_new(step, *bound):
+                self._add(names.loads.get(bound, ()), step)
+
+    def _is_new(self, step: Step, *held_by: object) -> bool:
+        """What holds the value was not followed yet with this ending: a loop binds a name again and again."""
+        before = len(self.taken)
+        self.taken.add((*held_by, step.ending.node if step.ending else None, step.key))
+        return len(self.taken) > before
 
     def _add(self, parts: Iterable[ast.expr], step: Step) -> None:
         self.waiting.extend(replace(step, part=part) for part in parts)
@@ -269,12 +277,6 @@ class _Walk:
     def _root(self, call: ast.Call, step: Step) -> None:
         key = (call, step.ending.node if step.ending else None)
         self.found.setdefault(key, Arrival(root=call, source=step.source, step=step))
-
-
-def scope_of_class(tree: Tree, function: Function) -> ast.AST | None:
-    """The class that a method stands in; None for a function."""
-    above = tree.parents.get(function)
-    return above if isinstance(above, ast.ClassDef) else None
 
 
 def _ended(step: Step, ending: Ending) -> Step:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from backprobe.rules.cuts import mode_off
 from backprobe.rules.lookup import Lookup, lookup
+from backprobe.rules.modes import mode_off
 from backprobe.rules.places import line_of
-from backprobe.rules.reach import Reach, arrived_at, reaches
+from backprobe.rules.reach import reaches
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class Case:
     Attributes:
         name: What the program calls it.
         history: Its snapshots in order, at least one.
-        calls: The backward calls that began after it was first seen.
-        reached: Of those, the ones that met its node.
+        reached: The backward calls that began after it was first seen and met its node.
     """
 
     record: Record
@@ -51,13 +51,22 @@ class Case:
     name: str
     history: list[Snapshot]
     bindings: list[Binding]
-    calls: list[BackwardCall]
     reached: list[BackwardCall]
 
     @property
     def last(self) -> Snapshot:
         """How it stood at the end."""
         return self.history[-1]
+
+    def first_call(self, wanted: Wanted = "any") -> BackwardCall | None:
+        """The first backward call of a kind that began after it was first seen; None if there is none."""
+        calls = _calls_of(self.record)[wanted]
+        at = bisect_left(calls, self.tensor.moment, key=lambda call: call.moment_before)
+        return calls[at] if at < len(calls) else None
+
+    def last_call(self) -> BackwardCall | None:
+        """The last backward call, if it began after it was first seen."""
+        return None if self.first_call() is None else _calls_of(self.record)["any"][-1]
 
     @property
     def seen_whole(self) -> bool:
@@ -69,11 +78,24 @@ class Case:
         return WhyNone(verdict=verdict, text=text, site=site, line=line_of(self.record, site), call=call)
 
 
+Wanted = Literal["any", "storing", "unseen", "cut-short"]
+"""Kinds of backward calls: all, those that store gradients, those of C++, and those that were not seen whole."""
+
+
+@table
+def _calls_of(record: Record) -> dict[Wanted, list[BackwardCall]]:
+    every = sorted(record.backward_calls, key=lambda call: call.moment_before)
+    return {
+        "any": every,
+        "storing": [call for call in every if call.accumulate_grad],
+        "unseen": [call for call in every if call.entry == "unseen"],
+        "cut-short": [call for call in every if call.truncated or call.entry == "unseen"],
+    }
+
+
 def case_of(record: Record, index: Lookup, tensor: Tensor, history: list[Snapshot]) -> Case:
     """The evidence on one tensor; `history` is its snapshots, at least one."""
     bindings = index.bindings_of[tensor.tensor]
-    calls = [call for call in record.backward_calls if call.moment_before >= tensor.moment]
-    known = reaches(record)
     return Case(
         record=record,
         index=index,
@@ -81,16 +103,33 @@ def case_of(record: Record, index: Lookup, tensor: Tensor, history: list[Snapsho
         name=bindings[-1].name if bindings else tensor.fqn or "it",
         history=history,
         bindings=bindings,
-        calls=calls,
-        reached=[call for call in calls if _meets(record, known[call.call], call, tensor.tensor)],
+        reached=[
+            index.calls[call]
+            for call in sorted(_meeting(record, tensor))
+            if index.calls[call].moment_before >= tensor.moment
+        ],
     )
 
 
-def _meets(record: Record, reach: Reach, call: BackwardCall, tensor: int) -> bool:
-    if tensor in reach.leaves or any(root.tensor == tensor for root in call.roots):
-        return True
-    made = lookup(record).node_of.get(tensor)
-    return made is not None and arrived_at(record, call, made)
+def _meeting(record: Record, tensor: Tensor) -> set[int]:
+    """The backward calls that met a tensor: as a leaf, as a root, or at the node that made it."""
+    met = set(_met_directly(record).get(tensor.tensor, ()))
+    made = lookup(record).node_of.get(tensor.tensor)
+    if made is not None:
+        passes = lookup(record).passes_of_node[made.node]
+        met |= {row.call for row in passes if row.output_nr == made.output_nr and not row.hole}
+    return met
+
+
+@table
+def _met_directly(record: Record) -> dict[int, list[int]]:
+    """The backward calls of which a tensor was a root, or a leaf that was met, by tensor."""
+    found: dict[int, list[int]] = {}
+    for call in record.backward_calls:
+        roots = {root.tensor for root in call.roots if root.tensor is not None}
+        for tensor in roots | reaches(record)[call.call].leaves:
+            found.setdefault(tensor, []).append(call.call)
+    return found
 
 
 def switched_off(case: Case) -> int | None:
@@ -137,14 +176,12 @@ def hook_on(case: Case) -> str:
 def successor(case: Case) -> tuple[str, int | None] | None:
     """The name under which a module holds another tensor now, and where that was first seen; None where it does not."""
     fqn = case.tensor.fqn
-    held = [(module, one) for module in case.record.modules for one in module.parameters]
-    if fqn is None or case.tensor.role != "parameter" or any(one.tensor == case.tensor.tensor for _, one in held):
+    if fqn is None or case.tensor.role != "parameter" or case.tensor.tensor in _holders(case.record):
         return None
     prefix, _, last = fqn.rpartition(".")
+    parts = prefix.split(".")
     found = [
-        one.tensor
-        for module, one in held
-        if one.name == last and one.tensor is not None and prefix.endswith(module.fqn or module.binding or "\0")
+        one for at in range(len(parts)) for one in _parameters_called(case.record).get((".".join(parts[at:]), last), ())
     ]
     if len(found) != 1 or found[0] < case.tensor.tensor:
         return None
@@ -153,14 +190,63 @@ def successor(case: Case) -> tuple[str, int | None] | None:
 
 def takes_part(case: Case) -> bool:
     """Something was computed from it, or a module that holds it was called."""
-    tensor = case.tensor.tensor
-    if any(tensor in row.parents for row in case.record.bindings):
+    if case.tensor.tensor in used_at(case.record):
         return True
-    called = {row.module for row in case.record.module_calls}
-    return any(one.tensor == tensor for row in case.record.modules if row.module in called for one in row.parameters)
+    called = _called_modules(case.record)
+    return any(module in called for module in _holders(case.record).get(case.tensor.tensor, ()))
+
+
+@table
+def used_at(record: Record) -> dict[int, list[int]]:
+    """The moments at which a named tensor was computed from a tensor, in order, by that tensor."""
+    found: dict[int, list[int]] = {}
+    for row in record.bindings:
+        for parent in row.parents:
+            found.setdefault(parent, []).append(row.moment)
+    return found
+
+
+@table
+def _called_modules(record: Record) -> frozenset[int]:
+    return frozenset(row.module for row in record.module_calls)
+
+
+@table
+def _holders(record: Record) -> dict[int, list[int]]:
+    """The modules that hold a parameter, by the parameter."""
+    found: dict[int, list[int]] = {}
+    for row in record.modules:
+        for one in row.parameters:
+            if one.tensor is not None:
+                found.setdefault(one.tensor, []).append(row.module)
+    return found
+
+
+@table
+def _parameters_called(record: Record) -> dict[tuple[str, str], list[int]]:
+    """The parameters that modules hold, by the module's name and their own."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for row in record.modules:
+        for one in row.parameters:
+            name = row.fqn or row.binding
+            if one.tensor is not None and name is not None:
+                found.setdefault((name, one.name), []).append(one.tensor)
+    return found
 
 
 def missing(case: Case) -> str:
     """What a cap left out, by name."""
     names = [row.what for row in case.record.truncations]
     return f" (left out: {', '.join(names[:3])})" if names else ""
+
+
+@table
+def giving_back(record: Record) -> dict[int, list[int]]:
+    """The calls that were asked for a tensor's gradient and returned one: with `allow_unused` it may be None."""
+    found: dict[int, list[int]] = {}
+    for call in record.backward_calls:
+        asked = (row.tensor for row in call.inputs or ())
+        for tensor in {one for one, given in zip(asked, call.returned or (), strict=False) if given}:
+            if tensor is not None:
+                found.setdefault(tensor, []).append(call.call)
+    return found

@@ -7,24 +7,24 @@ assignment, what was appended to it, what a function of the program returned int
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.causes import NUMBERS, cause_between
-from backprobe.rules.lookup import bindings_named, lookup
+from backprobe.rules.givers import Given, given_at, givers, leads_to_tracked
+from backprobe.rules.lookup import lookup
+from backprobe.rules.named import last_bound
 from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import Tree, site_at, statement, tree_of, trees, value_of
-from backprobe.rules.table import table
+from backprobe.rules.syntax import Tree, statement, value_of
 
 if TYPE_CHECKING:
-    from backprobe.record import Binding, Record, Site
+    from backprobe.record import Binding, Record
 
 _DEPTH: Final = 8
 """Assignments that are followed back one after another."""
 
-_GROWS: Final = frozenset({"append", "extend", "insert", "add", "update"})
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_MOST: Final = 100
+"""Ways that one search tries: where a loop feeds names to each other, each leads to all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,143 +38,73 @@ class Left:
 
 def left_tensors(record: Record, binding: Binding) -> Left | None:
     """Where the value of this binding left the tensors; None if its statement reads no such value."""
-    site = lookup(record).sites[binding.site]
-    node, tree = statement(record, site), tree_of(record, site)
+    node = statement(record, lookup(record).sites[binding.site])
     value = value_of(node)
-    if node is None or tree is None or value is None:
-        return None
-    return _Search(record, tree, binding.moment).through(value, node, _DEPTH, own=True)
+    given = None if node is None or value is None else given_at(record, value, node)
+    return None if given is None else _Search(record, binding.moment).through(given, _DEPTH, own=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Search:
-    """One search in one file, for what held at a moment."""
+    """One search for what held at a moment; it ends when `_MOST` ways were tried."""
 
     record: Record
-    tree: Tree
     moment: int
+    tried: int = 0
     seen: set[ast.expr] = field(default_factory=set[ast.expr])
 
-    def through(self, value: ast.expr, around: ast.stmt, depth: int, *, own: bool = False) -> Left | None:
+    def through(self, given: Given, depth: int, *, own: bool = False) -> Left | None:
         """The first tensor whose value goes into an expression as a number; then the names in it, further back.
 
         Args:
             own: The expression is the binding's own: what it does to tensors directly was looked at before.
         """
-        site = site_at(self.record, around)
-        if site is None or value in self.seen:
+        self.tried += 1
+        if given.value in self.seen or not leads_to_tracked(self.record, given):
             return None
-        self.seen.add(value)
-        for part in ast.walk(value):
-            if not isinstance(part, ast.Name | ast.Attribute) or not isinstance(part.ctx, ast.Load):
-                continue
-            source = self._tracked(ast.unparse(part), site)
-            how = None if source is None else self._number(part, value)
+        self.seen.add(given.value)
+        for part, text in given.tracked:
+            self.tried += 1
+            source = self._tracked(text, given)
+            how = None if source is None else _number(given.tree, part, given.value)
             if source is not None and how is not None and not (own and not _is_number(how)):
-                return Left(source=source, site=site.site, how=how)
-        if depth <= 0:
-            return None
-        return self._behind_names(value, around, depth) or self._behind_calls(value, depth)
+                return Left(source=source, site=given.site.site, how=how)
+            if self.tried > _MOST:
+                return None
+        return self._behind(given, depth) if depth > 0 else None
 
-    def _number(self, part: ast.expr, value: ast.expr) -> str | None:
-        """What made a number of an operand; in a comprehension it may be done to the element instead."""
-        how = cause_between(self.tree, part, value)
-        if how:
-            return how
-        for above in self.tree.ancestors(part):
-            if isinstance(above, ast.GeneratorExp | ast.ListComp | ast.SetComp) and how is None:
-                names = {one.id for one in ast.walk(above.generators[0].target) if isinstance(one, ast.Name)}
-                for one in ast.walk(above.elt):
-                    if isinstance(one, ast.Name) and one.id in names:
-                        return cause_between(self.tree, one, above.elt) or None
-            if above is value:
-                break
+    def _behind(self, given: Given, depth: int) -> Left | None:
+        for one in givers(self.record, given):
+            found = self.through(one, depth - 1)
+            if found is not None or self.tried > _MOST:
+                return found
         return None
 
-    def _tracked(self, text: str, site: Site) -> int | None:
+    def _tracked(self, text: str, given: Given) -> int | None:
         """The tensor that requires grad which a name held then, in this function or at the top; elements count too."""
         for name in (text, f"{text}[0]"):
-            rows = [
-                row
-                for row in bindings_named(self.record).get(name, ())
-                if row.moment <= self.moment and row.function in (site.function, "<module>")
-            ]
-            if rows:
-                state = state_at(self.record, rows[-1].tensor, rows[-1].moment)
-                return rows[-1].tensor if state is not None and state.requires_grad else None
+            row = last_bound(self.record, name, (given.site.function, "<module>"), self.moment)
+            if row is not None:
+                state = state_at(self.record, row.tensor, row.moment)
+                return row.tensor if state is not None and state.requires_grad else None
         return None
 
-    def _behind_names(self, value: ast.expr, around: ast.stmt, depth: int) -> Left | None:
-        scope = self._scope(around)
-        for part in ast.walk(value):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                for node, given in _givers(self.tree, scope, part.id, around):
-                    found = self.through(given, node, depth - 1)
-                    if found is not None:
-                        return found
-        return None
 
-    def _behind_calls(self, value: ast.expr, depth: int) -> Left | None:
-        """What a function of the program returned."""
-        for part in ast.walk(value):
-            called = part.func if isinstance(part, ast.Call) else None
-            if isinstance(called, ast.Name):
-                for function in _functions(self.record).get(called.id, ()):
-                    for node in ast.walk(function):
-                        if isinstance(node, ast.Return) and node.value is not None:
-                            found = self.through(node.value, node, depth - 1)
-                            if found is not None:
-                                return found
-        return None
-
-    def _scope(self, node: ast.stmt) -> ast.AST:
-        return next((above for above in self.tree.ancestors(node) if isinstance(above, _Function)), self.tree.module)
+def _number(tree: Tree, part: ast.expr, value: ast.expr) -> str | None:
+    """What made a number of an operand; in a comprehension it may be done to the element instead."""
+    how = cause_between(tree, part, value)
+    if how:
+        return how
+    for above in tree.ancestors(part):
+        if isinstance(above, ast.GeneratorExp | ast.ListComp | ast.SetComp) and how is None:
+            names = {one.id for one in ast.walk(above.generators[0].target) if isinstance(one, ast.Name)}
+            for one in ast.walk(above.elt):
+                if isinstance(one, ast.Name) and one.id in names:
+                    return cause_between(tree, one, above.elt) or None
+        if above is value:
+            break
+    return None
 
 
 def _is_number(how: str) -> bool:
     return how in NUMBERS or how == "`torch.tensor()`"
-
-
-def _givers(tree: Tree, scope: ast.AST, name: str, around: ast.stmt) -> Iterator[tuple[ast.stmt, ast.expr]]:
-    """The statements of a function that give a name its value before a statement, the nearest first."""
-    found: list[tuple[ast.stmt, ast.expr]] = []
-    loops = [above for above in tree.ancestors(around) if isinstance(above, ast.For | ast.While)]
-    for node in ast.walk(scope):
-        if not isinstance(node, ast.stmt) or node is around:
-            continue
-        if node.lineno > around.lineno and not any(loop in tree.ancestors(node) for loop in loops):
-            continue
-        given = _given(node, name)
-        if given is not None:
-            found.append((node, given))
-    found.sort(key=lambda one: (one[0].lineno <= around.lineno, one[0].lineno), reverse=True)
-    yield from found
-
-
-def _given(node: ast.stmt, name: str) -> ast.expr | None:
-    """What a statement puts into a name, or adds to the list that it holds."""
-    if isinstance(node, ast.Assign):
-        return node.value if any(_names(target, name) for target in node.targets) else None
-    if isinstance(node, ast.AnnAssign | ast.AugAssign):
-        return node.value if _names(node.target, name) else None
-    if isinstance(node, ast.For):
-        return node.iter if _names(node.target, name) else None
-    call = node.value if isinstance(node, ast.Expr) else None
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _GROWS and call.args:
-        return call.args[-1] if _names(call.func.value, name) else None
-    return None
-
-
-def _names(target: ast.expr, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(target))
-
-
-@table
-def _functions(record: Record) -> dict[str, list[ast.stmt]]:
-    """The functions of the program by their plain name."""
-    found: dict[str, list[ast.stmt]] = {}
-    for tree in trees(record).values():
-        for node in ast.walk(tree.module):
-            if isinstance(node, _Function):
-                found.setdefault(node.name, []).append(node)
-    return found

@@ -32,11 +32,17 @@ def module_keys(record: Record) -> dict[str, Module]:
 
 def parameters_below(record: Record, key: str) -> list[int]:
     """The parameters whose keys begin with that of a module, in order."""
-    return [
-        row.tensor
-        for row in record.tensors
-        if row.role == "parameter" and row.fqn is not None and row.fqn.startswith(f"{key}.")
-    ]
+    return _parameters_by_key(record).get(key, [])
+
+
+@table
+def _parameters_by_key(record: Record) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for row in record.tensors:
+        if row.role == "parameter" and row.fqn is not None:
+            for key in above(row.fqn):
+                found.setdefault(key, []).append(row.tensor)
+    return found
 
 
 def above(key: str) -> Iterator[str]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import bindings_named
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Record, Site
+
+_INSIDE = ".<locals>."
+"""Between the name of a function and that of one inside it."""
 
 
 def tensor_named(record: Record, name: str, site: Site, moment: int) -> int | None:
@@ -24,16 +29,39 @@ def binding_named(record: Record, name: str, site: Site, moment: int) -> Binding
     It sees its own names, those of the functions around it and of the module; an attribute also from other functions:
     the object is the same one where its path is written the same way in methods of one class.
     """
-    rows = bindings_named(record)[name]
-    seen = [row for row in rows if row.moment <= moment and _is_seen(row, site)]
-    return seen[-1] if seen else None
-
-
-def _is_seen(row: Binding, site: Site) -> bool:
-    if row.function in (site.function, "<module>") or site.function.startswith(f"{row.function}.<locals>."):
-        return True
+    parts = site.function.split(_INSIDE)
+    functions = [_INSIDE.join(parts[:length]) for length in range(1, len(parts) + 1)]
     owner = site.function.rpartition(".")[0]
-    return bool(owner) and "." in row.name and row.function.rpartition(".")[0] == owner
+    if owner and "." in name:
+        functions.append(f"{owner}.")
+    return last_bound(record, name, ("<module>", *functions), moment)
+
+
+def last_bound(record: Record, name: str, functions: Iterable[str], moment: int) -> Binding | None:
+    """The last binding of a name in one of these functions up to a moment; `Net.` stands for all methods of `Net`."""
+    known, best = _bound_in(record), (-1, -1)
+    for function in functions:
+        rows = known.get((name, function), ())
+        at = bisect_right(rows, moment, key=_moment)
+        if at:
+            best = max(best, rows[at - 1])
+    return None if best[1] < 0 else record.bindings[best[1]]
+
+
+def _moment(row: tuple[int, int]) -> int:
+    return row[0]
+
+
+@table
+def _bound_in(record: Record) -> dict[tuple[str, str], list[tuple[int, int]]]:
+    """The moment and the place in the record of each binding, in order, by its name and its function."""
+    found: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for at, row in enumerate(record.bindings):
+        found[row.name, row.function].append((row.moment, at))
+        owner = row.function.rpartition(".")[0]
+        if owner and "." in row.name:
+            found[row.name, f"{owner}."].append((row.moment, at))
+    return {key: sorted(rows) for key, rows in found.items()}
 
 
 @table

@@ -107,3 +107,13 @@ def leaves_behind(record: Record, node: int) -> frozenset[int]:
     down = _closure(node, lambda one: [edge.to_node for edge in index.edges_of[one] if edge.to_node is not None])
     variables = (index.nodes[one].variable for one in down)
     return frozenset(variable for variable in variables if variable is not None)
+
+
+@table
+def leading_to(record: Record) -> dict[tuple[int, int], list[int]]:
+    """The nodes that hand a gradient to an output, by its node and number."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for edge in record.edges:
+        if edge.to_node is not None:
+            found.setdefault((edge.to_node, edge.input_nr), []).append(edge.node)
+    return found

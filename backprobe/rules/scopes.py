@@ -29,6 +29,7 @@ class Names:
         calls: Calls by the last part of what is called: `encode` for `self.encode(x)`.
         functions: Functions and methods by name; classes: classes by name.
         imported: Names that an import binds: what is called through them is a library's.
+        declared: Names that a function declares `global` or `nonlocal`, with the scope that they are of.
     """
 
     tree: Tree
@@ -38,6 +39,7 @@ class Names:
     functions: dict[str, list[Function]]
     classes: dict[str, ast.ClassDef]
     imported: frozenset[str]
+    declared: dict[tuple[Scope, str], Scope]
 
 
 @table
@@ -54,6 +56,7 @@ def _names(tree: Tree) -> Names:
     functions: defaultdict[str, list[Function]] = defaultdict(list)
     classes: dict[str, ast.ClassDef] = {}
     imported: set[str] = set()
+    declared: dict[tuple[Scope, str], Scope] = {}
     for node in ast.walk(tree.module):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             loads[_binder(tree, bound, node), node.id].append(node)
@@ -67,7 +70,13 @@ def _names(tree: Tree) -> Names:
             classes[node.name] = node
         elif isinstance(node, ast.Import | ast.ImportFrom):
             imported |= {(one.asname or one.name).partition(".")[0] for one in node.names}
-    return Names(tree, dict(loads), dict(attributes), dict(calls), dict(functions), classes, frozenset(imported))
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            scope = scope_of(tree, node)
+            outer = tree.module if isinstance(node, ast.Global) else scope_of(tree, scope)
+            declared.update({(scope, name): outer for name in node.names})
+    return Names(
+        tree, dict(loads), dict(attributes), dict(calls), dict(functions), classes, frozenset(imported), declared
+    )
 
 
 def last_name(called: ast.expr) -> str:
@@ -89,15 +98,16 @@ def scope_of(tree: Tree, node: ast.AST) -> Scope:
     return next((above for above in tree.ancestors(node) if isinstance(above, Function)), tree.module)
 
 
+def scope_of_class(tree: Tree, function: Function) -> ast.AST | None:
+    """The class that a method stands in; None for a function."""
+    above = tree.parents.get(function)
+    return above if isinstance(above, ast.ClassDef) else None
+
+
 def binder_of(names_of_file: Names, node: ast.AST, name: str) -> Scope:
     """The scope whose `name` an assignment at this node binds."""
     scope = scope_of(names_of_file.tree, node)
-    for part in ast.walk(scope) if not isinstance(scope, ast.Module) else ():
-        if isinstance(part, ast.Global) and name in part.names:
-            return names_of_file.tree.module
-        if isinstance(part, ast.Nonlocal) and name in part.names:
-            return scope_of(names_of_file.tree, scope)
-    return scope
+    return names_of_file.declared.get((scope, name), scope)
 
 
 def parameters_of(function: Function) -> list[str]:

@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from backprobe.rules.lookup import lookup
+from backprobe.rules.steps import state_at
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
@@ -49,6 +50,22 @@ def trained(record: Record) -> frozenset[int]:
         if (history := index.snapshots_of[event.tensor]) and history[-1].is_leaf and history[-1].requires_grad
     }
     return frozenset(written | set(in_optimizers(record)) | set(parameters(record)))
+
+
+def required_grad(record: Record, tensor: int) -> bool:
+    """It requires grad at the end, or did at the last backward call or step: many programs freeze what they trained."""
+    history = lookup(record).snapshots_of[tensor]
+    if not history or history[-1].requires_grad:
+        return bool(history)
+    state = state_at(record, tensor, _last_training(record))
+    return state is not None and state.requires_grad
+
+
+@table
+def _last_training(record: Record) -> int:
+    """The last moment at which a backward call began or an optimizer stepped."""
+    steps = (row.moment for row in record.optimizer_events if row.kind == "step")
+    return max((*steps, *(call.moment_before for call in record.backward_calls)), default=-1)
 
 
 @table

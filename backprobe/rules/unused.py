@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup
 from backprobe.rules.module_tree import parameters_below
 from backprobe.rules.reach import reaches
 from backprobe.rules.table import table
-from backprobe.rules.trained import in_optimizers
+from backprobe.rules.trained import in_optimizers, required_grad
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -16,9 +15,9 @@ if TYPE_CHECKING:
 
 def never_met(record: Record, key: str) -> list[int]:
     """The parameters of a module and of what it contains; empty unless that is so of every one of them."""
-    snapshots, held = lookup(record).snapshots_of, in_optimizers(record)
+    held = in_optimizers(record)
     tensors = parameters_below(record, key)
-    wanted = all(one in held and one not in _met(record) and snapshots[one][-1].requires_grad for one in tensors)
+    wanted = all(one in held and one not in _met(record) and required_grad(record, one) for one in tensors)
     return tensors if wanted else []
 
 

@@ -108,10 +108,19 @@ def _grad_off_at(record: Record, site: int) -> Ending | None:
     if found is None:
         return None
     region, name = found
-    for part in ast.walk(trees(record)[row.source].module):
-        if isinstance(part, ast.expr) and part.lineno == region.start_line and part.col_offset + 1 == region.start_col:
-            return Ending(kind="no-grad", node=part, how=f"`{name}`")
-    return None
+    part = _expressions(record).get((row.source, region.start_line, region.start_col))
+    return None if part is None else Ending(kind="no-grad", node=part, how=f"`{name}`")
+
+
+@table
+def _expressions(record: Record) -> dict[tuple[int, int, int], ast.expr]:
+    """The outermost expression that begins at a place: file, line and column, the first of a line being 1."""
+    found: dict[tuple[int, int, int], ast.expr] = {}
+    for source, tree in trees(record).items():
+        for part in ast.walk(tree.module):
+            if isinstance(part, ast.expr):
+                found.setdefault((source, part.lineno, part.col_offset + 1), part)
+    return found
 
 
 @table

@@ -9,26 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.cuts import cut_above, cuts, derived_from, returned_by, rooted_in
+from backprobe.rules.cuts import cut_above, cut_off_by, returned_by
 from backprobe.rules.gradless import (
     Case,
     WhyNone,
     case_of,
+    giving_back,
     hook_on,
     missing,
     successor,
     switch_over,
     switched_off,
     takes_part,
+    used_at,
 )
 from backprobe.rules.lookup import lookup
 from backprobe.rules.places import line_of
-from backprobe.rules.reach import reaches
+from backprobe.rules.reach import leading_to, reaches
 from backprobe.rules.table import table
 from backprobe.rules.until import record_at
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, NodePass, Record
+    from backprobe.record import BackwardCall, Binding, NodePass, Record
 
 
 @table
@@ -91,8 +93,8 @@ def _asked_late(case: Case) -> WhyNone | None:
     since = next((snapshot for snapshot in case.history if snapshot.requires_grad), None)
     if not case.last.is_leaf or since is None or case.history[0].requires_grad or case.reached:
         return None
-    used = [row for row in case.record.bindings if case.tensor.tensor in row.parents]
-    if any(row.moment < since.moment for row in used) and not any(row.moment > since.moment for row in used):
+    used = used_at(case.record).get(case.tensor.tensor, ())
+    if used and min(used) < since.moment and max(used) <= since.moment:
         site = case.index.moments[since.moment].site
         return case.said(
             "became-required-later", "requires_grad was set after the forward pass that used it", site=site
@@ -135,13 +137,13 @@ def _is_inside(moment: int, call: BackwardCall) -> bool:
 
 
 def _no_backward(case: Case) -> WhyNone | None:
-    if case.calls or not case.seen_whole:
+    if case.first_call() is not None or not case.seen_whole:
         return None
     return case.said("no-backward-yet", "no backward call since it was made")
 
 
 def _raised(case: Case) -> WhyNone | None:
-    last = (case.reached or case.calls or [None])[-1]
+    last = case.reached[-1] if case.reached else case.last_call()
     if last is None or last.outcome == "finished":
         return None
     ended = "raised an exception" if last.outcome == "raised" else "did not return"
@@ -161,19 +163,14 @@ def _left_out(case: Case) -> WhyNone | None:
 
 
 def _returned(case: Case) -> WhyNone | None:
-    relevant = case.reached or [call for call in case.calls if _is_given_back(call, case.tensor.tensor)]
+    given_back = (case.index.calls[one] for one in giving_back(case.record).get(case.tensor.tensor, ()))
+    relevant = case.reached or [call for call in given_back if call.moment_before >= case.tensor.moment]
     if not relevant or any(call.accumulate_grad for call in relevant) or not case.seen_whole:
         return None
     call = relevant[-1]
-    came = "came through it" if any(other.accumulate_grad for other in case.calls) else "ran"
+    came = "came through it" if case.first_call("storing") is not None else "ran"
     text = f"only autograd.grad {came}: it returns gradients and stores none"
     return case.said("returned-not-stored", text, site=call.site, call=call.call)
-
-
-def _is_given_back(call: BackwardCall, tensor: int) -> bool:
-    """The call was asked for this tensor's gradient, and returned one: with `allow_unused` it may return None."""
-    asked = [row.tensor for row in call.inputs or ()]
-    return any(one == tensor and given for one, given in zip(asked, call.returned or (), strict=False))
 
 
 def _taken(case: Case) -> WhyNone | None:
@@ -189,10 +186,10 @@ def _taken(case: Case) -> WhyNone | None:
 def _replaced(case: Case) -> WhyNone | None:
     if case.reached or not case.seen_whole:
         return None
-    for row in case.record.bindings:
-        if row.replaces == case.tensor.tensor and row.tensor != case.tensor.tensor:
-            line = line_of(case.record, row.site)
-            return case.said("replaced", f"`{row.name}` is another tensor since line {line}", site=row.site)
+    row = _replacing(case.record).get(case.tensor.tensor)
+    if row is not None:
+        line = line_of(case.record, row.site)
+        return case.said("replaced", f"`{row.name}` is another tensor since line {line}", site=row.site)
     other = successor(case)
     if other is not None:
         fqn, site = other
@@ -205,13 +202,18 @@ def _replaced(case: Case) -> WhyNone | None:
 def _cut(case: Case) -> WhyNone | None:
     if case.reached or not case.seen_whole:
         return None
-    derived = derived_from(case.record, case.tensor.tensor)
-    roots = {tensor for call in case.calls for tensor in rooted_in(case.record, call)}
-    for cut in sorted(cuts(case.record).values(), key=lambda cut: cut.tensor):
-        if cut.source in derived and not roots.isdisjoint(derived_from(case.record, cut.tensor)):
-            line = line_of(case.record, cut.site)
-            return case.said("cut", f"{cut.how} at line {line} cut it off from the root", site=cut.site)
-    return None
+    cut = cut_off_by(case.record).get(case.tensor.tensor)
+    if cut is None:
+        return None
+    line = line_of(case.record, cut.site)
+    return case.said("cut", f"{cut.how} at line {line} cut it off from the root", site=cut.site)
+
+
+@table
+def _replacing(record: Record) -> dict[int, Binding]:
+    """The first binding that put another tensor in the place of a tensor, by the tensor that went."""
+    rows = (row for row in reversed(record.bindings) if row.replaces is not None and row.replaces != row.tensor)
+    return {row.replaces: row for row in rows if row.replaces is not None}
 
 
 def _undefined(case: Case) -> WhyNone | None:
@@ -230,8 +232,7 @@ def _undefined(case: Case) -> WhyNone | None:
 def _leads_to(case: Case, row: NodePass) -> bool:
     """Some node of the call hands a gradient to this output: a sibling of an output in use is not depended on."""
     met = reaches(case.record)[row.call].met
-    into = (edge for edge in case.record.edges if edge.to_node == row.node and edge.input_nr == row.output_nr)
-    return any(edge.node in met for edge in into)
+    return any(node in met for node in leading_to(case.record).get((row.node, row.output_nr), ()))
 
 
 def _checkpointed(case: Case) -> WhyNone | None:
@@ -251,14 +252,13 @@ def _unused(case: Case) -> WhyNone | None:
 
 
 def _is_partly_walked(case: Case) -> bool:
-    cut_short = any(call.truncated or call.entry == "unseen" for call in case.calls)
-    return cut_short or case.record.header.tier == "state"
+    return case.first_call("cut-short") is not None or case.record.header.tier == "state"
 
 
 def _unseen(case: Case) -> WhyNone:
     if case.record.truncated or not case.seen_whole:
         return case.said("unseen", f"the record is incomplete: the reason is not in it{missing(case)}")
-    blind = next((call for call in case.calls if call.entry == "unseen"), None)
+    blind = case.first_call("unseen")
     if blind is not None:
         text = "a backward call of TorchScript or C++ was not seen whole: the reason is not in the record"
         return case.said("unseen", text, site=blind.site, call=blind.call)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.lookup import lookup
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record
+
+
+NAMELESS: Final = "(unnamed)"
+"""Stands for a root that the program gave no name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,7 @@ def _row(record: Record, call: BackwardCall, number: int) -> CallRow:
         path=None if site is None else index.sources[site.source].path,
         line=None if site is None else site.line,
         entry=call.entry,
-        roots=tuple(root.name or "(unnamed)" for root in call.roots),
+        roots=tuple(root.name or NAMELESS for root in call.roots),
         retain_graph=call.retain_graph,
         retain_graph_given=call.retain_graph_given,
         create_graph=call.create_graph,

@@ -43,7 +43,9 @@ def _report(record: Record, judgement: Judgement, script: str) -> dict[str, Any]
         "ending": None if end is None else end.ending,
         "exit_code": None if end is None else end.exit_code,
         "truncated": record.truncated,
-        "truncations": [{"what": row.what, "why": row.why, "limit": row.limit} for row in record.truncations],
+        "truncations": [
+            {"what": row.what, "why": row.why, "limit": row.limit, "seen": row.seen} for row in record.truncations
+        ],
         "steps": {"looked_at": looked_at, "made": made},
         "summary": summary(record, judgement),
         "ruleset": judgement.ruleset,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 _ESCAPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -34,3 +35,14 @@ def _shown(character: str, tab: str) -> str:
 def cut(text: str, width: int) -> str:
     """At most `width` characters; what was cut off shows as an ellipsis."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "\u2026"
+
+
+def cut_apart(texts: Sequence[str], width: int) -> list[str]:
+    """Each at most `width` characters, its middle left out; those that would look like another one stay whole."""
+    shortened = [
+        text if len(text) <= width else f"{text[: width // 3]}\u2026{text[width // 3 + 1 - width :]}" for text in texts
+    ]
+    meant: dict[str, set[str]] = {}
+    for short, text in zip(shortened, texts, strict=True):
+        meant.setdefault(short, set()).add(text)
+    return [short if len(meant[short]) == 1 else text for short, text in zip(shortened, texts, strict=True)]

@@ -59,7 +59,20 @@ def tensor_rows(record: Record) -> list[TensorRow]:
         name, history = name_of(index, tensor.tensor), index.snapshots_of[tensor.tensor]
         if name is not None and history:
             groups[name, tensor.site, history[-1].requires_grad, history[-1].is_leaf].append(tensor.tensor)
-    return [_row(index, name, same[-1], len(same), whys.get(same[-1]), small) for (name, *_), same in groups.items()]
+    return [
+        _row(index, name, same[-1], len(same), whys.get(same[-1]), small)
+        for (name, *_), group in groups.items()
+        for same in _apart(index, group)
+    ]
+
+
+def _apart(index: Lookup, group: list[int]) -> list[list[int]]:
+    """Parameters that live side by side to the end are as many, though they are called the same."""
+    alive = [one for one in group if index.tensors[one].fqn is not None and index.tensors[one].died is None]
+    if len(alive) < 2:
+        return [group]
+    gone = [one for one in group if one not in set(alive)]
+    return [*([gone] if gone else []), *([one] for one in alive)]
 
 
 def name_of(index: Lookup, tensor: int) -> str | None:

@@ -1,53 +1,75 @@
-"""Record and findings as text for a terminal: tensors, backward calls, findings, and what was judged."""
+"""Record and findings as text for a terminal: what was judged, the findings, then what was seen.
+
+A table that is long is named, and shown on request: nobody reads a hundred lines in which nothing was found.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from backprobe.record.record import THINNED
 from backprobe.record.series import steps_looked_at
 from backprobe.rules.table import shared_tables
 from backprobe.show.amounts import counted, shaped, sized
-from backprobe.show.calls import CallRow, call_rows
+from backprobe.show.calls import NAMELESS, CallRow, call_rows
 from backprobe.show.finding_text import finding_lines
 from backprobe.show.held import held_lines, step_lines
 from backprobe.show.ink import Ink, columns, padded
 from backprobe.show.origins import origin_lines
-from backprobe.show.plain import cut, plain
+from backprobe.show.plain import cut_apart, plain
 from backprobe.show.tensors import TensorRow, tensor_rows
 
 if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules.judge import Judgement
 
+CHILDREN: Final = "child processes"
+"""What a truncation is called that counts them."""
+
 MAX_TENSORS: Final = 60
 MAX_CALLS: Final = 20
+SHORT: Final = 24
+"""Lines up to which a table is shown unasked."""
+
+_MOST_NAME: Final = 40
+_MOST_PATH: Final = 32
+_SAMPLED: Final = {
+    "module calls": "modules that were called very often are known by some of their calls: 1, 2, 5, 10, 20, 50 ...",
+}
+"""What is thinned out, and what that means: findings hold, counts may be lower bounds."""
+
 _HEAD: Final = ("name", "line", "shape", "requires_grad", "is_leaf", "retains_grad", "grad_fn")
 
 
-def render(record: Record, judgement: Judgement, *, color: bool = False, width: int = 100) -> str:
-    """The whole report, without a newline at its end.
+def render(
+    record: Record, judgement: Judgement, *, color: bool = False, width: int = 100, tables: bool | None = None
+) -> str:
+    """The report, without a newline at its end.
 
     Args:
         color: Write ANSI colours. width: columns of the terminal; tables cut their last column to it.
+        tables: Show the tensors and the backward calls; None: those of at most `SHORT` lines.
     """
     with shared_tables(record):
-        return _rendered(record, judgement, Ink(color), width)
+        return _rendered(record, judgement, Ink(color), width, tables=tables)
 
 
-def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int) -> str:
-    blocks = [_tensors(record, ink, width), _calls(record, ink)]
+def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int, *, tables: bool | None) -> str:
+    blocks = [[summary(record, judgement), *_incomplete(record, judgement, ink)]]
+    blocks += [finding_lines(record, finding, ink) for finding in judgement.findings if finding.suppressed is None]
+    blocks.append(origin_lines(record))
     blocks += [
         [ink("strong", head), *lines]
         for head, lines in (("held graphs", held_lines(record)), ("steps", step_lines(record)))
         if lines
     ]
-    blocks += [finding_lines(record, finding, ink) for finding in judgement.findings if finding.suppressed is None]
-    blocks.append(origin_lines(record))
-    blocks.append(_incomplete(record, judgement, ink))
-    blocks.append([summary(record, judgement)])
+    seen = [_tensors(record, ink, width), _calls(record, ink)]
+    asked = [block for block in seen if tables or (tables is None and len(block) <= SHORT)]
+    left_out = [f"{block[0]}: {counted(len(block) - 1, 'line')}" for block in seen if block not in asked]
+    blocks += asked
+    if left_out:
+        blocks.append([f"{', '.join(left_out)}; `--tables` shows them"])
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
@@ -63,7 +85,17 @@ def summary(record: Record, judgement: Judgement) -> str:
     calls += f", {looked_at:,} of {counted(made, 'step')} looked at (`--every 1` for all)" if looked_at < made else ""
     line = f"{rules}, {counted(named, 'tensor')}, {calls}, {counted(len(judgement.findings) - hidden, 'finding')}"
     line += f" ({hidden} suppressed)" if hidden else ""
-    return line + (", record incomplete" if record.truncated else "")
+    code = None if record.end is None else record.end.exit_code
+    line += f", the program's exit code is {code}" if code else ""
+    children = next((cap.seen for cap in record.truncations if cap.what == CHILDREN), 0)
+    line += f", {counted(children, 'child process', 'child processes')} not looked at" if children else ""
+    return line + (", record incomplete" if _is_incomplete(record) else "")
+
+
+def _is_incomplete(record: Record) -> bool:
+    """More is missing than what was thinned out by plan."""
+    by_plan = {*THINNED, *_SAMPLED, CHILDREN}
+    return record.end is None or any(cap.what not in by_plan for cap in record.truncations)
 
 
 def _tensors(record: Record, ink: Ink, width: int) -> list[str]:
@@ -71,7 +103,10 @@ def _tensors(record: Record, ink: Ink, width: int) -> list[str]:
     if not rows:
         return [ink("strong", "tensors"), "  none with a name was seen"]
     several = len({row.path for row in rows if row.path is not None}) > 1
-    cells = [_cells(row, several=several) for row in rows[:MAX_TENSORS]]
+    rows_shown = rows[:MAX_TENSORS]
+    names = cut_apart([plain(row.name) for row in rows_shown], _MOST_NAME)
+    paths = cut_apart([plain(row.path or "") for row in rows_shown], _MOST_PATH) if several else [""] * len(names)
+    cells = [_cells(row, name, path) for row, name, path in zip(rows_shown, names, paths, strict=True)]
     wide = [max(columns(line[at]) for line in [_HEAD, *cells]) for at in range(len(_HEAD))]
     lines = [ink("strong", "tensors"), ink("quiet", f"  {_line(_HEAD, wide)}  gradient")]
     for row, line in zip(rows, cells, strict=False):
@@ -89,11 +124,11 @@ def _line(cells: Sequence[str], wide: Sequence[int]) -> str:
     return "  ".join(padded(cell, size) for cell, size in zip(cells, wide, strict=True))
 
 
-def _cells(row: TensorRow, *, several: bool) -> tuple[str, ...]:
-    name = cut(plain(row.name), 32) + (f" \u00d7{row.times}" if row.times > 1 else "")
+def _cells(row: TensorRow, name: str, path: str) -> tuple[str, ...]:
+    name += f" \u00d7{row.times}" if row.times > 1 else ""
     line = "-" if row.line is None else str(row.line)
-    if several and row.path is not None:
-        line = f"{cut(plain(row.path), 24)}:{line}"
+    if path:
+        line = f"{path}:{line}"
     flags = (str(row.requires_grad), str(row.is_leaf), str(row.retains_grad))
     return (name, line, shaped(row.shape), *flags, plain(row.grad_fn or "None"))
 
@@ -111,11 +146,14 @@ def _calls(record: Record, ink: Ink) -> list[str]:
     if not rows:
         return [ink("strong", "backward calls"), "  none"]
     lines = [ink("strong", "backward calls")]
-    alike = [list(group) for _key, group in groupby(rows, _alike)]
-    for group in alike[:MAX_CALLS]:
+    alike: dict[tuple[object, ...], list[CallRow]] = {}
+    for row in rows:
+        alike.setdefault(_alike(row), []).append(row)
+    groups = list(alike.values())
+    for group in groups[:MAX_CALLS]:
         lines += _call_lines(group)
-    if len(alike) > MAX_CALLS:
-        rest = sum(len(group) for group in alike[MAX_CALLS:])
+    if len(groups) > MAX_CALLS:
+        rest = sum(len(group) for group in groups[MAX_CALLS:])
         lines.append(f"  ... and {counted(rest, 'more call')}: `--format json` has them all")
     return lines
 
@@ -128,10 +166,9 @@ def _alike(row: CallRow) -> tuple[object, ...]:
 
 def _call_lines(group: Sequence[CallRow]) -> list[str]:
     row = group[0]
-    number = str(row.number) if len(group) == 1 else f"{row.number}-{group[-1].number}"
+    number = _numbers([one.number for one in group])
     place = "line ?" if row.line is None else f"line {row.line}"
     retain = "given" if row.retain_graph_given is not None else "default"
-    roots = plain(", ".join(row.roots))
     flags = f"retain_graph={row.retain_graph} ({retain}), create_graph={row.create_graph}"
     ended = {"raised": "  raised an exception", "running": "  did not return"}.get(row.outcome, "")
     freed = f"ran {row.nodes_run:,} of {counted(row.nodes_met, 'node')}, freed {row.nodes_freed:,} of them"
@@ -142,14 +179,42 @@ def _call_lines(group: Sequence[CallRow]) -> list[str]:
     told = (
         f"{each}{freed}; freed {saved}" if row.nodes_met else "the graph was not walked: nothing is said of its nodes"
     )
-    return [f"  {number}  {place}  {row.entry} from `{roots}`  {flags}{ended}", f"  {' ' * len(number)}  {told}"]
+    return [f"  {number}  {place}  {row.entry}{_from(row)}  {flags}{ended}", f"  {' ' * len(number)}  {told}"]
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """`3`, `3-5` for neighbours, `1, 3 ... 19` for calls that alternate with others."""
+    first, last = numbers[0], numbers[-1]
+    if len(numbers) == 1:
+        return str(first)
+    if last - first == len(numbers) - 1:
+        return f"{first}-{last}"
+    return f"{first}, {last}" if len(numbers) == 2 else f"{first}, {numbers[1]} ... {last}"
+
+
+def _from(row: CallRow) -> str:
+    """The roots that have names; of a value without one the line says all that is known."""
+    named = [plain(one) for one in row.roots if one != NAMELESS]
+    more = len(row.roots) - len(named)
+    if not named:
+        return ""
+    return f" from `{', '.join(named)}`" + (f" and {counted(more, 'value')} without a name" if more else "")
 
 
 def _incomplete(record: Record, judgement: Judgement, ink: Ink) -> list[str]:
     lines = [f"{ink('warning', 'not run')}: {rule.code} {rule.name} {rule.why}" for rule in judgement.not_run]
     if record.end is None:
         lines.append(f"{ink('warning', 'incomplete')}: the record stops before the program's end")
-    for cap in [cap for cap in record.truncations if cap.what not in THINNED]:
+    for cap in record.truncations:
+        if cap.what in _SAMPLED:
+            lines.append(f"{ink('note', 'sampled')}: {_SAMPLED[cap.what]}")
+            continue
+        if cap.what == CHILDREN:
+            ran = counted(cap.seen, "child process", "child processes")
+            lines.append(f"{ink('warning', 'not looked at')}: {ran} of the program: {plain(cap.why)}")
+            continue
+        if cap.what in THINNED:
+            continue
         said = f"{plain(cap.what)}: {plain(cap.why)}"
         lines.append(f"{ink('warning', 'incomplete')}: {said}" + (f" (limit {cap.limit:,})" if cap.limit else ""))
     if record.end is not None and record.end.own_errors:

@@ -98,6 +98,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.finding import Finding, Fix
+from backprobe.rules.ingredients import undetached_from
 from backprobe.rules.lookup import lookup
 from backprobe.rules.named import tensor_named
 from backprobe.rules.retained import (
@@ -153,8 +154,20 @@ def _running(record: Record, site: Site) -> tuple[str, ast.expr] | None:
         return ast.unparse(node.target), node.value
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         name = ast.unparse(node.targets[0])
-        return (name, node.value) if name in site.reads else None
+        return (name, node.value) if name in site.reads or _is_looked_up(node.value, name) else None
     return None
+
+
+def _is_looked_up(value: ast.expr, name: str) -> bool:
+    """The expression reads an attribute with a default: `getattr(model, "total", 0)`."""
+    for part in ast.walk(value):
+        match part:
+            case ast.Call(func=ast.Name(id="getattr"), args=[held, ast.Constant(value=str(attribute)), *_]):
+                if f"{ast.unparse(held)}.{attribute}" == name:
+                    return True
+            case _:
+                pass
+    return False
 
 
 def _element(record: Record, site: Site, name: str) -> str:
@@ -186,8 +199,8 @@ def _goes_on(record: Record, site: Site, name: str, before: int, tensor: int) ->
     index = lookup(record)
     if tensor == before:
         return any(row.site == site.site for row in index.inplace_of[tensor])
-    rows = (row for row in index.bindings_of[tensor] if row.name == name)
-    return any(row.site == site.site and before in row.parents for row in rows)
+    rows = [row for row in index.bindings_of[tensor] if row.name == name and row.site == site.site]
+    return any(before in row.parents for row in rows) or (bool(rows) and before in undetached_from(record, tensor))
 
 
 def _kept_unseen(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, int]]:

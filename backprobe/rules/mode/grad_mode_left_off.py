@@ -79,16 +79,19 @@ Source:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.flow import Step, arrivals
-from backprobe.rules.lookup import lookup
+from backprobe.rules.modes import left_off
 from backprobe.rules.module_sites import outermost_call
 from backprobe.rules.raised import level_of, raised_as
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import region_in, site_of
+from backprobe.rules.table import table
 from backprobe.rules.told import told
+from backprobe.rules.trained import required_grad
 from backprobe.rules.training_modes import parameters_in, receiver_of, written_call
 from backprobe.rules.uses import program_of
 
@@ -121,33 +124,41 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _switch(record: Record, call: ModuleCall) -> Mode | None:
     """The plain call that had switched gradients off when a module was called; None: something else did."""
-    moment = _moment(record, call)
-    rows = [row for row in record.modes if row.kind in ("grad", "inference") and row.thread == call.thread]
-    inside = [
-        row
-        for row in rows
-        if row.how != "call" and row.moment is not None and row.moment <= moment <= (row.until or moment)
-    ]
-    plain = [row for row in rows if row.how == "call" and row.moment is not None and row.moment < moment]
-    if inside or not plain or plain[-1].after != "False":
-        return None
-    return plain[-1]
+    return left_off(record, call, _moment(record, call))
 
 
 def _moment(record: Record, call: ModuleCall) -> int:
     """When a call was over: the k-th moment at its statement."""
-    own = [row.moment for row in record.moments if row.site == call.site and row.kind == "after-statement"]
-    same = [one.module_call for one in record.module_calls if one.site == call.site and one.module == call.module]
-    return own[min(same.index(call.module_call), len(own) - 1)] if own else 0
+    own = _after(record).get(call.site, [])
+    return own[min(_turns(record)[call.module_call], len(own) - 1)] if own else 0
+
+
+@table
+def _after(record: Record) -> dict[int | None, list[int]]:
+    """The moments after each statement, in order, by site."""
+    found: dict[int | None, list[int]] = {}
+    for row in record.moments:
+        if row.kind == "after-statement":
+            found.setdefault(row.site, []).append(row.moment)
+    return found
+
+
+@table
+def _turns(record: Record) -> dict[int, int]:
+    """How often each module call's module had been called at its statement before."""
+    calls: Counter[tuple[int | None, int]] = Counter()
+    found: dict[int, int] = {}
+    for row in record.module_calls:
+        found[row.module_call] = calls[row.site, row.module]
+        calls[row.site, row.module] += 1
+    return found
 
 
 def _feeds_a_root(record: Record, call: ModuleCall) -> bool:
     """Its statement went into a backward call when gradients were on, or is about to go into one; and is trainable."""
     top = outermost_call(record, call)
     found = written_call(record, top)
-    index = lookup(record)
-    states = (index.snapshots_of[tensor] for tensor in parameters_in(record, top))
-    if found is None or not any(history and history[-1].requires_grad for history in states):
+    if found is None or not any(required_grad(record, tensor) for tensor in parameters_in(record, top)):
         return False
     return bool(arrivals(program_of(record), [Step(part=found[1], source=found[0])]))
 

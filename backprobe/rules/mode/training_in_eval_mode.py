@@ -165,7 +165,7 @@ def check(record: Record) -> Iterator[Finding]:
         seen.add(top.module_call)
         _add(record, top, hurt)
     for module, found in hurt.items():
-        switch = _switch(record, module, found.calls[0])
+        switch = _switch(record, module, found)
         if len(found.updates) >= _LEAST and (switch is not None or _trains_elsewhere(record, module)):
             yield _finding(record, found, switch)
 
@@ -183,10 +183,14 @@ def _add(record: Record, top: ModuleCall, hurt: dict[int, _Hurt]) -> None:
             one.updates.update(moment for moments in trained.values() for moment in moments)
 
 
-def _switch(record: Record, module: int, call: ModuleCall) -> Mode | None:
-    """The last `eval()` of the program on the module, or on one that holds it."""
-    around = {call.module, module}
+def _switch(record: Record, module: int, found: _Hurt) -> Mode | None:
+    """The last `eval()` of the program before these backward calls on the module, or on one that holds it."""
+    around, until = (
+        {found.calls[0].module, module},
+        max(lookup(record).calls[one].moment_before for one in found.backward),
+    )
     rows = [row for row in record.modes if row.kind == "training" and row.after == "False" and row.site is not None]
+    rows = [row for row in rows if row.moment is not None and row.moment <= until]
     own = [row for row in rows if row.module in around]
     return (own or rows or [None])[-1]
 

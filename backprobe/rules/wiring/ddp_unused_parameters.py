@@ -114,6 +114,7 @@ from backprobe.rules.wrappers import Wrapper, wrappers
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record
     from backprobe.rules.finding import Finding
+from backprobe.rules.trained import required_grad
 
 RULE = Rule(
     name="ddp-unused-parameters",
@@ -144,13 +145,8 @@ def _unused(record: Record, raised: Raised, wrapper: Wrapper) -> list[int]:
         if raised.moment is None or call.moment_before <= raised.moment
     ]
     reached = next((leaves for leaves in reversed(before) if leaves), frozenset[int]())
-    flagged = {one for one in wrapper.parameters if _requires_grad(record, one)}
+    flagged = {one for one in wrapper.parameters if required_grad(record, one)}
     return sorted(flagged - reached) if reached else []
-
-
-def _requires_grad(record: Record, tensor: int) -> bool:
-    history = lookup(record).snapshots_of[tensor]
-    return bool(history) and history[-1].requires_grad
 
 
 def _finding(record: Record, raised: Raised, site: int, wrapper: Wrapper, unused: list[int]) -> Finding:

@@ -145,12 +145,15 @@ from backprobe.rules.expressions import replacement
 from backprobe.rules.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
 from backprobe.rules.grad_lives import GradLife, grad_lives
 from backprobe.rules.lookup import lookup
+from backprobe.rules.module_tree import calls_of_modules
 from backprobe.rules.parameter_lists import optimizer_call, parameters_argument, region_that_lists
 from backprobe.rules.places import location
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import step_of
 from backprobe.rules.syntax import region_in, site_of, statement, text_in
-from backprobe.rules.trained import in_optimizers, parameters, shared_key
+from backprobe.rules.table import table
+from backprobe.rules.trained import in_optimizers, parameters, required_grad, shared_key
+from backprobe.rules.training_modes import walked_in
 
 if TYPE_CHECKING:
     from backprobe.record import Module, Optimizer, Record, Site
@@ -200,8 +203,7 @@ def _trains_a_module(record: Record, optimizer: Optimizer) -> bool:
 
 def _is_left_out(record: Record, life: GradLife) -> bool:
     """A trainable parameter in training mode, with gradients in several steps, that nothing ever writes."""
-    history = lookup(record).snapshots_of[life.tensor]
-    if life.writes or life.tensor in in_optimizers(record) or not history or not history[-1].requires_grad:
+    if life.writes or life.tensor in in_optimizers(record) or not required_grad(record, life.tensor):
         return False
     ended = record.end is not None and record.end.exit_code == 0
     if len(life.steps) < (LEAST_STEPS if ended else LEAST_STEPS_CUT_SHORT):
@@ -210,14 +212,20 @@ def _is_left_out(record: Record, life: GradLife) -> bool:
 
 
 def _is_in_training(record: Record, tensor: int) -> bool:
-    """The module that owns the parameter ran in training mode when it ran last."""
+    """The module that owns the parameter ran in training mode when a backward call went through it last.
+
+    Calls behind that one evaluate what was trained: nearly every script ends with some.
+    """
     owner = _owners(record).get(tensor)
     if owner is None:
         return True  # an `nn.Parameter` of its own has no mode
-    calls = [call for call in record.module_calls if call.module == owner.module]
-    return calls[-1].training if calls else owner.training
+    calls = calls_of_modules(record).get(owner.module, [])
+    walked = [call for call in calls if call.module_call in walked_in(record)]
+    last = (walked or [call for call in calls if call.grad_mode] or calls or [None])[-1]
+    return owner.training if last is None else last.training
 
 
+@table
 def _owners(record: Record) -> dict[int, Module]:
     return {row.tensor: module for module in record.modules for row in module.parameters if row.tensor is not None}
 

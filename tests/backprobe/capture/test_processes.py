@@ -7,9 +7,12 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 import backprobe
 from backprobe.capture import run_source
 from backprobe.record import check
+from tests.backprobe.capture.in_process import recorded
 from tests.support.forks import run
 
 
@@ -66,10 +69,12 @@ def test_a_forked_child_drops_the_instrument_and_ends_as_it_would_plain(tmp_path
     assert record.end is not None
     assert len(record.backward_calls) == 3
     assert record.end.own_errors == 0
+    assert [(row.what, row.seen) for row in record.truncations] == [("child processes", 1)]
+    assert ", 1 child process not looked at\n" in done.stderr
 
 
-def test_children_started_by_spawn_run_and_are_not_seen(tmp_path: Path) -> None:
-    ran(
+def test_children_started_by_spawn_run_and_are_said_not_to_be_seen(tmp_path: Path) -> None:
+    done = ran(
         tmp_path,
         """\
         import torch, torch.multiprocessing as mp
@@ -88,6 +93,35 @@ def test_children_started_by_spawn_run_and_are_not_seen(tmp_path: Path) -> None:
         """,
     )
     assert backprobe.load(tmp_path / "r.bprec").backward_calls == ()
+    assert ", 1 child process not looked at\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("start", "count"),
+    [
+        ("multiprocessing.get_context('fork').Process(target=len, args=((),))", 1),
+        ("torch.multiprocessing.get_context('fork').Pool(2)", 2),
+        ("multiprocessing.get_context('fork').Manager()", 0),
+        ("subprocess.Popen([sys.executable, '-c', '1'])", 1),
+        ("subprocess.Popen(sys.executable + ' -c 1', shell=True)", 1),
+        ("subprocess.Popen('true')", 0),
+        ("list(torch.utils.data.DataLoader(torch.ones(2), num_workers=1, multiprocessing_context='fork'))", 0),
+    ],
+)
+def test_processes_that_may_compute_gradients_are_counted(start: str, count: int) -> None:
+    record = recorded(
+        f"""\
+        import multiprocessing, subprocess, sys, torch
+        started = {start}
+        if hasattr(started, "start") and hasattr(started, "join"):
+            started.start()
+            started.join()
+        for end in ("terminate", "shutdown", "wait", "join"):
+            if hasattr(started, end):
+                getattr(started, end)()
+        """
+    )
+    assert sum(row.seen for row in record.truncations if row.what == "child processes") == count
 
 
 def test_threads_have_timelines_of_their_own() -> None:

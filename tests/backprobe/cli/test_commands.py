@@ -83,7 +83,7 @@ def test_a_clean_script_owns_stdout_and_exits_with_0(folder) -> None:
     done = backprobe("run", "clean.py", cwd=folder)
     assert done.stdout == "out 4.0\n"
     assert done.returncode == 0, done.stderr
-    assert done.stderr.endswith(f"\n{len(RULES)} rules, 1 tensor, 1 backward call, 0 findings\n")
+    assert done.stderr.startswith(f"{len(RULES)} rules, 1 tensor, 1 backward call, 0 findings\n")
     assert "\x1b" not in done.stderr
 
 
@@ -146,6 +146,17 @@ def test_how_a_script_ends_is_told_from_what_was_found(text, code, folder) -> No
     (folder / "end.py").write_text(text)
     done = forks.backprobe("run", "end.py", cwd=folder)
     assert done.returncode == code, done.stderr
+    assert ("the program's exit code is 3" in done.stderr) == ("SystemExit(3)" in text)
+
+
+def test_long_tables_are_shown_on_request(folder) -> None:
+    (folder / "long.py").write_text(
+        "import torch\n" + "".join(f"t{n} = torch.ones(2, requires_grad=True)\n" for n in range(40))
+    )
+    short = forks.backprobe("run", "--save", "long.bprec", "long.py", cwd=folder)
+    assert "t20" not in short.stderr
+    assert "`--tables` shows them" in short.stderr
+    assert "t20" in backprobe("show", "--tables", "long.bprec", cwd=folder).stdout
 
 
 def test_an_interrupt_exits_with_130(folder) -> None:

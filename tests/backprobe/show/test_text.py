@@ -33,10 +33,93 @@ def test_colour_only_adds_escape_sequences() -> None:
     assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
 
 
-def test_the_last_line_says_what_was_judged() -> None:
+def test_the_first_line_says_what_was_judged() -> None:
     judged = judge(two_leaves())
-    last = f"\n{judged.rules_judged} rules, 3 tensors, 1 backward call, 0 findings"
-    assert text.render(two_leaves(), judged).endswith(last)
+    first = f"{judged.rules_judged} rules, 3 tensors, 1 backward call, 0 findings\n"
+    assert text.render(two_leaves(), judged).startswith(first)
+
+
+def test_findings_stand_before_what_was_seen() -> None:
+    heads = [block.split("\n")[0] for block in text.render(two_leaves(), judgement(finding())).split("\n\n")]
+    assert [head.split("[")[0] for head in heads] == [
+        "5 rules, 3 tensors, 1 backward call, 1 finding", "warning", "tensors", "backward calls",
+    ]  # fmt: skip
+
+
+def many(count: int) -> Record:
+    """`count` named tensors, and as many backward calls of three statements in turn."""
+    record = two_leaves()
+    tensors = [msgspec.structs.replace(record.tensors[0], tensor=n, fqn=f"net.{n}.weight") for n in range(3, count)]
+    states = [msgspec.structs.replace(record.snapshots[0], tensor=n) for n in range(3, count)]
+    (call,) = record.backward_calls
+    calls = tuple(msgspec.structs.replace(call, call=n, site=record.sites[n % 3].site) for n in range(count))
+    tables = {"tensors": (*record.tensors, *tensors), "snapshots": (*record.snapshots, *states)}
+    return msgspec.structs.replace(record, **tables, backward_calls=calls)
+
+
+def test_a_long_table_is_named_and_shown_on_request() -> None:
+    shown = text.render(many(40), judgement())
+    assert "net.20.weight" not in shown
+    assert shown.endswith("tensors: 80 lines; `--tables` shows them")
+    assert len(shown.split("\n")) < 20
+    assert "net.20.weight" in text.render(many(40), judgement(), tables=True)
+    assert text.render(many(8), judgement(), tables=True) == text.render(many(8), judgement())
+    assert "tensors: 16 lines, backward calls: 6 lines; `--tables`" in text.render(many(8), judgement(), tables=False)
+
+
+def test_backward_calls_that_alternate_are_folded() -> None:
+    shown = text.render(many(12), judgement(), tables=True).split("backward calls\n")[1].split("\n")
+    assert [line.split("  ")[1] for line in shown[::2]] == ["1, 4 ... 10", "2, 5 ... 11", "3, 6 ... 12"]
+    assert all("each ran 3 of 3 nodes" in line for line in shown[1::2])
+
+
+def test_a_root_without_a_name_is_not_called_anything() -> None:
+    (call,) = two_leaves().backward_calls
+    roots = [msgspec.structs.replace(call.roots[0], name=name) for name in (None, "loss")]
+    for given, told in (
+        ((roots[0],), "Tensor.backward  retain"),
+        (tuple(roots), "from `loss` and 1 value without a name  "),
+    ):
+        shown = text.render(two_leaves(backward_calls=(msgspec.structs.replace(call, roots=given),)), judgement())
+        assert told in shown
+        assert "unnamed" not in shown
+
+
+def test_long_names_are_cut_so_that_no_two_look_alike() -> None:
+    record = two_leaves()
+    ways = [f"transformer.encoder.layers.{n}.attention.projection.weight" for n in (0, 1)]
+    tensors = [msgspec.structs.replace(row, fqn=way) for row, way in zip(record.tensors, ways, strict=False)]
+    shown = text.render(msgspec.structs.replace(record, tensors=(*tensors, record.tensors[2])), judgement())
+    assert all(way in shown for way in ways)
+    apart = [ways[0], "transformer.decoder.layers.9.attention.projection.bias"]
+    tensors = [msgspec.structs.replace(row, fqn=way) for row, way in zip(record.tensors, apart, strict=False)]
+    shown = text.render(msgspec.structs.replace(record, tensors=(*tensors, record.tensors[2])), judgement())
+    assert "transformer.e\u2026ttention.projection.weight" in shown
+    assert "transformer.d\u2026.attention.projection.bias" in shown
+    assert not any(way in shown for way in apart)
+
+
+def test_what_is_thinned_out_by_plan_reads_as_a_sample() -> None:
+    thinned = (Truncation(n=0, what="bindings", why="a statement that runs often is recorded at 1-2-5 per decade"),)
+    shown = text.render(two_leaves(truncations=thinned), judgement())
+    assert shown.split("\n")[:2] == [
+        "5 rules, 3 tensors, 1 backward call, 0 findings",
+        "sampled: names that one statement gave very often are known for some of its turns: 1, 2, 5, 10, 20, 50 ...",
+    ]
+
+
+def test_child_processes_are_told_in_the_summary_and_by_themselves() -> None:
+    cut = (Truncation(n=0, what="child processes", why="what they did is not in the record", seen=2),)
+    shown = text.render(two_leaves(truncations=cut), judgement())
+    assert shown.split("\n")[:2] == [
+        "5 rules, 3 tensors, 1 backward call, 0 findings, 2 child processes not looked at",
+        "not looked at: 2 child processes of the program: what they did is not in the record",
+    ]
+
+
+def test_the_exit_code_of_the_program_is_said() -> None:
+    shown = text.render(two_leaves(end=End(ending="exited", exit_code=3)), judgement())
+    assert shown.split("\n")[0].endswith("0 findings, the program's exit code is 3")
 
 
 def test_a_rule_that_was_not_run_is_named_and_not_counted_as_judged() -> None:
@@ -61,7 +144,7 @@ def test_what_is_missing_from_a_record_is_said(change, said) -> None:
 
 def test_an_incomplete_record_never_reads_as_all_good() -> None:
     shown = text.render(two_leaves(end=None), judgement())
-    assert shown.split("\n")[-1] == "5 rules, 3 tensors, 1 backward call, 0 findings, record incomplete"
+    assert shown.split("\n")[0] == "5 rules, 3 tensors, 1 backward call, 0 findings, record incomplete"
 
 
 def test_a_stranger_cannot_drive_the_terminal() -> None:
@@ -100,7 +183,7 @@ def test_suppressed_findings_are_hidden_and_counted() -> None:
     hidden = finding(suppressed=Suppression(kind="inSource", reason="known"))
     shown = text.render(two_leaves(), judgement(hidden))
     assert "BP101" not in shown
-    assert shown.endswith("0 findings (1 suppressed)")
+    assert shown.split("\n")[0].endswith("0 findings (1 suppressed)")
 
 
 def test_concise_is_one_line_per_finding() -> None:

@@ -18,6 +18,18 @@ for x in torch.randn(4, 8, 3):
 """
 
 PROGRAMS = {
+    "all is frozen once it was trained": """
+import torch
+from torch import nn
+first, second = nn.Linear(3, 4), nn.Linear(4, 1)
+optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+for x in torch.randn(3, 8, 3):
+    optimizer.zero_grad()
+    second(first(x).detach()).pow(2).mean().backward()  # <- BP601
+    optimizer.step()
+for weight in (*first.parameters(), *second.parameters()):
+    weight.requires_grad_(False)
+""",
     "a trainer class with a detached hidden state": """
 import torch
 from torch import nn

@@ -31,6 +31,11 @@ def _net(made: str, forward: str, more: str = "") -> str:
 
 
 PROGRAMS = {
+    "frozen once it was trained": _net(
+        "self.used = nn.Linear(dim, dim)\nself.spare = nn.Linear(dim, dim)  # <- BP201",
+        "return self.head(self.used(x))",
+        "net.requires_grad_(False)",
+    ),
     "its twin is called in its place": _net(
         "self.one = nn.Linear(dim, dim)\nself.two = nn.Linear(dim, dim)",
         "x = x + self.one(x).relu()\nx = x + self.one(x).relu()  # <- BP201\nreturn self.head(x)",

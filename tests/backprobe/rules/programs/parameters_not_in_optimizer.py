@@ -123,6 +123,43 @@ for step in range(3):
     (decoder(encoder(x)) - x).pow(2).mean().backward()
     optimizer.step()
 """,
+    "evaluated after training": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)  # <- BP701
+"""
+    + LOOP
+    + """
+encoder.eval()
+decoder.eval()
+with torch.no_grad():
+    decoder(encoder(torch.randn(8, 4)))
+""",
+    "evaluated after each epoch, with gradients on": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)  # <- BP701
+for _ in range(3):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    encoder.train()
+    (decoder(encoder(x)) - x).pow(2).mean().backward()
+    optimizer.step()
+    encoder.eval()
+    print(decoder(encoder(x)).detach().norm() > 0)
+""",
+    "frozen after training": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)  # <- BP701
+"""
+    + LOOP
+    + "encoder.requires_grad_(False)\ndecoder.requires_grad_(False)\n",
+    "put into evaluation mode while the other one is trained": NETS
+    + """
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+encoder(torch.randn(8, 4))
+encoder.eval()
+"""
+    + LOOP
+    + "encoder.train()\nencoder(torch.randn(8, 4))\n",
     "frozen after a while": NETS
     + """
 optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)

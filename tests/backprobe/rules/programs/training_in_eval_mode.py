@@ -9,6 +9,18 @@ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 """
 
 PROGRAMS = {
+    "eval() again behind the training": _HEAD
+    + """
+net.eval()
+for _ in range(3):
+    optimizer.zero_grad()
+    out = net(torch.randn(8, 6))  # <- BP611
+    out.pow(2).mean().backward()
+    optimizer.step()
+net.eval()
+with torch.no_grad():
+    net(torch.randn(8, 6))
+""",
     "eval() once, before all training": _HEAD
     + """
 net.eval()
