@@ -15,6 +15,7 @@ class Case:
     """One planted mistake.
 
     Attributes:
+        kinds: Further kinds by which a report may call it.
         bad, good: The programs, as they run. lines: 1-based lines of `bad` where the mistake is; also: further lines that
             a fair report may name. names: of which it should use one.
     """
@@ -28,6 +29,7 @@ class Case:
     lines: tuple[int, ...]
     also: tuple[int, ...]
     names: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ def _own_case(path: Path) -> Case:
     )  # fmt: skip
 
 
-WITH_SIDECARS = ("public", "second")
+WITH_SIDECARS = ("public", "second", "threads")
 """Folders whose cases have their expectations in a `case.json` of their own."""
 
 
@@ -90,6 +92,7 @@ def with_sidecars(folder: Path) -> Corpus:
                 id=told["id"], category=told["category"], kind=expected["kind"], severity=severity,
                 bad=path.with_name("bad.py").read_text(), good=path.with_name("good.py").read_text(),
                 lines=tuple(expected["lines"]), also=tuple(expected["lines_also_ok"]), names=tuple(expected["names"]),
+                kinds=tuple(expected.get("kinds_also_ok", ())),
             )
         )  # fmt: skip
     clean = {path.stem: path.read_text() for path in sorted(folder.glob("clean/*.py"))}

@@ -14,7 +14,7 @@ class Score:
     """One faulty program.
 
     Attributes:
-        kind: A finding of the expected kind is there; lenient: it names a line that may be named; strict: one of the
+        kind: A finding of an expected kind is there; lenient: it names a line that may be named; strict: one of the
             mistake; named: and uses one of the expected names.
         others: Findings at warning or above of other kinds, as (code, line).
     """
@@ -38,10 +38,11 @@ def scored(case: Case, findings: Sequence[Finding], kinds: Mapping[str, str]) ->
     Args:
         kinds: Kind of mistake by rule name.
     """
+    wanted = {case.kind, *case.kinds}
     hits = [
         one
         for one in findings
-        if kinds.get(one.rule.name) == case.kind and _BAD.index(one.level) <= _BAD.index(case.severity)
+        if kinds.get(one.rule.name) in wanted and _BAD.index(one.level) <= _BAD.index(case.severity)
     ]
     lines = [one.location.region.start_line for one in hits]
     strict = [one for one, line in zip(hits, lines, strict=True) if line in case.lines]
@@ -54,7 +55,7 @@ def scored(case: Case, findings: Sequence[Finding], kinds: Mapping[str, str]) ->
         others=tuple(
             (one.rule.code, one.location.region.start_line)
             for one in loud(findings)
-            if kinds.get(one.rule.name) != case.kind
+            if kinds.get(one.rule.name) not in wanted
         ),
     )
 

@@ -1,5 +1,7 @@
 """The measuring itself: what is read from a marked program, what counts as found, and what torch itself says."""
 
+import dataclasses
+
 import pytest
 
 from backprobe.rules import Location, Region, judge
@@ -86,6 +88,14 @@ def test_a_finding_counts_by_kind_level_line_and_name(case, found, kind, lenient
     score = scored(case, [found], KINDS)
     assert (score.kind, score.lenient, score.strict, score.named) == (kind, lenient, strict, named)
     assert score.others == ((("BP101", 4),) if found.rule.name == "another" else ())
+
+
+def test_a_further_kind_that_the_claim_accepts_counts_as_the_expected_one(case) -> None:
+    kinds = {**KINDS, "cut-by-move": "graph-break-move"}
+    other = [finding(4, name="cut-by-move")]
+    assert not scored(case, other, kinds).kind
+    score = scored(dataclasses.replace(case, kinds=("graph-break-move",)), other, kinds)
+    assert (score.strict, score.others) == (True, ())
 
 
 def test_programs_run_under_a_neutral_name_captured_plain_and_with_anomaly_mode(case) -> None:

@@ -1,0 +1,111 @@
+"""The corpus of public threads: every claim is whole, names its thread, and agrees with its programs."""
+
+import io
+import json
+import re
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.corpus import symptoms
+from tests.corpus.cases import with_sidecars
+
+FOLDER = Path(__file__).parent / "threads"
+FAMILIES = {
+    "partial-cut", "cause", "optimizer-time", "assignment-cut", "root", "evaluation", "other-loss", "helper",
+    "identity", "experiment", "in-place", "uncovered",
+}  # fmt: skip
+THREAD = re.compile(r"[\w.-]+/[\w.-]+#\d+")
+SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def claims() -> dict[str, dict]:
+    return {path.parent.name: json.loads(path.read_text()) for path in sorted(FOLDER.glob("cases/*/case.json"))}
+
+
+def comments(text: str) -> list[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+def wrong(name: str, told: dict) -> list[str]:
+    """What a claim lacks, or says otherwise than its programs."""
+    bad, good = (FOLDER / "cases" / name / file for file in ("bad.py", "good.py"))
+    lines, expected, found = bad.read_text().splitlines(), told["expected"], []
+    named = [*expected["lines"], *expected["lines_also_ok"]]
+    if told["id"] != name or told["category"] not in FAMILIES:
+        found.append("id or category")
+    if not expected["lines"] or len(named) != len(set(named)) or not set(named) <= set(range(1, len(lines) + 1)):
+        found.append("lines")
+    elif [lines[at - 1].strip() for at in expected["lines"]] != expected["line_text"]:
+        found.append("line_text")
+    if not all(SLUG.fullmatch(kind) for kind in (expected["kind"], *expected["kinds_also_ok"])):
+        found.append("kinds")
+    if expected["severity"] not in {"error", "warning", "info"} or not expected["names"]:
+        found.append("severity or names")
+    if not all(told[key] for key in ("title", "symptom", "cause", "fix")):
+        found.append("texts")
+    if bool(told["symptom_check"]) == bool(told["raises"]) or bool(told["raises"]) != bool(told["raises_message"]):
+        found.append("symptom_check or raises")
+    if bad.read_text() == good.read_text():
+        found.append("the programs are the same")
+    return found + threads_wrong(told["evidence"])
+
+
+def threads_wrong(evidence: list[dict]) -> list[str]:
+    found = [] if evidence else ["no thread"]
+    for one in evidence:
+        repository, _, number = one["thread"].partition("#")
+        addresses = {f"https://github.com/{repository}/{kind}/{number}" for kind in ("issues", "pull")}
+        if not THREAD.fullmatch(one["thread"]) or not one["title"] or one["url"] not in addresses:
+            found.append(f"thread {one['thread']}")
+    return found
+
+
+def test_every_claim_is_whole_and_agrees_with_its_programs() -> None:
+    found = {name: said for name, told in claims().items() if (said := wrong(name, told))}
+    assert found == {}
+
+
+def test_programs_are_of_a_readable_size_parse_and_do_not_tell() -> None:
+    for path in FOLDER.rglob("*.py"):
+        text = path.read_text()
+        compile(text, str(path), "exec")
+        assert 15 <= len(text.splitlines()) <= 80, path
+        assert comments(text) == [], path
+
+
+def test_each_family_of_faults_has_cases_and_the_list_is_complete() -> None:
+    listed = json.loads((FOLDER / "manifest.json").read_text())
+    corpus = with_sidecars(FOLDER)
+    assert len(corpus.cases) >= 100
+    assert len(corpus.clean) >= 50
+    assert min(Counter(case.category for case in corpus.cases)[family] for family in FAMILIES) >= 5
+    assert listed["cases"] == [
+        {"id": case.id, "category": case.category, "kind": case.kind} for case in corpus.cases
+    ]  # fmt: skip
+    assert [one["name"] for one in listed["clean"]] == list(corpus.clean)
+    assert all(set(one["families"]) <= FAMILIES and one["resembles"] for one in listed["clean"])
+
+
+@pytest.mark.parametrize(
+    ("bad", "good", "claim", "proved"),
+    [
+        ("x = 1\n", "x = 2\n", {"symptom_check": "x == 1"}, True),
+        ("x = 1\n", "x = 1\n", {"symptom_check": "x == 1"}, False),
+        ("x = 1\n", "1 / 0\n", {"symptom_check": "x == 1"}, False),
+        ("1 / 0\n", "x = 2\n", {"raises": "ZeroDivisionError", "raises_message": "division"}, True),
+        ("1 / 0\n", "x = 2\n", {"raises": "ZeroDivisionError", "raises_message": "modulo"}, False),
+        ("x = 1\n", "x = 2\n", {"raises": "ZeroDivisionError", "raises_message": "division"}, False),
+    ],
+)
+def test_a_claim_is_proved_by_what_plain_torch_does(tmp_path, bad, good, claim, proved) -> None:
+    folder = tmp_path / "cases" / "one"
+    folder.mkdir(parents=True)
+    (folder / "bad.py").write_text(bad)
+    (folder / "good.py").write_text(good)
+    told = {"id": "one", "symptom_check": None, "raises": None, "raises_message": None, **claim}
+    (folder / "case.json").write_text(json.dumps(told))
+    assert (list(symptoms.unproved(tmp_path)) == []) is proved

@@ -1,0 +1,29 @@
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Noisy(Dataset):
+    def __init__(self, images, labels):
+        self.images, self.labels = images, labels
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, i):
+        image = self.images[i]
+        image = (image + 0.3 * torch.randn_like(image)).clamp(0, 1)
+        return image, self.labels[i]
+
+
+torch.manual_seed(0)
+original = torch.rand(24, 1, 6, 6)
+dataset = Noisy(original.clone(), torch.randint(0, 2, (24,)))
+net = nn.Sequential(nn.Flatten(), nn.Linear(36, 2))
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(3):
+    for x, y in DataLoader(dataset, batch_size=8, shuffle=True):
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+print((dataset.images - original).abs().mean())

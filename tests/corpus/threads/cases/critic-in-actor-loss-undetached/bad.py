@@ -1,0 +1,24 @@
+import torch
+from torch import nn
+
+torch.manual_seed(7)
+actor = nn.Sequential(nn.Linear(5, 24), nn.Tanh(), nn.Linear(24, 4))
+critic = nn.Sequential(nn.Linear(5, 24), nn.Tanh(), nn.Linear(24, 1))
+optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=1e-3)
+
+
+def losses(states, actions, tour_length):
+    values = critic(states).view(-1)
+    log_prob = torch.log_softmax(actor(states), -1).gather(1, actions[:, None]).squeeze(1)
+    advantage = tour_length - values
+    return (advantage * log_prob).mean(), nn.functional.mse_loss(values, tour_length)
+
+
+for epoch in range(6):
+    states, actions, lengths = torch.randn(32, 5), torch.randint(0, 4, (32,)), torch.rand(32)
+    policy_loss, value_loss = losses(states, actions, lengths)
+    (policy_pull,) = torch.autograd.grad(policy_loss, critic[0].weight, retain_graph=True, allow_unused=True)
+    optimizer.zero_grad()
+    (policy_loss + 0.5 * value_loss).backward()
+    optimizer.step()
+print(policy_loss.item(), value_loss.item())

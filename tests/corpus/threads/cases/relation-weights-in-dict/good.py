@@ -1,0 +1,28 @@
+import torch
+import torch.nn as nn
+
+
+class RelationalModel(nn.Module):
+    def __init__(self, relations=3, dim=6):
+        super().__init__()
+        self.waggrs = nn.ModuleList(
+            nn.ParameterDict({"w": 1 + 0.1 * torch.randn(dim), "b": torch.zeros(dim)}) for _ in range(relations)
+        )
+        self.mix = nn.Linear(dim, dim)
+
+    def forward(self, x, rel):
+        chosen = self.waggrs[rel]
+        return self.mix(torch.tanh(x * chosen["w"] + chosen["b"]))
+
+
+torch.manual_seed(8)
+model = RelationalModel()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+start = model.waggrs[0]["w"].detach().clone()
+for step in range(9):
+    x = torch.randn(16, 6)
+    loss = nn.functional.mse_loss(model(x, step % 3), x.roll(1, 1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item())

@@ -1,0 +1,38 @@
+import torch
+from torch import nn
+from torch.distributions import Normal
+
+torch.manual_seed(8)
+
+
+def mlp(inp, out):
+    return nn.Sequential(nn.Linear(inp, 32), nn.ReLU(), nn.Linear(32, out))
+
+
+actor, q1 = mlp(3, 2), mlp(4, 1)
+actor_opt = torch.optim.Adam(actor.parameters(), lr=1e-3)
+q_opt = torch.optim.Adam(q1.parameters(), lr=1e-3)
+alpha = 0.2
+
+
+def act(obs):
+    mu, log_std = actor(obs).chunk(2, dim=-1)
+    dist = Normal(mu, log_std.clamp(-5, 2).exp())
+    action = dist.sample()
+    return action, dist.log_prob(action)
+
+
+for step in range(8):
+    obs, act_buf, target = torch.randn(32, 3), torch.randn(32, 1), torch.randn(32, 1)
+    q_opt.zero_grad()
+    (q1(torch.cat([obs, act_buf], -1)) - target).pow(2).mean().backward()
+    q_opt.step()
+    for p in q1.parameters():
+        p.requires_grad_(False)
+    actor_opt.zero_grad()
+    action, logp = act(obs)
+    actor_loss = (alpha * logp - q1(torch.cat([obs, action], -1))).mean()
+    actor_loss.backward()
+    actor_opt.step()
+    for p in q1.parameters():
+        p.requires_grad_(True)

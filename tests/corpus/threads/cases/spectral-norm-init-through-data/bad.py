@@ -1,0 +1,22 @@
+import torch
+from torch import nn
+from torch.nn.utils.parametrizations import spectral_norm
+
+torch.manual_seed(2)
+critic = nn.Sequential(spectral_norm(nn.Linear(6, 16)), nn.LeakyReLU(0.2), spectral_norm(nn.Linear(16, 1)))
+before = critic[0].parametrizations.weight.original.detach().clone()
+
+
+def weights_init(module):
+    if isinstance(module, nn.Linear):
+        module.weight.data.normal_(0.0, 0.02)
+        nn.init.zeros_(module.bias)
+
+
+critic.apply(weights_init)
+opt = torch.optim.Adam(critic.parameters(), lr=1e-12)
+for _ in range(3):
+    real, fake = torch.randn(8, 6) + 1, torch.randn(8, 6)
+    loss = critic(fake).mean() - critic(real).mean()
+    opt.zero_grad()
+    loss.backward()

@@ -1,0 +1,20 @@
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.manual_seed(0)
+lm = nn.Sequential(nn.Embedding(16, 8), nn.Linear(8, 16))
+opt = torch.optim.SGD(lm.parameters(), lr=1e-9)
+accum = 3
+lengths = [4, 19, 2]
+for step in range(3):
+    window = [torch.randint(0, 16, (1, n + 1)) for n in lengths]
+    tokens = sum(lengths)
+    opt.zero_grad()
+    for ids in window:
+        logits = lm(ids[:, :-1])
+        loss = F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+        (loss / accum).backward()
+    opt.step()
+every = sum(F.cross_entropy(lm(i[:, :-1]).flatten(0, 1), i[:, 1:].flatten(), reduction="sum") for i in window)
+(whole,) = torch.autograd.grad(every / tokens, lm[1].weight)

@@ -1,0 +1,19 @@
+import torch
+import torch.nn as nn
+
+torch.manual_seed(9)
+model = nn.Sequential(nn.Linear(3, 10), nn.Sigmoid(), nn.Linear(10, 2))
+opt = torch.optim.Adagrad(model.parameters(), lr=0.1)
+inputs = torch.rand(50, 3)
+targets = torch.stack([inputs.sum(1), inputs.prod(1)], dim=1)
+
+log = []
+for i in range(30):
+    outputs = model(inputs)
+    squared = (outputs - targets) ** 2
+    per_sample = squared.mean(dim=1)
+    opt.zero_grad()
+    per_sample.backward(torch.zeros_like(per_sample))
+    opt.step()
+    log.append(per_sample.mean().item())
+print(log[0], log[-1])
