@@ -1,9 +1,10 @@
-"""Gives values their names: a tensor, a module, an optimizer, or the elements of a short tuple, list or dict."""
+"""Gives values their names: a tensor, a module, an optimizer, what a short tuple, list, dict or dataclass holds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from types import GetSetDescriptorType, MemberDescriptorType
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 _DEPTH = 2
-"""Levels of nested tuples, lists and dicts that are looked into."""
+"""Levels of nested tuples, lists, dicts and dataclasses that are looked into."""
+
+_MRO: Final = type.__dict__["__mro__"].__get__
+_MEMBERS: Final = type.__dict__["__dict__"].__get__
+"""What a class is and holds, without its metaclass, which may answer with code of the user."""
 
 
 class Binder:
@@ -46,7 +51,7 @@ class Binder:
             guard.note(error)
 
     def bind(self, facts: SiteFacts, target: Target, value: Any, parents: Sequence[int], depth: int = 0) -> None:
-        """Give a value, or the elements of a short tuple, list or dict, the names that a target says."""
+        """Give a value, or what a short tuple, list, dict or dataclass holds, the names that a target says."""
         kind = type(value)  # not isinstance: a proxy's `__class__` may run code of the user
         if issubclass(kind, torch.Tensor):
             if self._recorder.statements.passes_over(value, facts.times):
@@ -66,6 +71,61 @@ class Binder:
             for part, element in _parts(target, value):
                 if type(element) not in PLAIN:
                     self.bind(facts, part, element, parents, depth + 1)
+        elif depth < _DEPTH:
+            self._bind_fields(facts, target, value, parents, depth)
+
+    def _bind_fields(self, facts: SiteFacts, target: Target, value: Any, parents: Sequence[int], depth: int) -> None:
+        """Give what a dataclass's fields hold the names of the fields; those of another value are not looked at."""
+        fields = _fields_of(type(value))
+        if fields is None or len(fields) > self._recorder.options.caps.tuple_elements:
+            return
+        for field, held in _held_in(value, fields):
+            part = f"{target}.{field}" if isinstance(target, str) else None
+            if type(held) not in PLAIN:
+                self.bind(facts, part, held, parents, depth + 1)
+            elif part is not None:
+                self._recorder.names.unbind(facts, part)
+
+
+def is_dataclass(kind: type) -> bool:
+    """Its values are looked into field by field."""
+    return _fields_of(kind) is not None and not issubclass(kind, (tuple, torch.nn.Module, torch.optim.Optimizer))
+
+
+def _fields_of(kind: type) -> dict[Any, Any] | None:
+    """The fields of a dataclass; None for another class."""
+    fields = _found_in(kind, "__dataclass_fields__")
+    return fields if type(fields) is dict else None
+
+
+def _held_in(value: Any, fields: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
+    """What the fields of a value hold, None where nothing, read without code of the program."""
+    kind = type(value)
+    attributes = _read(_found_in(kind, "__dict__"), GetSetDescriptorType, value)
+    for field in list(fields):
+        if type(field) is str:
+            member = _found_in(kind, field)
+            if type(member) is MemberDescriptorType:
+                yield field, _read(member, MemberDescriptorType, value)
+            else:
+                yield field, dict.get(attributes, field) if issubclass(type(attributes), dict) else None
+
+
+def _read(descriptor: Any, kind: type, value: Any) -> Any:
+    """What a descriptor of that kind says of a value; None if it is another or says nothing."""
+    try:
+        return descriptor.__get__(value) if type(descriptor) is kind else None
+    except (AttributeError, TypeError):
+        return None
+
+
+def _found_in(kind: type, name: str) -> Any:
+    """What a class or one of its bases holds under a name, as it lies there; None: nothing."""
+    for cls in _MRO(kind):
+        members = _MEMBERS(cls)
+        if name in members:
+            return members[name]
+    return None
 
 
 def _parts(target: Target, value: Any) -> list[tuple[Target, Any]]:

@@ -28,7 +28,7 @@ class Caps:
         step_walks: Backward calls walked in one step. step_calls: Module calls kept in one step.
         elements: Elements of the largest tensor whose values are kept one by one.
         statistic_elements: Elements of the largest tensor reduced as a whole; of larger ones `block_elements` are.
-        tuple_elements: Elements of a tuple, list or dict that are looked at.
+        tuple_elements: Elements of a tuple, list or dict, or fields of a dataclass, that are looked at.
         warnings: Distinct warnings. source_bytes: Bytes of one source file. frames: Frames of a traceback.
     """
 

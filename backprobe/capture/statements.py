@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from backprobe.capture.binder import Binder
+from backprobe.capture.binder import Binder, is_dataclass
 from backprobe.capture.cause import Cause
 from backprobe.capture.options import is_kept
 from backprobe.capture.private import EXACT
@@ -168,7 +168,7 @@ class Statements:
         self.bury()
         for name, argument in zip(facts.targets, arguments, strict=True):
             kind = type(argument)
-            if issubclass(kind, torch.Tensor) or kind in (tuple, list, dict):
+            if issubclass(kind, torch.Tensor) or kind in (tuple, list, dict) or is_dataclass(kind):
                 self._binder.bind(facts, name, argument, ())
         recorder.moments.close_statement()
 

@@ -2,6 +2,7 @@
 
 Frozen. It imports nothing of ours. Code of the release before works with this schema: what it stores counts as named,
 and so does what was stored before, whose findings stay in the groups that they are in.
+The comment of `step.anomaly` names all of its values.
 """
 
 import sqlalchemy as sa
@@ -16,6 +17,8 @@ ENTRY = "Path of the file that is run, or the module that `python -m` would run.
 ENTRY_BEFORE = "Path of the file that is run."
 DIGEST = "Over entry, paths and contents, and whether it is named; the same program is stored once per tenant."
 DIGEST_BEFORE = "Over entry, paths and contents; the same program is stored once per tenant."
+ANOMALY = "non-finite, exception, gradient-stopped, warning or none-read; NULL: nothing was seen."
+ANOMALY_BEFORE = "non-finite, exception or gradient-stopped; NULL: nothing was seen."
 ADDED = "\tnamed BOOLEAN DEFAULT 1 NOT NULL, \n"
 """As the model's CREATE statement has it; a row that is shorter has the default."""
 
@@ -29,13 +32,13 @@ def upgrade() -> None:
     else:
         named = sa.Column("named", sa.Boolean(), nullable=False, server_default=sa.true(), comment=COMMENT)
         op.add_column("snippet", named)
-    _told(ENTRY, DIGEST)
+    _told(ENTRY, DIGEST, ANOMALY)
 
 
 def downgrade() -> None:
     """Drop it; programs without a name are told under the path that they were given."""
     op.drop_column("snippet", "named")
-    _told(ENTRY_BEFORE, DIGEST_BEFORE)
+    _told(ENTRY_BEFORE, DIGEST_BEFORE, ANOMALY_BEFORE)
 
 
 def _rewrite(old: str, new: str) -> None:
@@ -51,7 +54,8 @@ def _rewrite(old: str, new: str) -> None:
     bind.exec_driver_sql("PRAGMA writable_schema = OFF")
 
 
-def _told(entry: str, digest: str) -> None:
+def _told(entry: str, digest: str, anomaly: str) -> None:
     if op.get_bind().dialect.name == "postgresql":  # SQLite keeps no comments
         op.alter_column("snippet", "entry", comment=entry)
         op.alter_column("snippet", "sha256", comment=digest)
+        op.alter_column("step", "anomaly", comment=anomaly)

@@ -92,7 +92,9 @@ step: Final = record_table(
     i8("started_ns", "Since the start of the record."),
     i8("duration_ns", "How long it took."),
     i8("own_ns", "Of that, ours."),
-    text("anomaly", "non-finite, exception or gradient-stopped; NULL: nothing was seen.", null=True),
+    text(
+        "anomaly", "non-finite, exception, gradient-stopped, warning or none-read; NULL: nothing was seen.", null=True
+    ),
     i4("tensor", "The tensor with that anomaly; NULL: none in particular.", null=True),
     key=("step",),
     comment="One training step: the time series of a run.",

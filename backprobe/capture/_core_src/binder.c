@@ -1,11 +1,11 @@
-/* Gives values their names: a tensor, a module, an optimizer, or the elements of a short tuple, list or dict. The Python
-   twin is binder.py. */
+/* Gives values their names: a tensor, a module, an optimizer, what a short tuple, list, dict or dataclass holds. The
+   Python twin is binder.py. */
 
 #include "statements.h"
 
 #include "torch_api.h"
 
-#define DEPTH 2 /* levels of nested tuples, lists and dicts that are looked into */
+#define DEPTH 2 /* levels of nested tuples, lists, dicts and dataclasses that are looked into */
 
 /* The name holds a tensor that is not recorded. */
 static int pass_over(bp_statements *statements, bp_site *site, PyObject *target)
@@ -109,6 +109,100 @@ static int bind_items(bp_statements *statements, bp_site *site, PyObject *target
     return items == NULL ? -1 : done;
 }
 
+/* ---- dataclasses: read as they lie in memory, never by code of the program */
+
+/* The fields of a dataclass, borrowed; NULL, without an exception, for another class. */
+static PyObject *fields_of(PyTypeObject *kind)
+{
+    PyObject *fields = _PyType_Lookup(kind, bp_name___dataclass_fields__);
+    return fields != NULL && PyDict_CheckExact(fields) ? fields : NULL;
+}
+
+int bp_is_dataclass(PyTypeObject *kind)
+{
+    return fields_of(kind) != NULL && !PyType_FastSubclass(kind, Py_TPFLAGS_TUPLE_SUBCLASS) &&
+           !PyType_IsSubtype(kind, bp_torch.module) && !PyType_IsSubtype(kind, bp_torch.optimizer);
+}
+
+/* What a descriptor of that type says of a value, a new reference; NULL for none, or with an exception. */
+static PyObject *read_by(PyObject *descriptor, PyTypeObject *type, PyObject *value)
+{
+    if (descriptor == NULL || !Py_IS_TYPE(descriptor, type)) {
+        return NULL;
+    }
+    Py_INCREF(descriptor);
+    PyObject *found = type->tp_descr_get(descriptor, value, (PyObject *)Py_TYPE(value));
+    Py_DECREF(descriptor);
+    if (found == NULL && (PyErr_ExceptionMatches(PyExc_AttributeError) || PyErr_ExceptionMatches(PyExc_TypeError))) {
+        PyErr_Clear();
+    }
+    return found;
+}
+
+/* What a field holds, by a slot or in the value's dictionary: as read_by. */
+static PyObject *held_by(PyObject *value, PyObject *attributes, PyObject *field)
+{
+    PyObject *member = _PyType_Lookup(Py_TYPE(value), field);
+    if (member != NULL && Py_IS_TYPE(member, &PyMemberDescr_Type)) {
+        return read_by(member, &PyMemberDescr_Type, value);
+    }
+    return attributes == NULL || !PyDict_Check(attributes) ? NULL
+                                                           : Py_XNewRef(PyDict_GetItemWithError(attributes, field));
+}
+
+/* The name holds no tensor any more. */
+static int unbind(bp_statements *statements, bp_site *site, PyObject *target)
+{
+    int slot = bp_slot_of(statements->names, site, target);
+    if (slot >= 0) {
+        statements->names->names[slot].held = -1;
+    }
+    return slot < 0 ? -1 : 0;
+}
+
+static int bind_field(bp_statements *statements, bp_site *site, PyObject *target, PyObject *field, PyObject *held,
+                      const int64_t *parents, int count, int depth)
+{
+    int named = target != NULL && PyUnicode_Check(target), plain = held == NULL || bp_is_plain(held);
+    if (plain && !named) {
+        return 0;
+    }
+    PyObject *part = named ? PyUnicode_FromFormat("%U.%U", target, field) : NULL;
+    int done = named && part == NULL ? -1
+               : plain               ? unbind(statements, site, part)
+                                     : bp_bind_value(statements, site, part, held, parents, count, depth + 1);
+    Py_XDECREF(part);
+    return done;
+}
+
+/* Give what a dataclass's fields hold the names of the fields; those of another value are not looked at. */
+static int bind_fields(bp_statements *statements, bp_site *site, PyObject *target, PyObject *value,
+                       const int64_t *parents, int count, int depth)
+{
+    PyObject *fields = fields_of(Py_TYPE(value));
+    if (fields == NULL || PyDict_GET_SIZE(fields) > statements->tuple_elements) {
+        return 0;
+    }
+    PyObject *names = PyDict_Keys(fields);
+    PyObject *attributes =
+        names == NULL ? NULL : read_by(_PyType_Lookup(Py_TYPE(value), bp_name___dict__), &PyGetSetDescr_Type, value);
+    int done = PyErr_Occurred() ? -1 : 0;
+    for (Py_ssize_t i = 0; done == 0 && i < PyList_GET_SIZE(names); i++) {
+        PyObject *field = PyList_GET_ITEM(names, i);
+        if (!PyUnicode_CheckExact(field)) {
+            continue;
+        }
+        PyObject *held = held_by(value, attributes, field);
+        done = held == NULL && PyErr_Occurred()
+                   ? -1
+                   : bind_field(statements, site, target, field, held, parents, count, depth);
+        Py_XDECREF(held);
+    }
+    Py_XDECREF(attributes);
+    Py_XDECREF(names);
+    return done;
+}
+
 int bp_bind_value(bp_statements *statements, bp_site *site, PyObject *target, PyObject *value, const int64_t *parents,
                   int count, int depth)
 {
@@ -130,5 +224,5 @@ int bp_bind_value(bp_statements *statements, bp_site *site, PyObject *target, Py
     if (PyType_IsSubtype(kind, bp_torch.optimizer)) {
         return bind_part(statements->optimizers, site, target, value);
     }
-    return 0;
+    return depth < DEPTH ? bind_fields(statements, site, target, value, parents, count, depth) : 0;
 }

@@ -537,7 +537,8 @@ int bp_enter(bp_statements *statements, int64_t number, PyObject *const *argumen
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         PyTypeObject *kind = Py_TYPE(arguments[i]);
-        if ((kind == &PyTuple_Type || kind == &PyList_Type || kind == &PyDict_Type || bp_is_tensor(arguments[i])) &&
+        if ((kind == &PyTuple_Type || kind == &PyList_Type || kind == &PyDict_Type || bp_is_tensor(arguments[i]) ||
+             (!bp_is_plain(arguments[i]) && bp_is_dataclass(kind))) &&
             bp_bind_value(statements, site, PyTuple_GET_ITEM(site->targets, i), arguments[i], NULL, 0, 0) < 0) {
             return -1;
         }

@@ -39,9 +39,11 @@ int bp_look_safely(bp_statements *statements, bp_known *known, PyObject *tensor,
 int bp_look_at_all(bp_statements *statements, const bp_cause *cause, int leaves_only);
 /* The site of the user's innermost frame from `frame` on; -1: none, -2 with an exception. Takes over the frame. */
 int64_t bp_calling_site(bp_statements *statements, PyFrameObject *frame);
-/* Give a value, or the elements of a short tuple, list or dict, the names that a target says. */
+/* Give a value, or what a short tuple, list, dict or dataclass holds, the names that a target says. */
 int bp_bind_value(bp_statements *statements, bp_site *site, PyObject *target, PyObject *value, const int64_t *parents,
                   int count, int depth);
+/* The values of a class are looked into field by field. */
+int bp_is_dataclass(PyTypeObject *kind);
 /* The exception that is set ended a body of ours: counted unless the program is at its limit. 0: swallowed; -1: it is the
    user's own, and still set. */
 int bp_swallow(bp_statements *statements);
