@@ -87,6 +87,8 @@ class Node:
         self._probe: dict[str, Any] = {}
         self._wrong: str | None = None
         """Why the last look at the sandbox was not good; None: it was, or none has ended."""
+        self._not_better: str | None = None
+        """Why a higher level that could be given did not hold; runs get the one that they have."""
         self._missed: tuple[str, ...] = ()
         """What was said last of the levels that are not given."""
         self._swapped = False
@@ -166,10 +168,13 @@ class Node:
         proved_at: float | None = None
         pause = SOON_SECONDS
         while not self.draining.is_set():
-            self._take_better()
-            now = time.monotonic()
-            if proved_at is None or now - proved_at >= PROBE_SECONDS:
-                proved_at = now if self._proved() else None
+            try:
+                self._take_better()
+                now = time.monotonic()
+                if proved_at is None or now - proved_at >= PROBE_SECONDS:
+                    proved_at = now if self._proved() else None
+            except Exception as error:  # noqa: BLE001 - this thread looks again, whatever was in the way: nobody else does
+                _log.exception("the sandbox could not be looked at: %s", type(error).__name__)
             settled = proved_at is not None and not self.supervisor.missed
             self.draining.wait(PROBE_SECONDS if settled else pause)
             pause = SOON_SECONDS if settled else min(LATE_SECONDS, pause * 2)
@@ -193,9 +198,13 @@ class Node:
         one.wait_warm(BOOT_SECONDS)
         found = self._attacked(one)
         if isinstance(found, str):
-            self._complain(found)
+            if found != self._not_better:
+                _log.warning("isolation %s was tried and is not given: %s (it is tried again)", level, found)
+            self._not_better = found
+            self._beat_at = 0.0
             one.close()
             return
+        self._not_better = None
         with self._swapping:
             old, self.supervisor, self._swapped = self.supervisor, one, True
             idle = not self._lent[old]
@@ -251,6 +260,9 @@ class Node:
         if first:
             self.wake(self.queue)
 
+    def _missing(self) -> list[str]:
+        return [*self.supervisor.missed, *([self._not_better] if self._not_better is not None else [])]
+
     def _beat(self) -> None:
         now = time.monotonic()
         if now - self._beat_at < BEAT_SECONDS and self._beat_at:
@@ -267,7 +279,7 @@ class Node:
             slots=self.slots,
             busy=self.keeper.held,
             draining=self.draining.is_set(),
-            probe={**self._probe, "sandbox": state, "why": wrong, "missed": list(self.supervisor.missed)},
+            probe={**self._probe, "sandbox": state, "why": wrong, "missed": self._missing()},
         )
         with self.database.begin() as transaction:
             workers.beat(transaction, node)

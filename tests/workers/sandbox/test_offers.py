@@ -71,6 +71,41 @@ def test_a_worker_that_began_with_no_isolation_gives_it_once_the_machine_does(
     assert len(said(caplog, "can be given now, and every run gets it")) == 1
 
 
+def test_a_better_level_that_does_not_hold_takes_nothing_from_what_runs_get(
+    database, standing, locked, until, monkeypatch, caplog
+):
+    """It was told as a sandbox that is broken, and the worker offered nothing, while it executed runs."""
+    confined("namespace")
+    settings = WorkerSettings(isolation="namespace", sandbox_uid=own_uid(), ahead=False)
+    candidates = [supervisor_for(settings, "cpu") for _ in range(2)]
+    tried = []
+
+    def better(_):
+        if not candidates:
+            return None
+        tried.append(candidates.pop())
+        return tried[-1].__enter__()
+
+    def prove(supervisor):
+        breaches = () if supervisor is locked else ("files: it printed 'CANARY'",)
+        return Proof(probe_id="probe_1", breaches=breaches, seconds=0.1)
+
+    monkeypatch.setattr(nodes, "prove", prove)
+    monkeypatch.setattr(nodes, "SOON_SECONDS", 0.1)
+    monkeypatch.setattr(nodes, "PROBE_SECONDS", 0.1)
+    node = worker(database, locked, better=better)
+    node.start()
+    try:
+        until(lambda: len(tried) == 2 and not tried[1]._thread.is_alive(), "both were tried and closed", 180)
+        until(lambda: standing().state == "ready", "it offers its level", 120)
+        assert standing().levels == ("process",)
+        assert node.supervisor is locked
+    finally:
+        node.close()
+    assert len(said(caplog, "isolation namespace was tried and is not given: isolation namespace does not hold: ")) == 1
+    assert not said(caplog, "the sandbox does not work")
+
+
 def test_a_canary_that_gets_through_is_told_once_with_its_cause_and_looked_at_again_soon(
     database, standing, locked, until, monkeypatch, caplog
 ):
