@@ -4,7 +4,8 @@
 2. Beyond, all bodies together have so much room. The one that grows when it is full is refused, and may come again.
 3. What a body took is given back when it was answered, or when its connection has gone.
 4. A tenant has at most three quarters of the room. Whose a body is says its Authorization, if that was good for an
-   earlier request; all bodies of which it is not known have a quarter together, where keys are demanded.
+   earlier request; all bodies of which it is not known have a quarter together, where keys are demanded, and count
+   against each tenant: they may be its own.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Senders:
 
 
 def _place(authorization: str) -> bytes:
-    return hashlib.sha256(authorization.encode("utf-8", "surrogatepass")).digest()
+    """The same for each spelling of one key: `bearer  KEY ` is let in as `Bearer KEY` is."""
+    scheme, _, secret = authorization.strip().partition(" ")
+    return hashlib.sha256(f"{scheme.lower()} {secret.strip()}".encode("utf-8", "surrogatepass")).digest()
 
 
 class BodyRoom:
@@ -76,8 +79,9 @@ class BodyRoom:
 
     def __init__(self, senders: Senders, most: int = MOST_BYTES, *, keyed: bool = True) -> None:
         self.senders = senders
-        self._most = most
+        self._of_tenant = most * 3 // 4 if keyed else most
         self._of_strangers = most // 4 if keyed else most
+        self._most = most
         self._counting = threading.Lock()  # bodies are read by the loop, and given back by who has answered
         self._taken: Counter[int | None] = Counter()
 
@@ -88,9 +92,14 @@ class BodyRoom:
 
     def take(self, size: int, tenant: int | None) -> bool:
         """Whether there was room for so many bytes; then they are taken."""
-        share = self._of_strangers if tenant is None else self._most * 3 // 4
         with self._counting:
-            fits = self._taken.total() + size <= self._most and self._taken[tenant] + size <= share
+            strangers = self._taken[None]
+            if tenant is None:
+                largest = max((taken for one, taken in self._taken.items() if one is not None), default=0)
+                fits = strangers + size <= self._of_strangers and largest + strangers + size <= self._of_tenant
+            else:
+                fits = self._taken[tenant] + strangers + size <= self._of_tenant
+            fits = fits and self._taken.total() + size <= self._most
             self._taken[tenant] += size if fits else 0
         return fits
 
