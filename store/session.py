@@ -89,9 +89,15 @@ def refusal(error: BaseException) -> str | None:
     """What a command says, in one line, of a database that it cannot use; None: the error is a bug of ours."""
     if is_unavailable(error):
         return f"the database does not answer ({cause_of(error)}): look at BACKPROBE_DATABASE_URL and --home"
+    if isinstance(error, Unusable):
+        return f"BACKPROBE_DATABASE_URL names no database: {error}"
     if isinstance(error, exc.ArgumentError | ModuleNotFoundError):
         return f"BACKPROBE_DATABASE_URL names no database that can be used here ({type(error).__name__})"
     return None
+
+
+class Unusable(ValueError):
+    """A URL that names no database; the text says why."""
 
 
 class Outage:
@@ -152,7 +158,7 @@ class Database:
 
     def __init__(self, url: str, *, durable: bool = False, told: bool = False) -> None:
         self._outage = Outage(told=told)
-        self.url: Final = sa.make_url(with_driver(url))
+        self.url: Final = _parsed(url)
         self.sqlite: Final = self.url.get_backend_name() == "sqlite"
         self._writing = threading.Lock()
         if self.sqlite:
@@ -234,9 +240,16 @@ class Database:
         self._engine.dispose()
 
 
+def _parsed(url: str) -> sa.URL:
+    try:
+        return sa.make_url(with_driver(url))
+    except ValueError as error:  # of a port that is no number; it quotes that alone
+        raise Unusable(str(error)) from None
+
+
 def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
     if not url.database or url.database == ":memory:":
-        raise ValueError("a SQLite database must be a file: several connections share it")
+        raise Unusable("a SQLite database must be a file: several connections share it")
     engine = sa.create_engine(
         url,
         connect_args={"timeout": BUSY_SECONDS},

@@ -5,6 +5,7 @@ A level that lacks nothing is then attacked: a sandbox is booted at it, and smal
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from store import broker, workers
-from store.session import Database
+from store.session import Database, refusal
 from store.settings import StoreSettings
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.levels import LEVELS, Confinement, Level
@@ -63,15 +64,13 @@ def _running(store: StoreSettings) -> None:
     if file != store.database_url and not Path(file).exists():
         print(f"No worker runs: there is no database at {file} yet.")
         return
-    database = Database(store.database_url)
     try:
-        with database.read() as transaction:
+        with contextlib.closing(Database(store.database_url)) as database, database.read() as transaction:
             nodes = workers.live(transaction)
     except Exception as error:  # noqa: BLE001 - whichever way a database is away, the operator wants one line
-        print(f"Running workers cannot be looked at: the database does not answer ({type(error).__name__}).")
+        why = refusal(error) or f"the database does not answer ({type(error).__name__})"
+        print(f"Running workers cannot be looked at: {why}.")
         return
-    finally:
-        database.close()
     if not nodes:
         print("No worker runs.")
     for node in nodes:

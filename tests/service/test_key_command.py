@@ -132,9 +132,11 @@ def test_each_command_says_in_one_line_that_its_database_is_away(tmp_path):
     "environ",
     [
         {"BACKPROBE_DATABASE_URL": "nonsense"},
+        {"BACKPROBE_DATABASE_URL": "postgresql://u:p@h:notaport/x"},
+        {"BACKPROBE_DATABASE_URL": "sqlite:///:memory:"},
         {"BACKPROBE_WEBHOOK_PORTS": "https"},
     ],
-    ids=["no URL", "a wrong setting"],
+    ids=["no URL", "no port", "no file", "a wrong setting"],
 )
 def test_each_command_says_in_one_line_that_its_environment_is_wrong(tmp_path, environ):
     for command, (code, said) in said_by_each(tmp_path, **environ).items():
