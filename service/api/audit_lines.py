@@ -175,7 +175,9 @@ def _go_on(upload: _Upload, lines: Iterator[Line]) -> None:
 def _counted(lines: Iterator[Line]) -> Iterator[Line]:
     for count, line in enumerate(lines):
         if count == MOST_LINES:
-            raise Problem("too-large", f"An audit has at most {MOST_LINES:,} items; line {line.number} is one more.")
+            detail = f"An audit has at most {MOST_LINES:,} items; line {line.number} is one more."
+            hint = "Send several audits. This one is canceled; what it has stored goes when it is deleted."
+            raise Problem("too-large", detail, hint=hint)
         yield line
 
 

@@ -25,10 +25,13 @@ class BadLines:
     """Those of one request.
 
     Attributes:
-        places: Lines that have something wrong in themselves. seconds: spent on lines that were refused.
+        places: Lines that have something wrong in themselves. others: the first that were refused for another reason.
+        refused: Lines of both kinds. seconds: spent on them.
     """
 
     places: list[Place] = field(default_factory=list[Place])
+    others: list[Place] = field(default_factory=list[Place])
+    refused: int = 0
     seconds: float = 0.0
 
     def add(self, number: int, problem: Mapping[str, Any], seconds: float = 0.0) -> None:
@@ -38,12 +41,20 @@ class BadLines:
             Problem: `invalid-request`, with a place for each bad line.
         """
         self.seconds += seconds
+        self.refused += 1
+        place = Place(pointer="#", code=problem["code"], detail=problem["detail"], line=number)
         if problem["code"] in _BAD:
-            self.places.append(Place(pointer="#", code=problem["code"], detail=problem["detail"], line=number))
+            self.places.append(place)
+        elif len(self.others) < MOST:
+            self.others.append(place)
         many = len(self.places) >= MOST
         if not many and self.seconds <= MOST_SECONDS:
             return
-        took = "" if many else f", and those refused took {self.seconds:.0f} s to look at"
-        lines = f"{len(self.places)} of the first {number:,} lines are bad{took}"
+        lines = f"{len(self.places)} of the first {number:,} lines are bad"
+        if not many:
+            lines = (
+                f"{self.refused:,} of the first {number:,} lines are refused, and took {self.seconds:.0f} s to look at"
+            )
         detail = f"{lines}: the rest was not read, and the audit is canceled."
-        raise Problem("invalid-request", detail, places=tuple(self.places), hint="Mend the lines that `errors` names.")
+        places = tuple(sorted((*self.places, *self.others), key=lambda one: one.line or 0)[:MOST])
+        raise Problem("invalid-request", detail, places=places, hint="Mend the lines that `errors` names.")

@@ -283,6 +283,7 @@ def test_more_items_than_an_audit_may_have_are_refused_and_the_audit_is_canceled
     answer = send(body(*({"custom_id": f"{n}", "run": known} for n in range(701))), 413, key="many")
     assert answer.json["code"] == "too-large"
     assert "700 items; line 702 is one more" in answer.json["detail"]
+    assert "what it has stored goes when it is deleted" in answer.json["hint"]
     (told,) = audits(site)
     assert (told["status"], told["items"]["total"]) == ("canceled", 500)
 
@@ -301,7 +302,7 @@ def test_an_upload_of_bad_lines_is_refused_at_the_hundredth_and_lists_them(site,
         )
         assert [one["line"] for one in told["errors"]] == [5, 6, *range(8, 106)]
         assert [one["code"] for one in told["errors"][:2]] == ["malformed-request", "syntax-error"]
-        assert told["errors"][1]["detail"].startswith("snippet.py, line 1: ")
+        assert told["errors"][1]["detail"].startswith("typo.py, line 1: ")
         assert told["errors"][2]["detail"].startswith("#: ")
     assert [(one["status"], one["items"]["total"]) for one in audits(site)] == [("canceled", 0)] * 2
     assert site.client.get("/v1/runs").json["items"] == []
@@ -327,7 +328,8 @@ def test_an_upload_whose_refused_lines_take_long_is_refused_before_there_are_man
     monkeypatch.setattr(bad_lines, "MOST_SECONDS", 0.0)
     unserved = {"custom_id": "a", **TEXT, "isolation": "gvisor"}
     told = send(body({"custom_id": "b", **TEXT}, unserved, {"custom_id": "c", **TEXT}), 422).json
-    assert told["detail"].startswith("0 of the first 3 lines are bad, and those refused took 0 s to look at: ")
+    assert told["detail"].startswith("1 of the first 3 lines are refused, and took 0 s to look at: ")
+    assert [(one["line"], one["code"]) for one in told["errors"]] == [(3, "isolation-unavailable")]
     assert [one["status"] for one in audits(site)] == ["canceled"]
 
 
