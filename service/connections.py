@@ -126,8 +126,13 @@ class Channel(HTTPChannel):
         if self.taker is not None and self.connected and self.socket is not None and not self.total_outbufs_len:
             with contextlib.suppress(OSError):  # no file is left: it is dropped below
                 copy = self.socket.dup()
-                (taker, chunked), self.taker = self.taker, None
-                taker.begin(copy, chunked=chunked)
+                taker, chunked = self.taker
+                try:
+                    taker.begin(copy, chunked=chunked)
+                except OSError:
+                    copy.close()
+                    raise
+                self.taker = None
         super().handle_close()
 
     def del_channel(self, map: Any = None) -> None:  # noqa: A002 - waitress's word

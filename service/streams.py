@@ -118,10 +118,10 @@ class Streams:
             if self._closed.is_set():
                 stream.drop()
                 return
-            self._open.add(stream)
             if self._writer is None:
                 self._writer = stream_writer.Writer(self._ended)
                 self._feeder.start()
+            self._open.add(stream)
             self._writer.post(stream, BEGIN)
         self._wake.set()
 
