@@ -6,7 +6,6 @@ A worker of torch's `DataLoader` and the server of a `multiprocessing.Manager` c
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -49,8 +48,8 @@ class Children:
 
 def _is_python(command: Any) -> bool:
     """The first word of a command names a Python."""
-    if type(command) is str:
-        words: list[Any] = shlex.split(command)[:1]
+    if type(command) is str:  # of a shell, whose quoting is its own
+        words: list[Any] = command.split(None, 1)[:1]
     else:
         words = list(command[:1]) if type(command) in (list, tuple) else [command]
     first = os.fsdecode(words[0]) if words and isinstance(words[0], str | bytes | os.PathLike) else ""

@@ -26,7 +26,7 @@ from backprobe.capture.environment import header
 from backprobe.capture.guard import without_ours
 from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, remember
 from backprobe.capture.install import Instrument
-from backprobe.capture.main_module import main_code, main_module, module_code
+from backprobe.capture.main_module import absolute, main_code, main_module, module_code
 from backprobe.capture.options import Options
 from backprobe.capture.pickled import Picklers, PlainCodes
 from backprobe.capture.recorder import Recorder
@@ -74,7 +74,7 @@ def run_path(
         RuntimeError: another run is being captured in this process.
     """
     given = os.fspath(path)
-    filename = _absolute(given)
+    filename = absolute(given)
     holds_main = get_importer(filename) is not None
     data = b"" if holds_main else Path(filename).read_bytes()
     folder = Path(filename).resolve()
@@ -91,11 +91,6 @@ def run_path(
         holds_main=holds_main,
     )
     return _run(program, options or Options(), sink or (lambda _: None))
-
-
-def _absolute(path: str) -> str:
-    """A path as Python makes the `__file__` of a script: `..` stays, which behind a link is another folder's parent."""
-    return path if os.path.isabs(path) else f"{os.getcwd()}/{path}"
 
 
 def run_module(module: str, argv: Sequence[str] = (), options: Options | None = None, sink: Sink | None = None) -> End:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import builtins
+import os
 import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
 from backprobe.capture.importer import Compiler
+
+
+def absolute(path: str) -> str:
+    """A path as Python makes the `__file__` of a script: `..` stays, which behind a link is another folder's parent."""
+    return path if os.path.isabs(path) else f"{os.getcwd()}/{path}"
 
 
 def main_module(filename: str, *, in_memory: bool) -> ModuleType:

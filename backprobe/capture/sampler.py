@@ -180,6 +180,7 @@ class Sampler:
         self._begin_anew()
         if not self.detail and (self._open.backward_calls or self._open.anomaly is not None):
             self._close_early()
+            self._begin(None)
         if self._thinned is not None:  # the last step tells how many were made
             self._recorder.writer.add("steps", self._thinned)
         if not self.detail:

@@ -105,6 +105,7 @@ def test_children_started_by_spawn_run_and_are_said_not_to_be_seen(tmp_path: Pat
         ("subprocess.Popen([sys.executable, '-c', '1'])", 1),
         ("subprocess.Popen(sys.executable + ' -c 1', shell=True)", 1),
         ("subprocess.Popen('true')", 0),
+        ("subprocess.Popen('true # it is no closing quotation: \\'', shell=True)", 0),
         ("list(torch.utils.data.DataLoader(torch.ones(2), num_workers=1, multiprocessing_context='fork'))", 0),
     ],
 )
@@ -122,6 +123,8 @@ def test_processes_that_may_compute_gradients_are_counted(start: str, count: int
         """
     )
     assert sum(row.seen for row in record.truncations if row.what == "child processes") == count
+    assert record.end is not None
+    assert record.end.own_errors == 0, record.end.own_error
 
 
 def test_threads_have_timelines_of_their_own() -> None:

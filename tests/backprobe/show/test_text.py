@@ -100,11 +100,11 @@ def test_long_names_are_cut_so_that_no_two_look_alike() -> None:
 
 
 def test_what_is_thinned_out_by_plan_reads_as_a_sample() -> None:
-    thinned = (Truncation(n=0, what="bindings", why="a statement that runs often is recorded at 1-2-5 per decade"),)
+    thinned = (Truncation(n=0, what="module calls", why="recorded at 1-2-5 per decade"),)
     shown = text.render(two_leaves(truncations=thinned), judgement())
     assert shown.split("\n")[:2] == [
         "5 rules, 3 tensors, 1 backward call, 0 findings",
-        "sampled: names that one statement gave very often are known for some of its turns: 1, 2, 5, 10, 20, 50 ...",
+        "sampled: modules that were called very often are known by some of their calls: 1, 2, 5, 10, 20, 50 ...",
     ]
 
 
