@@ -1,7 +1,6 @@
 """A run as everybody outside the store sees it: frozen values whose fields are the API's names.
 
-Times are ISO 8601 text in UTC with milliseconds, `2026-11-20T19:52:29.123Z`, the same from either database. None means
-"not yet" or "does not apply".
+Times are ISO 8601 text in UTC with milliseconds, `2026-11-20T19:52:29.123Z`. None: "not yet", or "does not apply".
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from service.openapi_examples import SNIPPET
 from store.ids import new_id
 from tests.acceptance.conftest import UNLIMITED
 from tests.support.served import Served
+from tests.support.waiting import until
 
 API = Path(__file__).parents[2] / "docs" / "api"
 DOCUMENT = json.loads((API.parent / "reference" / "openapi.json").read_text())
@@ -119,6 +120,7 @@ def variables(service: Client) -> dict[str, str]:
         if "get" in item and "{" not in path and item["get"]["responses"]["200"].get("links"):
             answer = service.call("GET", path)
             known = (leads(item["get"], "200", answer) if answer["items"] else {}) | known
+    until(lambda: service.call("GET", f"/v1/audits/{known['audit']}")["status"] == "judged", "the audit ends")
     known["delivery"] = service.call("POST", f"/v1/webhooks/{known['webhook']}/test")["id"]
     return {api_reference.ALIASES.get(name, name): value for name, value in known.items()}
 

@@ -31,7 +31,7 @@ REFUSED = [
     ('"source"', "#"),
     ("{}", "#"),
     ({"source": GOOD, "files": [{"path": "a.py", "text": GOOD}]}, "#"),
-    ({"source": GOOD, "entry": "a.py"}, "#"),
+    ({"source": GOOD, "entry": "../a.py"}, "#/entry"),
     ({"source": 5}, "#/source"),
     ({"source": None}, "#"),
     ({"source": ""}, "#/source"),

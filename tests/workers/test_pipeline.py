@@ -51,7 +51,7 @@ for _ in range(30):
 @pytest.mark.parametrize(
     ("capture", "taken", "counted"),
     [
-        ({}, [*range(20), 20], False),
+        ({}, [*range(30)], False),
         ({"tier": "full", "every": 10, "histograms": True}, [0, 10, 20], True),
         ({"tier": "grad", "every": 15}, [0, 15], False),
     ],

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from store.limits import Limits
-from tests.support.isolation import warm
+from tests.support.addresses import own_uid
+from tests.support.isolation import confined, warm
 from workers.sandbox.job import Job
-from workers.sandbox.levels import Confinement
 from workers.sandbox.scratch import PREFIX, lay_out
 
 LEVELS = ("supervisor", "locked", "apart")
@@ -107,7 +107,7 @@ def test_nothing_is_left_of_them(name, request, until):
 
 
 def test_a_child_made_ahead_serves_a_run_of_several_files_where_it_can_write_them(of_several_files):
-    with warm(Confinement()) as one:
+    with warm(confined("none", own_uid())) as one:
         of_several_files(one)
         of_several_files(one)
 
