@@ -1,23 +1,56 @@
-"""Child processes that the program starts: nothing of them is in the record, and that is said.
+"""Child processes that the program starts: they are followed where that was asked for, or counted as not looked at.
 
-A worker of torch's `DataLoader` and the server of a `multiprocessing.Manager` compute no gradients: they are no news.
+Of those of `multiprocessing` each has a record of its own then (`child_run.py`). A worker of torch's `DataLoader` and
+the server of a `multiprocessing.Manager` compute no gradients: they are no news.
 """
 
 from __future__ import annotations
 
+import atexit
+import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
+
+from backprobe.record.processes import Family
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 WHAT: Final = "child processes"
+FOLLOWED: Final = "followed child processes"
 _WHY: Final = "what they did is not in the record"
+_ELSEWHERE: Final = "what each of them did is in a record of its own"
 _SERVANTS: Final = ("torch.utils.data.", "multiprocessing.managers")
 _SUBPROCESS: Final = "subprocess.py"
+
+
+class Starting(threading.local):
+    """What the start of a process hands to the child, in the thread that starts it.
+
+    Attributes:
+        here: Of the calling thread.
+        place: Where the record of the process goes that is being started; None: it is not followed.
+    """
+
+    here: Starting
+    place: Family | None = None
+
+
+Starting.here = Starting()
+
+
+def wait_for_all() -> None:
+    """If children still run, end the program as the interpreter would: its threads, then what it left to `atexit`.
+
+    There `multiprocessing` waits for them; nothing of it is left to do when the interpreter itself ends.
+    """
+    if multiprocessing.active_children():
+        threading._shutdown()  # type: ignore[attr-defined]  # what the interpreter calls
+        atexit._run_exitfuncs()
 
 
 class Children:
@@ -26,12 +59,28 @@ class Children:
     def __init__(self, recorder: Recorder) -> None:
         self._writer = recorder.writer
         self._is_user_file: Callable[[str], bool] = recorder.sites.is_user_file
+        self._family, self._followed = recorder.options.family, list[Family]()
 
     def started(self, process: Any) -> None:
         """A `multiprocessing.Process` begins, whatever its start method."""
         target = getattr(process, "_target", None)
-        if not str(getattr(target, "__module__", "")).startswith(_SERVANTS):
+        if str(getattr(target, "__module__", "")).startswith(_SERVANTS):
+            return
+        if self._family is None:
             self._writer.cut(WHAT, _WHY)
+            return
+        place = self._family.child(len(self._followed) + 1)
+        self._followed.append(place)
+        place.note(name=process.name)
+        Starting.here.place = place
+
+    def settle(self) -> None:
+        """Say of those that were to be followed which left a record; those that still run are not waited for."""
+        for place in self._followed:
+            if place.begun():
+                self._writer.cut(FOLLOWED, _ELSEWHERE)
+            else:
+                self._writer.cut(WHAT, _WHY)
 
     def command_started(self, command: Any, executable: Any, caller: FrameType | None) -> None:
         """`subprocess` starts a command: one of Python's, if the program's own code asked for it."""

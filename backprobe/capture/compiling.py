@@ -5,11 +5,32 @@ from __future__ import annotations
 import ast
 from importlib.util import decode_source
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backprobe.capture.guard import Guard
+from backprobe.capture.pickled import PlainCodes
 from backprobe.capture.rewrite import Rewriter
 from backprobe.capture.sites import Sites
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+
+class Tapping:
+    """Compiles the files of a program.
+
+    Attributes:
+        recorder: Whose taps they carry: that of this process.
+        plain: What was compiled, without taps.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder, self.plain = recorder, PlainCodes()
+
+    def __call__(self, data: bytes, filename: str, path: str) -> CodeType:
+        """The tapped code of a file."""
+        self.plain.add(filename, data)
+        return compiled(data, filename, path, self.recorder.sites, self.recorder.guard)
 
 
 def compiled(data: bytes, filename: str, path: str, sites: Sites, guard: Guard) -> CodeType:

@@ -23,13 +23,13 @@ class Instrument:
     """What one run installs; `fallbacks` says what could not be installed as planned."""
 
     def __init__(self) -> None:
-        self._swaps = Swaps()
+        self.swaps = Swaps()
         self._hooks: list[Any] = []
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
         """Instruments that had to be left out, and why."""
-        return tuple(self._swaps.fallbacks)
+        return tuple(self.swaps.fallbacks)
 
     def put(self, recorder: Recorder) -> None:
         """Install everything.
@@ -39,7 +39,7 @@ class Instrument:
         """
         taps.install(recorder)
         unlist(True)
-        swaps = self._swaps
+        swaps = self.swaps
         try:
             swaps.put(
                 torch.autograd.graph._engine_run_backward,
@@ -82,4 +82,4 @@ class Instrument:
             for hook in self._hooks:
                 hook.remove()
             self._hooks.clear()
-            self._swaps.undo()
+            self.swaps.undo()

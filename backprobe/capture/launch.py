@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from pkgutil import get_importer
-from types import CodeType, ModuleType
 from typing import Any
 
 import msgspec
 
-from backprobe.capture.compiling import compiled
+from backprobe.capture import observed, taps
+from backprobe.capture.child_run import Live, put_followers
+from backprobe.capture.children import wait_for_all
+from backprobe.capture.compiling import Tapping
 from backprobe.capture.deep import Again, Deep
 from backprobe.capture.dynamo import Watcher
 from backprobe.capture.endings import exit_code, seed, show
@@ -26,9 +28,10 @@ from backprobe.capture.environment import header
 from backprobe.capture.guard import without_ours
 from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, remember
 from backprobe.capture.install import Instrument
-from backprobe.capture.main_module import absolute, main_code, main_module, module_code
+from backprobe.capture.main_module import absolute, as_program, main_code, main_module, module_code
+from backprobe.capture.observed import Observers
 from backprobe.capture.options import Options
-from backprobe.capture.pickled import Picklers, PlainCodes
+from backprobe.capture.pickled import Picklers
 from backprobe.capture.recorder import Recorder
 from backprobe.capture.writer import Sink
 from backprobe.record import End, FrameReader, Record
@@ -47,6 +50,7 @@ class _Program:
         folder: With a slash at its end: what paths in tracebacks are told without.
         module: Name of the module to run as `python -m` does; None: `filename` is run.
         holds_main: `filename` is a folder or an archive whose `__main__` is run.
+        project: The folder whose files carry taps, where a child process is told of it.
     """
 
     filename: str
@@ -60,6 +64,7 @@ class _Program:
     module: str | None = None
     folder: str = ""
     holds_main: bool = False
+    project: str = ""
 
 
 def run_path(
@@ -89,6 +94,7 @@ def run_path(
         in_memory=False,
         again=Again("run_path", (given, tuple(argv))),
         holds_main=holds_main,
+        project=str(folder),
     )
     return _run(program, options or Options(), sink or (lambda _: None))
 
@@ -110,6 +116,7 @@ def run_module(module: str, argv: Sequence[str] = (), options: Options | None = 
         in_memory=False,
         again=Again("run_module", (module, tuple(argv))),
         module=module,
+        project=str(folder),
     )
     return _run(program, options or Options(), sink or (lambda _: None))
 
@@ -191,37 +198,41 @@ def run_source(
 def _run(program: _Program, options: Options, sink: Sink) -> End:
     deep = Deep(sink) if options.tier == "deep" else None
     recorder, instrument = Recorder(options, sink if deep is None else deep.sink), Instrument()
+    if options.family is not None:
+        recorder.sites.rows = []
     instrument.put(recorder)
     try:
+        if options.family is not None:
+            put_followers(instrument.swaps)
         recorder.writer.begin(header(options, program.argv, instrument.fallbacks))
         recorder.threads.here()
         seed(options.seed)
         if deep is not None:
             deep.begins()
-        error = _execute(program, recorder)
+        error = _execute(program, recorder, instrument)
         end = _finish(program, recorder, error, deep)
     finally:
+        Live.now = None
         recorder.guard.apart(instrument.take_out)
         recorder.guard.apart(recorder.close)
     return msgspec.structs.replace(end, own_errors=recorder.guard.errors, own_error=recorder.guard.first)
 
 
-def _execute(program: _Program, recorder: Recorder) -> BaseException | None:
+def _execute(program: _Program, recorder: Recorder, instrument: Instrument) -> BaseException | None:
     """Run the program; what it raised, without frames of ours, or None."""
-    plain = PlainCodes()
-
-    def compiler(data: bytes, filename: str, path: str) -> CodeType:
-        plain.add(filename, data)
-        return compiled(data, filename, path, recorder.sites, recorder.guard)
-
+    finder = program.finder(compiler := Tapping(recorder))
     main = main_module(program.filename, in_memory=program.in_memory)
     limit, options = sys.getrecursionlimit(), recorder.options
     recorder.main, recorder.sites.folder = main, program.folder
+    if recorder.options.family is not None:
+        Live.now = Live(recorder, instrument, compiler, program.project, os.getpid())
+    # a worker's own interpreter has a safe path; its runs have the one of a plain `python`
+    is_put = not program.in_memory and bool(program.holds_main or program.folder or not sys.flags.safe_path)
     with (
-        _as_program(program, main),
-        Hook(program.finder(compiler)),
+        as_program(main, program.argv, program.path0 if is_put else None),
+        Hook(finder),
         Watcher(recorder.guard),
-        Picklers(plain, recorder.guard),
+        Picklers(compiler.plain, recorder.guard),
     ):
         try:
             if program.holds_main:
@@ -251,6 +262,8 @@ def _finish(program: _Program, recorder: Recorder, error: BaseException | None, 
     guard.run(recorder.finish)
     guard.apart(recorder.writer.flush)
     duration = guard.apart(recorder.writer.time_ns) or 0
+    if recorder.options.family is not None:
+        guard.apart(_settle_children, recorder)
     if deep is not None:
         guard.apart(deep.look, recorder, program.again)
     end = End(
@@ -266,34 +279,13 @@ def _finish(program: _Program, recorder: Recorder, error: BaseException | None, 
     return end
 
 
-@contextmanager
-def _as_program(program: _Program, main: ModuleType) -> Iterator[None]:
-    """`sys` as the program expects it; the interpreter's own state afterwards."""
-    argv, path, old = sys.argv, list(sys.path), sys.modules.get("__main__")
-    limit = sys.getrecursionlimit()
-    sys.argv = list(program.argv)
-    ours = 0 if sys.flags.safe_path else 1
-    # a worker's own interpreter has a safe path; its runs have the one of a plain `python`
-    is_put = not program.in_memory and bool(program.holds_main or program.folder or not sys.flags.safe_path)
-    sys.path[0:ours] = [program.path0] if is_put else []
-    sys.modules["__main__"] = main
-    # the program's own frames get the depth that they have under `python path`
-    sys.setrecursionlimit(limit + _depth() + _TAP)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
-        sys.argv, sys.path[:] = argv, path
-        if old is not None:
-            sys.modules["__main__"] = old
-
-
-_TAP = 3
-"""Frames of a tap until it sees that there is no room: without them a program at its limit would stop in a tap."""
-
-
-def _depth() -> int:
-    frame, depth = sys._getframe(1), 0
-    while frame is not None:
-        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment] the loop ends at None
-    return depth
+def _settle_children(recorder: Recorder) -> None:
+    """The program ended: what it left to `atexit` is not recorded, and its children end before it is judged."""
+    observers = Observers.now
+    taps.uninstall()
+    observed.take_out()
+    Live.now = None
+    wait_for_all()
+    if observers is not None:
+        observers.children.settle()
+    recorder.writer.flush()

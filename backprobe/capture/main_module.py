@@ -5,9 +5,11 @@ from __future__ import annotations
 import builtins
 import os
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from backprobe.capture.importer import Compiler
 
@@ -62,3 +64,38 @@ def _come_from(main: ModuleType, spec: ModuleSpec) -> None:
     main.__dict__.update(
         __cached__=spec.cached, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent, __spec__=spec
     )
+
+
+@contextmanager
+def as_program(main: ModuleType, argv: Sequence[str], path0: str | None) -> Iterator[None]:
+    """`sys` as the program expects it; the interpreter's own state afterwards.
+
+    Args:
+        path0: The head of `sys.path`; None: it has none of the program's.
+    """
+    before, path, old = sys.argv, list(sys.path), sys.modules.get("__main__")
+    limit = sys.getrecursionlimit()
+    sys.argv = list(argv)
+    ours = 0 if sys.flags.safe_path else 1
+    sys.path[0:ours] = [] if path0 is None else [path0]
+    sys.modules["__main__"] = main
+    # the program's own frames get the depth that they have under `python path`
+    sys.setrecursionlimit(limit + _depth() + TAP_FRAMES)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+        sys.argv, sys.path[:] = before, path
+        if old is not None:
+            sys.modules["__main__"] = old
+
+
+TAP_FRAMES: Final = 3
+"""Frames of a tap until it sees that there is no room: without them a program at its limit would stop in a tap."""
+
+
+def _depth() -> int:
+    frame, depth = sys._getframe(1), 0
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment] the loop ends at None
+    return depth

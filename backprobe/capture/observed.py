@@ -14,7 +14,7 @@ import sys
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from backprobe.capture.children import Children
+from backprobe.capture.children import Children, Starting
 from backprobe.capture.modes import Modes
 from backprobe.capture.observed_functions import watched
 from backprobe.capture.taps import Active
@@ -158,8 +158,14 @@ def call_left() -> None:
 def child_started(process: Any) -> None:
     """Opens the start of a `multiprocessing.Process`."""
     observers = Observers.now
+    Starting.here.place = None
     if observers is not None:
         observers.guard.run(observers.children.started, process)
+
+
+def child_start_left() -> None:
+    """Closes it."""
+    Starting.here.place = None
 
 
 def command_started(command: Any, executable: Any) -> None:
@@ -186,6 +192,7 @@ NAMES: Final = {
     "__bp_hooked__": hooked,
     "__bp_unhooked__": unhooked,
     "__bp_child__": child_started,
+    "__bp_child_left__": child_start_left,
     "__bp_command__": command_started,
     "__bp_event__": event_begins,
     "__bp_event_left__": event_ended,

@@ -39,7 +39,7 @@ def watched() -> Iterator[Watched]:
     yield from _modes()
     yield from _hooks()
     yield from _events()
-    yield Watched(function=BaseProcess.start, enter="__bp_child__(self)")
+    yield Watched(function=BaseProcess.start, enter="__bp_child__(self)", leave="__bp_child_left__()")
     yield Watched(function=subprocess.Popen.__init__, enter="__bp_command__(args, executable)")
     swallowed = contextlib.suppress.__exit__
     yield Watched(function=swallowed, returned="__bp_suppressed__(excinst)")

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from backprobe.record.processes import Family
 from backprobe.record.record import Entry, Tier
 
 PARTS_OF_A_DECADE: Final = (1, 2, 5)
@@ -69,6 +70,7 @@ class Options:
         histograms: At each step taken in full, how many elements of each parameter and gradient are of which size.
         seed: Seeds torch, `random` and numpy before the program starts; None leaves them as a plain start would.
         around: Entered around the program, with its recorder; for the second run of the deep tier.
+        family: Where the records of child processes go; None: they are not followed.
     """
 
     tier: Tier = "full"
@@ -80,6 +82,7 @@ class Options:
     seed: int | None = None
     caps: Caps = field(default_factory=Caps)
     around: Callable[[Any], AbstractContextManager[Any]] | None = None
+    family: Family | None = None
 
     @property
     def walks(self) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from backprobe.capture.operation_facts import Registry
 from backprobe.capture.scopes import Scope
@@ -75,6 +76,7 @@ class Sites:
         on_text: Called with the text of every source that is registered.
         operations: The operations that stand in the statements.
         folder: With a slash at its end: that of the program, where paths are told without it; "": they are told whole.
+        rows: What was written, for forked children; None: it is not kept.
     """
 
     def __init__(self, writer: Writer) -> None:
@@ -87,6 +89,25 @@ class Sites:
         self.on_text: Callable[[str], None] | None = None
         self.operations = Registry()
         self.folder = ""
+        self.rows: list[tuple[str, Any]] | None = None
+
+    def _write(self, table: str, row: Any) -> None:
+        if self.rows is not None:
+            self.rows.append((table, row))
+        self._writer.add(table, row)
+
+    def take_over(self, other: Sites) -> None:
+        """In a forked child: the program's code calls its taps by the numbers that the parent's sites gave out."""
+        self.facts += [replace(facts, times=0) for facts in other.facts]
+        self.operations.facts += other.operations.facts
+        self.operations.loose.update(other.operations.loose)
+        self.sources.update(other.sources)  # in place, as the lists: the compiled core holds them
+        self.folder, self.rows = other.folder, []
+        self._spans, self._columns = other._spans, other._columns
+        for table, row in other.rows or ():
+            self._write(table, row)
+            if table == "sources" and self.on_text is not None:
+                self.on_text(row.text)
 
     def add_source(self, filename: str, path: str, text: str, *, rewritten: bool = True, why: str | None = None) -> int:
         """Register a file by the name its code objects carry; its number. A second registration replaces the first."""
@@ -100,7 +121,7 @@ class Sites:
         else:
             kept = raw.decode("utf-8", "backslashreplace")
         digest = hashlib.sha256(raw).hexdigest()
-        self._writer.add(
+        self._write(
             "sources", Source(source=number, path=path[:4096], sha256=digest, text=kept, rewritten=rewritten, why=why)
         )
         self._columns[filename] = Columns(text)
@@ -141,7 +162,7 @@ class Sites:
         self.facts.append(facts)
         line, end = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined] it has a place
         columns = self._columns[filename]
-        self._writer.add(
+        self._write(
             "sites",
             Site(
                 site=number,

@@ -7,6 +7,8 @@ import fcntl
 import os
 import shutil
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -58,10 +60,32 @@ def check_output(args: argparse.Namespace) -> None:
             raise UsageError(f"`{path}` cannot be written ({error.strerror}): name another file") from None
 
 
-def report(record: Record, judgement: Judgement, args: argparse.Namespace, script: str, stream: TextIO) -> None:
-    """Render and write: to `--output` where it is given, else to the stream."""
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A child process that was captured as well.
+
+    Attributes:
+        name: As `multiprocessing` names it. path: of its record; None: it is not kept.
+    """
+
+    name: str
+    pid: int
+    path: Path | None
+    record: Record
+    judgement: Judgement
+
+
+def report(
+    record: Record,
+    judgement: Judgement,
+    args: argparse.Namespace,
+    script: str,
+    stream: TextIO,
+    children: Sequence[Child] | None = None,
+) -> None:
+    """Render and write: to `--output` where it is given, else to the stream; children: None: they were not followed."""
     if args.output is not None:
-        text = rendered(record, judgement, args, script, color=args.color == "always", width=100)
+        text = rendered(record, judgement, args, script, children, color=args.color == "always", width=100)
         try:
             args.output.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
         except OSError as error:
@@ -69,43 +93,83 @@ def report(record: Record, judgement: Judgement, args: argparse.Namespace, scrip
             raise OutputLost(f"`{args.output}` was not written ({error.strerror}); the report stands above") from None
         return
     width = max(60, shutil.get_terminal_size((100, 24)).columns)
-    text = rendered(record, judgement, args, script, color=wants_color(args.color, stream), width=width)
+    text = rendered(record, judgement, args, script, children, color=wants_color(args.color, stream), width=width)
     encoding = stream.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
 
 
 def rendered(
-    record: Record, judgement: Judgement, args: argparse.Namespace, script: str, *, color: bool, width: int
+    record: Record,
+    judgement: Judgement,
+    args: argparse.Namespace,
+    script: str,
+    children: Sequence[Child] | None,
+    *,
+    color: bool,
+    width: int,
 ) -> str:
     """The report in the format that was asked for."""
     if args.format == "json":
-        from backprobe.show import json
-
-        return json.render(record, judgement, script=script)
+        return _json(record, judgement, script, children)
     if args.format == "svg":
         from backprobe.show import graph, svg
 
         return svg.render(graph.graph_of(record))
     if args.format in {"sarif", "junit", "github"}:
-        return _for_others(record, judgement, args, script)
+        return _for_others(record, judgement, args, script, children or ())
     from backprobe.show import concise, text
+    from backprobe.show.ink import Ink
 
-    if args.format == "concise":
-        return concise.render(record, judgement)
-    return text.render(record, judgement, color=color, width=width, tables=args.tables or None)
+    of_text = args.format == "text"
+    blocks: list[str] = []
+    for head, one, verdict in [
+        (None, record, judgement),
+        *((_head(child), child.record, child.judgement) for child in children or ()),
+    ]:
+        if head is not None:
+            blocks.append(Ink(color)("strong", head))
+        if of_text:
+            blocks.append(text.render(one, verdict, color=color, width=width, tables=args.tables or None))
+        else:
+            blocks.append(concise.render(one, verdict))
+    return ("\n\n" if of_text else "\n").join(blocks)
 
 
-def _for_others(record: Record, judgement: Judgement, args: argparse.Namespace, script: str) -> str:
+def _head(child: Child) -> str:
+    """The line above a child's report."""
+    from backprobe.show.plain import plain
+
+    kept = "" if child.path is None else f", {plain(str(child.path))}"
+    return f"child process {plain(child.name)} (pid {child.pid}{kept})"
+
+
+def _json(record: Record, judgement: Judgement, script: str, children: Sequence[Child] | None) -> str:
+    from backprobe.show import json
+
+    told = json.report(record, judgement, script=script)
+    if children is not None:
+        told["children"] = [
+            {"name": child.name, "pid": child.pid, "record": None if child.path is None else str(child.path)}
+            | json.report(child.record, child.judgement, script=script)
+            for child in children
+        ]
+    return json.dumps(told)
+
+
+def _for_others(
+    record: Record, judgement: Judgement, args: argparse.Namespace, script: str, children: Sequence[Child]
+) -> str:
     """The findings as another program's format has them."""
     from backprobe.show import github, junit, sarif
     from backprobe.show.reported import reported
 
-    told = reported(record, judgement, script=script)
+    told = [reported(record, judgement, script=script)]
+    told += [reported(child.record, child.judgement, script=f"{script} {child.name}") for child in children]
     if args.format == "sarif":
-        return sarif.render([told], name=script)
+        return sarif.render(told, name=script)
     if args.format == "junit":
-        return junit.render([told], fail_on=args.fail_on).rstrip("\n")
-    return github.render([told])
+        return junit.render(told, fail_on=args.fail_on).rstrip("\n")
+    return github.render(told)
 
 
 def wants_color(choice: str, stream: TextIO) -> bool:
@@ -119,9 +183,10 @@ def wants_color(choice: str, stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def exit_code(judgement: Judgement, args: argparse.Namespace) -> int:
+def exit_code(judgements: Sequence[Judgement], args: argparse.Namespace) -> int:
     """0 or 1, by what was found."""
-    return FINDINGS if judgement.at_least(args.fail_on) and not args.exit_zero else CLEAN
+    found = any(judgement.at_least(args.fail_on) for judgement in judgements)
+    return FINDINGS if found and not args.exit_zero else CLEAN
 
 
 _FIRST_DESCRIPTOR: Final = 200

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Self, TextIO
 
 from backprobe.cli.arguments import Subparsers
 from backprobe.cli.capturing import DEEP, TIERS, add_sampling
+from backprobe.cli.children import judged_children, kept_family
 from backprobe.cli.exits import INTERRUPTED, OURS, SCRIPT, OutputLost, UsageError
 from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
 from backprobe.cli.project import settled
 
 if TYPE_CHECKING:
     from backprobe.record import End, Record
+    from backprobe.record.processes import Family
 
 
 _ENDS: Final = (
@@ -62,6 +64,11 @@ def add_watch(subparsers: Subparsers) -> None:
 def _add_program(parser: argparse.ArgumentParser) -> None:
     add_sampling(parser)
     add_output(parser)
+    parser.add_argument(
+        "--children",
+        action="store_true",
+        help="record child processes of multiprocessing too, each in a file of its own beside that of --save",
+    )
     parser.add_argument("--save", metavar="FILE", type=Path, help="keep the record, for `backprobe show FILE`")
     parser.add_argument(
         "-m", dest="module", metavar="MODULE", nargs=argparse.REMAINDER, help="run a module, as `python -m` does"
@@ -76,8 +83,8 @@ def _run(args: argparse.Namespace) -> int:
     _check_program(args)
     check_output(args)
     args.options = settled(args)
-    with own_stderr() as stream:
-        return _reported(args, stream)
+    with own_stderr() as stream, kept_family(args) as family:
+        return _reported(args, stream, family)
 
 
 def _check_program(args: argparse.Namespace) -> None:
@@ -95,10 +102,10 @@ def _check_program(args: argparse.Namespace) -> None:
     args.named, *args.arguments = args.module
 
 
-def _reported(args: argparse.Namespace, stream: TextIO) -> int:
+def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -> int:
     process = os.getpid()
     try:
-        record, end = _captured(args)
+        record, end = _captured(args, family)
         if os.getpid() != process:
             return end.exit_code  # a child that the script forked: the report is its parent's
         if record is None:
@@ -107,7 +114,8 @@ def _reported(args: argparse.Namespace, stream: TextIO) -> int:
         from backprobe.rules import judge
 
         judgement = judge(record, args.options)
-        report(record, judgement, args, args.named, stream)
+        children = None if family is None else judged_children(family, args)
+        report(record, judgement, args, args.named, stream, children)
     except OutputLost as error:
         print(f"backprobe: {error}", file=stream)
         return OURS
@@ -115,7 +123,7 @@ def _reported(args: argparse.Namespace, stream: TextIO) -> int:
         return INTERRUPTED
     if record.end is None or record.end.exit_code != 0:
         return 0 if args.exit_zero else SCRIPT
-    return exit_code(judgement, args)
+    return exit_code([judgement, *(child.judgement for child in children or ())], args)
 
 
 def _check_script(script: Path) -> None:
@@ -132,7 +140,7 @@ def _nearby(script: Path) -> str:
     return nearest(script.name, (path.name for path in folder.glob("*.py"))) if folder.is_dir() else ""
 
 
-def _captured(args: argparse.Namespace) -> tuple[Record | None, End]:
+def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record | None, End]:
     """Run the script; its record, as far as it goes, and how it ended."""
     try:
         from backprobe.capture import Options, run_module, run_path
@@ -145,7 +153,9 @@ def _captured(args: argparse.Namespace) -> tuple[Record | None, End]:
     from backprobe.record.codec import MAGIC
 
     frames: list[bytes] = []
-    options = Options(tier=args.tier, entry=args.entry, every=args.every, histograms=args.histograms, seed=args.seed)
+    options = Options(
+        tier=args.tier, entry=args.entry, every=args.every, histograms=args.histograms, seed=args.seed, family=family
+    )
     with _Saved(args.save) as kept:
         kept.write(MAGIC)
 

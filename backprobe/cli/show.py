@@ -61,7 +61,7 @@ def _shown(record: Record, options: JudgeOptions, args: argparse.Namespace) -> i
     judgement = judge(record, options)
     script = record.sources[0].path if record.sources else ""
     report(record, judgement, args, script, sys.stdout)
-    return exit_code(judgement, args)
+    return exit_code([judgement], args)
 
 
 def _fetched(client: Client, run: str) -> Record:

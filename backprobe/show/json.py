@@ -23,7 +23,12 @@ SCHEMA: Final = "backprobe.report/1"
 
 def render(record: Record, judgement: Judgement, *, script: str) -> str:
     """The report, indented; numbers that JSON has no word for are strings: "NaN", "Infinity", "-Infinity"."""
-    return json.dumps(report(record, judgement, script=script), indent=2, allow_nan=False)
+    return dumps(report(record, judgement, script=script))
+
+
+def dumps(told: dict[str, Any]) -> str:
+    """A report as text."""
+    return json.dumps(told, indent=2, allow_nan=False)
 
 
 def report(record: Record, judgement: Judgement, *, script: str) -> dict[str, Any]:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from backprobe.rules.judge import Judgement
 
 CHILDREN: Final = "child processes"
-"""What a truncation is called that counts them."""
+"""What a truncation is called that counts those that were not looked at."""
+
+FOLLOWED: Final = "followed child processes"
+PARENT: Final = "before this process"
 
 MAX_TENSORS: Final = 60
 MAX_CALLS: Final = 20
@@ -87,14 +90,15 @@ def summary(record: Record, judgement: Judgement) -> str:
     line += f" ({hidden} suppressed)" if hidden else ""
     code = None if record.end is None else record.end.exit_code
     line += f", the program's exit code is {code}" if code else ""
-    children = next((cap.seen for cap in record.truncations if cap.what == CHILDREN), 0)
-    line += f", {counted(children, 'child process', 'child processes')} not looked at" if children else ""
+    for what, said in ((FOLLOWED, "in records of their own"), (CHILDREN, "not looked at")):
+        children = next((cap.seen for cap in record.truncations if cap.what == what), 0)
+        line += f", {counted(children, 'child process', 'child processes')} {said}" if children else ""
     return line + (", record incomplete" if _is_incomplete(record) else "")
 
 
 def _is_incomplete(record: Record) -> bool:
     """More is missing than what was thinned out by plan."""
-    by_plan = {*THINNED, *_SAMPLED, CHILDREN}
+    by_plan = {*THINNED, *_SAMPLED, CHILDREN, FOLLOWED, PARENT}
     return record.end is None or any(cap.what not in by_plan for cap in record.truncations)
 
 
@@ -213,7 +217,10 @@ def _incomplete(record: Record, judgement: Judgement, ink: Ink) -> list[str]:
             ran = counted(cap.seen, "child process", "child processes")
             lines.append(f"{ink('warning', 'not looked at')}: {ran} of the program: {plain(cap.why)}")
             continue
-        if cap.what in THINNED:
+        if cap.what in {*THINNED, FOLLOWED}:
+            continue
+        if cap.what == PARENT:
+            lines.append(f"{ink('note', 'a child process')}: {plain(cap.why)}")
             continue
         said = f"{plain(cap.what)}: {plain(cap.why)}"
         lines.append(f"{ink('warning', 'incomplete')}: {said}" + (f" (limit {cap.limit:,})" if cap.limit else ""))

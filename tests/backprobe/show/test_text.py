@@ -117,6 +117,18 @@ def test_child_processes_are_told_in_the_summary_and_by_themselves() -> None:
     ]
 
 
+def test_followed_children_are_told_in_the_summary_and_a_child_by_a_line() -> None:
+    cut = (
+        Truncation(n=0, what="followed child processes", why="what each of them did is in a record of its own", seen=2),
+        Truncation(n=1, what="before this process", why="that is in its parent's record", seen=1),
+    )
+    shown = text.render(two_leaves(truncations=cut), judgement())
+    assert shown.split("\n")[:2] == [
+        "5 rules, 3 tensors, 1 backward call, 0 findings, 2 child processes in records of their own",
+        "a child process: that is in its parent's record",
+    ]
+
+
 def test_the_exit_code_of_the_program_is_said() -> None:
     shown = text.render(two_leaves(end=End(ending="exited", exit_code=3)), judgement())
     assert shown.split("\n")[0].endswith("0 findings, the program's exit code is 3")
