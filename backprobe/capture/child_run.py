@@ -111,15 +111,18 @@ def _tap_main(compiler: Tapping) -> None:
     """The program's file carries taps when the child imports it as `__mp_main__`; `runpy` has no source to swap."""
 
     def code_from_file(*given: Any) -> Any:
-        runpy._get_code_from_file = _PLAIN_CODE  # type: ignore[attr-defined]
+        _RUNPY._get_code_from_file = _PLAIN_CODE
         found, filename = _PLAIN_CODE(*given), given[-1]
         code = compiler(Path(filename).read_bytes(), filename, Path(filename).name)
         return (code, *found[1:]) if isinstance(found, tuple) else code
 
-    runpy._get_code_from_file = code_from_file  # type: ignore[attr-defined]
+    _RUNPY._get_code_from_file = code_from_file
 
 
-_PLAIN_CODE: Final[Any] = runpy._get_code_from_file  # type: ignore[attr-defined]
+_RUNPY: Final[Any] = runpy
+"""By its private function `multiprocessing` loads the program's file in a child; there is no public place before it."""
+
+_PLAIN_CODE: Final = _RUNPY._get_code_from_file
 
 
 def begin_forked(place: Family, parent: Live) -> None:
@@ -201,7 +204,7 @@ def boot_begins() -> None:
         if place is not None:
             begin_forked(place, live)
     elif live.is_child:
-        runpy._get_code_from_file = _PLAIN_CODE  # type: ignore[attr-defined]
+        _RUNPY._get_code_from_file = _PLAIN_CODE
         live.recorder.main = sys.modules.get("__main__")
 
 
@@ -270,7 +273,7 @@ def put_followers(swaps: Swaps) -> None:
     for name, function in _NAMES.items():
         setattr(builtins, name, function)
     swaps.put(spawn.get_preparation_data, _NOTHING, _NOTHING, "__bp_prepared__()")
-    swaps.put(BaseProcess._bootstrap, "__bp_boot__()", _NOTHING, "__bp_boot_gave__()")  # type: ignore[attr-defined]
+    swaps.put(BaseProcess._bootstrap, "__bp_boot__()", _NOTHING, "__bp_boot_gave__()")  # type: ignore[attr-defined]  # all that a child runs
     for function in (traceback.print_exc, traceback.format_exc):
         swaps.put(function, "__bp_boot_raised__()", _NOTHING)
     for function in (queues.Queue.put, queues.SimpleQueue.put, connection.Connection.send, synchronize.Event.set):

@@ -115,8 +115,9 @@ def said(run: RunRow, standing: Standing | None) -> Said:
         run: The run.
         standing: What runs of its queue get now; None: it waits for nothing.
     """
+    if run.status == "queued":
+        return _queued(run, standing)
     words = {
-        "queued": _queued,
         "running": _running,
         "succeeded": _succeeded,
         "failed": _failed,
@@ -124,7 +125,7 @@ def said(run: RunRow, standing: Standing | None) -> Said:
         "canceled": _canceled,
         "lost": _lost,
     }
-    return words[run.status](run, standing)
+    return words[run.status](run)
 
 
 def _queued(run: RunRow, standing: Standing | None) -> Said:
@@ -141,14 +142,14 @@ def _queued(run: RunRow, standing: Standing | None) -> Said:
     return Said(text=f"Waiting for a worker: {before}. This page looks again by itself.")
 
 
-def _running(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _running(run: RunRow) -> Said:
     if run.cancel_requested_at is not None:
         return Said(text="It was asked to stop, and is being stopped; what it recorded is kept.")
     again = f", attempt {run.attempt} of {run.max_attempts}" if run.attempt > 1 else ""
     return Said(text=f"Running{again}. This page looks again by itself.")
 
 
-def _succeeded(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _succeeded(run: RunRow) -> Said:
     return Said(
         text="The program ran to its end."
         if run.findings.error == 0
@@ -156,7 +157,7 @@ def _succeeded(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 
     )
 
 
-def _failed(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _failed(run: RunRow) -> Said:
     error = run.error
     if error is None:
         return Said(text="The program failed.", tone="bad")
@@ -169,7 +170,7 @@ def _failed(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - o
     )
 
 
-def _exceeded(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _exceeded(run: RunRow) -> Said:
     limit = run.outcome.limit or (run.error.code if run.error else "")
     asked = run.limits.get(limit)
     most = f" ({asked:,})" if asked is not None else ""
@@ -180,12 +181,12 @@ def _exceeded(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 -
     )
 
 
-def _canceled(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _canceled(run: RunRow) -> Said:
     kept = "what follows is the record up to there" if run.record.state in RECORDED else "it had not started"
     return Said(text=f"Canceled, as asked: {kept}.")
 
 
-def _lost(run: RunRow, standing: Standing | None) -> Said:  # noqa: ARG001 - one signature for the table of words
+def _lost(run: RunRow) -> Said:
     made = counted(run.attempt, "attempt")
     why = f" ({_code_words(run.error.code)})" if run.error else ""
     return Said(
