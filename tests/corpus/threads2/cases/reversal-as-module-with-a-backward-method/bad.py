@@ -1,0 +1,44 @@
+import torch
+import torch.nn as nn
+
+
+class GRL(nn.Module):
+    def __init__(self, lambda_):
+        super().__init__()
+        self.lambda_ = lambda_
+
+    def forward(self, x):
+        return x
+
+    def backward(self, grad_output):
+        return -self.lambda_ * grad_output
+
+
+class SpeakerAdversary(nn.Module):
+    def __init__(self, dim, n_speakers, lambda_=0.1):
+        super().__init__()
+        self.reverse = GRL(lambda_)
+        self.classifier = nn.Sequential(nn.Linear(dim, 16), nn.ReLU(), nn.Linear(16, n_speakers))
+
+    def forward(self, encoded):
+        return self.classifier(self.reverse(encoded))
+
+
+torch.manual_seed(110)
+encoder, decoder = nn.GRU(6, 12, batch_first=True), nn.Linear(12, 6)
+adversary = SpeakerAdversary(12, 4)
+optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters(), *adversary.parameters()], lr=1e-3)
+cosine = []
+for step in range(4):
+    mel, speaker = torch.randn(8, 9, 6), torch.randint(0, 4, (8,))
+    encoded, _ = encoder(mel)
+    pooled = encoded.mean(1)
+    speaker_loss = nn.functional.cross_entropy(adversary(pooled), speaker)
+    plain = nn.functional.cross_entropy(adversary.classifier(pooled), speaker)
+    got, straight = (torch.autograd.grad(l, pooled, retain_graph=True)[0] for l in (speaker_loss, plain))
+    cosine.append(nn.functional.cosine_similarity(got.flatten(), straight.flatten(), dim=0).item())
+    loss = nn.functional.l1_loss(decoder(encoded), mel) + speaker_loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(cosine)

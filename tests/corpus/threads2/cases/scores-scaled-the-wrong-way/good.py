@@ -1,0 +1,43 @@
+import torch
+import torch.nn as nn
+
+
+class PointerAttention(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.q, self.k = nn.Linear(dim, dim, bias=False), nn.Linear(dim, dim, bias=False)
+        nn.init.orthogonal_(self.q.weight)
+        nn.init.orthogonal_(self.k.weight)
+        self.scale = dim**-0.5
+
+    def forward(self, query, keys):
+        scores = torch.einsum("bd,bnd->bn", self.q(query), self.k(keys)) * self.scale
+        return torch.softmax(scores, -1)
+
+
+class Retriever(nn.Module):
+    def __init__(self, dim=64):
+        super().__init__()
+        self.encode = nn.Sequential(nn.Linear(16, dim), nn.LayerNorm(dim))
+        self.attn = PointerAttention(dim)
+        self.value = nn.Linear(16, 4)
+
+    def forward(self, question, memory):
+        weights = self.attn(self.encode(question), self.encode(memory))
+        return torch.einsum("bn,bnv->bv", weights, self.value(memory)), weights
+
+
+torch.manual_seed(103)
+model = Retriever()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for step in range(6):
+    memory = torch.randn(24, 10, 16)
+    answer = torch.randint(0, 10, (24,))
+    chosen = memory[torch.arange(24), answer]
+    out, weights = model(chosen + 0.5 * torch.randn(24, 16), memory)
+    loss = nn.functional.cross_entropy(out, chosen[:, :4].argmax(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+share = (weights.max(-1).values > 0.999).float().mean().item()
+print(loss.item(), share)

@@ -1,0 +1,50 @@
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+
+class Encoder(nn.Module):
+    def __init__(self, d_in, hidden, d_latent):
+        super().__init__()
+        self.shared = nn.Sequential(nn.Linear(d_in, hidden), nn.ReLU())
+        self.mu_fc, self.logvar_fc = nn.Linear(hidden, d_latent), nn.Linear(hidden, d_latent)
+
+    def forward(self, x):
+        h = self.shared(x)
+        return self.mu_fc(h), self.logvar_fc(h)
+
+
+class TabularVAE(nn.Module):
+    def __init__(self, d_in, hidden=32, d_latent=4):
+        super().__init__()
+        self.encoder = Encoder(d_in, hidden, d_latent)
+        self.decoder = nn.Sequential(nn.Linear(d_latent, hidden), nn.ReLU(), nn.Linear(hidden, d_in))
+
+    def reparametrize(self, mu, logvar):
+        std = torch.exp(0.5 * logvar)
+        return mu + std * torch.randn_like(std)
+
+    def forward(self, x):
+        mu, logvar = self.encoder(x)
+        recon = self.decoder(self.reparametrize(mu, logvar))
+        kld = -0.5 * torch.mean(torch.sum(1 + logvar - mu.pow(2) - logvar.exp(), dim=1))
+        return F.mse_loss(recon, x) + kld
+
+
+def income_table(rows):
+    """Raw columns of very different scale."""
+    age, income = torch.randint(18, 90, (rows, 1)).float(), torch.rand(rows, 1).mul(8).exp() * 20
+    flags = (torch.rand(rows, 3) < 0.4).float()
+    return torch.cat([age, income, flags], 1)
+
+
+torch.manual_seed(94)
+model = TabularVAE(5)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for epoch in range(4):
+    for batch in income_table(64).split(16):
+        loss = model(batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+print(loss.item())
