@@ -33,18 +33,20 @@ class TabularVAE(nn.Module):
 
 def income_table(rows):
     """Raw columns of very different scale."""
-    age, income = torch.randint(18, 90, (rows, 1)).float(), torch.rand(rows, 1).mul(8).exp() * 20
+    age, income = torch.randint(18, 90, (rows, 1)).float(), torch.rand(rows, 1).mul(10).exp() / 20
     flags = (torch.rand(rows, 3) < 0.4).float()
     return torch.cat([age, income, flags], 1)
 
 
 torch.manual_seed(94)
 model = TabularVAE(5)
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-for epoch in range(4):
+optimizer = torch.optim.Adam(model.parameters(), lr=5e-2)
+losses = []
+for epoch in range(6):
     for batch in income_table(64).split(16):
         loss = model(batch)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-print(loss.item())
+        losses.append(loss.item())
+print(max(losses), losses[-1])
