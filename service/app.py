@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from service.settings import Settings
 
 MOST_BODY_BYTES: Final = 2 << 20
-"""Of a request's body (api.md, 2)."""
+"""Of a request's body."""
 
 
 class _Digits(IntegerConverter):

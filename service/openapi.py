@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document, made from what the views declare: their body and query models, and `answers`.
 
 APIFlask collects the routes; the parameters, bodies, answers and schemas are set here, because its own document calls
-bodies optional and errors by its own shape (api.md, 1).
+bodies optional and errors by its own shape.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class WhyNone:
     """The reason that one tensor has no gradient at the end of the record.
 
     Attributes:
-        verdict: Its name in kebab case, as `engine.md` lists them.
+        verdict: Its name in kebab case.
         text: One sentence for people, without a full stop.
         site, line: The statement that decided it; None where no statement did.
         call: The backward call that decided it; None where none did.

@@ -46,7 +46,7 @@ blueprint = APIBlueprint("record_file", __name__, tag="What the run saw")
 
 MEDIA: Final = "application/vnd.backprobe.record"
 MOST_BYTES: Final = 64 << 20
-"""Of a file that is sent (api.md, 4)."""
+"""Of a file that is sent."""
 
 MOST_ROWS: Final = 2_000_000
 MOST_WEIGHT: Final = 256 << 20
