@@ -75,10 +75,8 @@ class Calls:
 
     def entered(self, kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
         """An entry begins."""
-        given = handed_in(gradients)
-        entry = Entry(
-            kind, roots, given, None if retain_graph is None else bool(retain_graph), _handled(), self.reached
-        )
+        given, retain = handed_in(gradients), None if retain_graph is None else bool(retain_graph)
+        entry = Entry(kind, roots, given, retain, _handled(), self.reached)
         self._recorder.timeline().entries.append(entry)
 
     def left(self) -> None:
