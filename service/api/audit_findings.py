@@ -8,9 +8,9 @@ from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
+from backprobe.rules.rule import Level
 from backprobe.show import junit, sarif
 from backprobe.show.reported import Reported
-from service.api.asked import FindingLevel
 from service.api.audit_views import item_batches
 from service.api.audits import audit_headers, audit_of
 from service.api.body import query
@@ -45,7 +45,7 @@ _FINDINGS: Final = ("ndjson", "sarif", "junit")
 class AuditFindingsQuery(Page):
     """Which findings, and as what."""
 
-    level: Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)] | None = Field(
+    level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
         default=None, description="Any of these, joined by commas."
     )
     new: Flag | None = Field(default=None, description="Only those that the baseline has not, or has.")

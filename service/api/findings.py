@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from apiflask import APIBlueprint
 from pydantic import Field
 
-from service.api.asked import Confidence, FindingLevel
+from backprobe.rules.rule import Confidence, Level
 from service.api.body import query
 from service.api.exports import BATCH, EXPORTS, MEDIA, SCHEMAS, export, varied, wanted_format
 from service.api.filters import Rules
@@ -41,7 +41,7 @@ _ANY_OF = "Any of these, joined by commas."
 class FindingsQuery(Page):
     """Which findings."""
 
-    level: Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)] | None = Field(
+    level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
         default=None, description=_ANY_OF
     )
     rule: Rules | None = Field(default=None, description=f"Names or codes. {_ANY_OF}")

@@ -10,7 +10,8 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from backprobe.rules.manual import every_rule
-from service.api.asked import Confidence, FindingLevel, Short
+from backprobe.rules.rule import Confidence, Level
+from service.api.asked import Short
 from service.api.body import Strict, body, query
 from service.api.effect import effect
 from service.api.filters import Rules
@@ -39,7 +40,7 @@ blueprint = APIBlueprint("groups", __name__, tag="Findings")
 
 State = Literal["open", "acknowledged", "suppressed", "fixed"]
 _ANY_OF: Final = "Any of these, joined by commas."
-_Levels = Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)]
+_Levels = Annotated[list[Level], Split, Field(min_length=1, max_length=3)]
 _Project = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from apiflask import APIBlueprint
 
@@ -13,6 +13,7 @@ from service.openapi import Answer, answers
 from service.standing import standing
 from service.told.runs import Health, Readiness
 from store import migrate, workers
+from store.run import QUEUES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from store.run import Queue
 
 blueprint = APIBlueprint("health", __name__, tag="Operation")
-
-QUEUES: Final[tuple[Queue, ...]] = ("cpu", "gpu")
 
 
 @blueprint.get("/healthz")

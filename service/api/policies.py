@@ -9,7 +9,8 @@ from apiflask import APIBlueprint
 from pydantic import Field
 
 from backprobe.rules.manual import UnknownRule, every_rule, manual
-from service.api.asked import Confidence, Short
+from backprobe.rules.rule import Confidence
+from service.api.asked import Short
 from service.api.body import Strict, body, pointer, query
 from service.api.effect import storing
 from service.api.parameters import Page, Whole

@@ -20,7 +20,8 @@ from flask import Response, request
 from pydantic import ConfigDict, Field, model_validator
 
 from backprobe.record import MOST_FRAME_BYTES, BadRecord, frame_kind
-from service.api.asked import Labels, ProjectId, Short, Tier
+from backprobe.record.record import Tier
+from service.api.asked import Labels, ProjectId, Short
 from service.api.body import Int, Strict, body
 from service.api.content import check_encoding
 from service.api.effect import effect, storing, within_quotas

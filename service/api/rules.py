@@ -10,8 +10,8 @@ from pydantic import Field
 
 from backprobe.rules import UnknownRule, ruleset
 from backprobe.rules.manual import headlines, manual
+from backprobe.rules.rule import Confidence, Level
 from backprobe.show.manual_text import markdown
-from service.api.asked import Confidence, FindingLevel
 from service.api.body import query
 from service.api.parameters import Page, Split
 from service.api.record import NoQuery
@@ -35,7 +35,7 @@ class RulesQuery(Page):
     family: Annotated[list[Family], Split, Field(min_length=1, max_length=10)] | None = Field(
         default=None, description=_ANY_OF
     )
-    level: Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)] | None = Field(
+    level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
         default=None, description=_ANY_OF
     )
     confidence: Annotated[list[Confidence], Split, Field(min_length=1, max_length=3)] | None = Field(

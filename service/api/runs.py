@@ -10,7 +10,8 @@ from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
-from service.api.asked import FindingLevel, Nothing, ProjectId, Queue, RunChanged, Short, Status
+from backprobe.rules.rule import Level
+from service.api.asked import Nothing, ProjectId, RunChanged, Short
 from service.api.body import body, query
 from service.api.effect import effect, storing
 from service.api.filters import Rules, WithLabels
@@ -37,7 +38,7 @@ from service.waiting import asked_seconds
 from store import runs
 from store.access import projects
 from store.judged import rejudging
-from store.run import RunPage
+from store.run import Queue, RunPage, Status
 from store.run_filter import RunFilter
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class RunsQuery(Page):
     project: ProjectId | None = Field(default=None, description="Only those of this project.")
     labels: WithLabels = Field(default_factory=dict)
     rule: Rules | None = Field(default=None, description="Names or codes: a finding by any of these, not suppressed.")
-    level: Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)] | None = Field(
+    level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
         default=None, description="A finding of any of these levels, not suppressed; with `rule`, one that is both."
     )
     actor: Annotated[Short, Field(min_length=1)] | None = Field(default=None, description="Whose: `created_by`.")

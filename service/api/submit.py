@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     from flask import Response
 
+    from backprobe.isolation import IsolationLevel
     from store.access.projects import Project
-    from store.run import Level, Queue, RunRow
+    from store.run import Queue, RunRow
 
 blueprint = APIBlueprint("submit", __name__, tag="Runs")
 
@@ -88,7 +89,13 @@ def queue_of(asked: RunAsked) -> Queue:
 
 
 def submission_of(
-    asked: RunAsked, snippet: Snippet, queue: Queue, least: Level, place: Project, *, custom_id: str | None = None
+    asked: RunAsked,
+    snippet: Snippet,
+    queue: Queue,
+    least: IsolationLevel,
+    place: Project,
+    *,
+    custom_id: str | None = None,
 ) -> Submission:
     """What is to be queued, with all that the request leaves open."""
     asking = caller()
