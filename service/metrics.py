@@ -26,8 +26,7 @@ from store.session import is_unavailable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from apiflask import APIFlask
-    from flask import Response
+    from flask import Flask, Response
     from prometheus_client.metrics_core import Metric
 
     from service.queue import Wakeups
@@ -177,7 +176,7 @@ def route() -> str:
     return NO_ROUTE if request.url_rule is None else request.url_rule.rule
 
 
-def register(app: APIFlask, metrics: Metrics) -> None:
+def register(app: Flask, metrics: Metrics) -> None:
     """Count every request; before the checks, so that a refused one counts too."""
 
     @app.before_request

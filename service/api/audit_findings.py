@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
@@ -19,7 +18,7 @@ from service.api.parameters import Flag, Page, Split
 from service.api.reply import after_of, page_reply
 from service.context import context
 from service.errors import Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.findings import FindingList, FindingTold
 from store import runs
 from store.auditing import findings as audit_findings
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     Place3 = tuple[int, int, int]
 
-blueprint = APIBlueprint("audit_findings", __name__, tag="Audits")
+blueprint = Operations("audit_findings", __name__, tag="Audits")
 
 _FINDINGS: Final = ("ndjson", "sarif", "junit")
 

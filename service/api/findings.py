@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from apiflask import APIBlueprint
 from pydantic import Field
 
 from backprobe.rules.rule import Confidence, Level
@@ -19,7 +18,7 @@ from service.api.run_json import run_of
 from service.caller import caller
 from service.context import context
 from service.errors import Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.findings import FindingList, FindingTold
 from store.ids import is_id
 from store.judged import findings
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from store.run import RunRow
     from store.session import Database
 
-blueprint = APIBlueprint("findings", __name__, tag="Findings")
+blueprint = Operations("findings", __name__, tag="Findings")
 
 _ANY_OF = "Any of these, joined by commas."
 

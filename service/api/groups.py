@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 from urllib.parse import urlencode
 
-from apiflask import APIBlueprint
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -21,7 +20,7 @@ from service.api.reply import SAME, after_of, check_match, conditional, iso, jso
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.findings import FindingList
 from service.told.groups import GroupList, GroupTold
 from store import queries
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from store.judged.group_rows import GroupRow
     from store.session import Transaction
 
-blueprint = APIBlueprint("groups", __name__, tag="Findings")
+blueprint = Operations("groups", __name__, tag="Findings")
 
 State = Literal["open", "acknowledged", "suppressed", "fixed"]
 _ANY_OF: Final = "Any of these, joined by commas."

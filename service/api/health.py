@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apiflask import APIBlueprint
-
 from service.api.reply import json_reply
 from service.context import context
 from service.home import probe
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.standing import standing
 from service.told.runs import Health, Readiness
 from store import migrate, workers
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from service.standing import Standing
     from store.run import Queue
 
-blueprint = APIBlueprint("health", __name__, tag="Operation")
+blueprint = Operations("health", __name__, tag="Operation")
 
 
 @blueprint.get("/healthz")

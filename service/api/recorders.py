@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import ConfigDict, Field, model_validator
 
@@ -32,7 +31,7 @@ from service.api.run_json import run_json, run_of
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.told.runs import RunTold
 from store.ids import is_id
 from store.watched import ending as recorder_end
@@ -41,7 +40,7 @@ from store.watched import recorders, recording
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-blueprint = APIBlueprint("recorders", __name__, tag="Runs")
+blueprint = Operations("recorders", __name__, tag="Runs")
 
 RETRY_SECONDS: Final = 2
 _MOST_INTEGER: Final = 2**31 - 1

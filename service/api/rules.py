@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
@@ -17,14 +16,14 @@ from service.api.parameters import Page, Split
 from service.api.record import NoQuery
 from service.api.reply import after_of, json_reply, page_reply
 from service.errors import Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.rule_families import Family, family_of
 from service.told.runs import RuleFull, RuleList
 
 if TYPE_CHECKING:
     from backprobe.rules import Rule
 
-blueprint = APIBlueprint("rules", __name__, tag="Rules")
+blueprint = Operations("rules", __name__, tag="Rules")
 
 _ANY_OF = "Any of these, joined by commas."
 

@@ -6,7 +6,6 @@ import datetime
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 from urllib.parse import urlencode
 
-from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
@@ -32,7 +31,7 @@ from service.api.run_json import recorded, run_json, run_of
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.told.runs import RunList, RunTold
 from service.waiting import asked_seconds
 from store import runs
@@ -44,7 +43,7 @@ from store.run_filter import RunFilter
 if TYPE_CHECKING:
     from store.run import RunRow
 
-blueprint = APIBlueprint("runs", __name__, tag="Runs")
+blueprint = Operations("runs", __name__, tag="Runs")
 
 MOST_AHEAD: Final = datetime.timedelta(days=3653)
 """How far ahead a record can be kept."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from apiflask import APIBlueprint
 from flask import g
 
 from service.api.asked import DEVICES, RerunAsked, RulesAsked, RunAsked
@@ -21,7 +20,7 @@ from service.api.snippets import of_files, of_source, stored
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.snippet import Snippet
 from service.told.runs import RunTold
 from service.waiting import asked_seconds
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from store.access.projects import Project
     from store.run import Queue, RunRow
 
-blueprint = APIBlueprint("submit", __name__, tag="Runs")
+blueprint = Operations("submit", __name__, tag="Runs")
 
 RETRY_SECONDS = 1
 _SPECIAL = (
