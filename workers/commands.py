@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from backprobe.cli.exits import UsageError
-from store.run import QUEUES
 from workers.settings import WorkerSettings, slots
 
 REAPER_SILENT_SECONDS = 15.0
@@ -26,7 +25,7 @@ FAILED = 3
 def worker(subparsers: Any) -> None:
     """Add `backprobe worker`."""
     parser = subparsers.add_parser("worker", help="execute runs of a queue")
-    parser.add_argument("--queue", choices=QUEUES, default="cpu", help="which runs to take (default: cpu)")
+    parser.add_argument("--queue", choices=("cpu", "gpu"), default="cpu", help="which runs to take (default: cpu)")
     parser.add_argument(
         "--concurrency", type=_positive, metavar="N", help="runs at once (default: 2 per core; 1 on the gpu queue)"
     )
@@ -52,7 +51,7 @@ def executor(subparsers: Any) -> None:
     """Add `backprobe executor`."""
     parser = subparsers.add_parser("executor", help="run the sandbox for a worker in another container")
     parser.add_argument("--socket", type=Path, metavar="PATH", help="unix socket (default: BACKPROBE_EXECUTOR)")
-    parser.add_argument("--queue", choices=QUEUES, default="cpu", help="gpu: programs may see the GPUs")
+    parser.add_argument("--queue", choices=("cpu", "gpu"), default="cpu", help="gpu: programs may see the GPUs")
     parser.add_argument("--check", action="store_true", help="exit with 0 if an executor listens there")
     parser.set_defaults(run=_executor)
 
