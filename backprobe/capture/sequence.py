@@ -40,8 +40,8 @@ _UNKNOWN = Owner()
 TRANSFORMED: Final = -1
 LIGHT: Final = -2
 OF_COMPILER: Final = -3
-"""What stands in `Timeline.calls` for a call without a number: one under a transform of `torch.func`, one of a step that
-is not taken in full, one by which a compiler traces a backward pass. Each is below 0, where no number is."""
+"""What stands in `Timeline.calls` for a call without a number: one under a transform of `torch.func`, one of a step not
+taken in full, one by which a compiler traces a backward pass. Each is below 0, where no number is."""
 
 
 class Timeline:
