@@ -1,4 +1,4 @@
-"""The C stacks of this process: how deep a graph of wrapped nodes they can free (engine.md, 2.4).
+"""The C stacks of this process: how deep a graph of wrapped nodes they can free.
 
 Freeing a chain of nodes that have Python wrappers recurses in C; a chain that is too deep for the stack of the thread
 that frees it kills the process. glibc takes the stack of new threads from the limit that the process was started with.
@@ -18,7 +18,7 @@ WAS: Final = "BACKPROBE_STACK_WAS"
 """Environment variable that carries the former soft limit into a process that was started with the raised one."""
 
 _BYTES_PER_NODE: Final = 1600
-"""Stack that one freed wrapped node may cost: an 8-fold margin over what was measured (engine.md, 2.4)."""
+"""Stack that one freed wrapped node may cost: an 8-fold margin over what was measured."""
 
 _BYTES_PER_NODE_ELSEWHERE: Final = 400
 """The same with a 2-fold margin, for a thread beside a main one whose stack was raised: it seldom frees a graph."""

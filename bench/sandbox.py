@@ -16,17 +16,17 @@ from pathlib import Path
 
 import psutil
 
+from backprobe.isolation import IsolationLevel
 from bench.submit import SNIPPET, cold, milliseconds
 from bench.tables import pair_ratios, spread, table, write
 from store.limits import Limits
 from workers import pipeline
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
-from workers.sandbox.levels import Level
 from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.supervisor import Supervisor
 
-LEVELS: tuple[Level, ...] = ("none", "process", "namespace")
+LEVELS: tuple[IsolationLevel, ...] = ("none", "process", "namespace")
 WARM_SECONDS = 25.0
 """What the warm process goes on to load in its pauses takes some seconds on a busy machine; then it is fully warm."""
 
@@ -47,7 +47,7 @@ def warm(supervisor: Supervisor, source: str) -> None:
 
 
 @contextlib.contextmanager
-def opened(level: Level, *, ahead: bool = True) -> Iterator[Supervisor]:
+def opened(level: IsolationLevel, *, ahead: bool = True) -> Iterator[Supervisor]:
     """A supervisor with a warm process at a level; without children ahead, a run takes all that it takes."""
     chosen = confinement(level)
     with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=ahead) as supervisor:
@@ -120,7 +120,7 @@ def sustained(supervisor: Supervisor, source: str, runs: int) -> tuple[float, fl
     return runs / (cpu_seconds() - spent), runs / (time.perf_counter() - began)
 
 
-def measure(level: Level, source: str, pairs: int, runs: int) -> list[object]:
+def measure(level: IsolationLevel, source: str, pairs: int, runs: int) -> list[object]:
     """One row of the table."""
     began = time.perf_counter()
     with opened(level) as supervisor:

@@ -11,16 +11,17 @@ from pathlib import Path
 
 import psutil
 
+from backprobe.isolation import IsolationLevel
 from bench.sandbox import WARM_SECONDS, lockdown, warm
 from bench.submit import SNIPPET, cold, milliseconds
 from bench.tables import pair_ratios, spread, table, write
 from workers.sandbox.boot import exec_zygote
-from workers.sandbox.levels import Confinement, Level
+from workers.sandbox.levels import Confinement
 from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.probe import prove
 from workers.sandbox.supervisor import Supervisor
 
-LEVELS: tuple[Level, ...] = ("process", "namespace", "gvisor")
+LEVELS: tuple[IsolationLevel, ...] = ("process", "namespace", "gvisor")
 
 
 def boot_seconds(chosen: Confinement) -> float:
@@ -48,11 +49,11 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=15)
     asked = parser.parse_args()
     source = SNIPPET.read_text("utf-8")
-    levels: dict[Level, Confinement] = {level: confinement(level) for level in LEVELS if not lacking(level)}
+    levels: dict[IsolationLevel, Confinement] = {level: confinement(level) for level in LEVELS if not lacking(level)}
     boots = {level: [boot_seconds(chosen) for _ in range(3)] for level, chosen in levels.items()}
     with contextlib.ExitStack() as stack:
-        opened: dict[Level, Supervisor] = {}
-        memory: dict[Level, float] = {}
+        opened: dict[IsolationLevel, Supervisor] = {}
+        memory: dict[IsolationLevel, float] = {}
         for level, chosen in levels.items():
             before = resident_mebibytes()
             boot = Supervisor(lambda chosen=chosen: exec_zygote("", chosen), confinement=chosen)
@@ -62,7 +63,7 @@ def main() -> None:
             memory[level] = resident_mebibytes() - before
         time.sleep(WARM_SECONDS)
         colds: list[float] = []
-        warms: dict[Level, list[float]] = {level: [] for level in opened}
+        warms: dict[IsolationLevel, list[float]] = {level: [] for level in opened}
         for _ in range(asked.pairs):
             colds.append(milliseconds(cold))
             for level, supervisor in opened.items():

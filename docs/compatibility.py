@@ -1,4 +1,4 @@
-"""The OpenAPI document against that of the last release: within v1 only additions (api.md, 10).
+"""The OpenAPI document against that of the last release: within v1 only additions.
 
 usage: python -m docs.compatibility [--release]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from apiflask import APIFlask
+from flask import Flask
 from werkzeug.routing import IntegerConverter
 
-from backprobe import __version__
 from service import errors, guard, login, openapi
 from service.api import (
     audit_findings,
@@ -63,7 +62,7 @@ if TYPE_CHECKING:
     from service.settings import Settings
 
 MOST_BODY_BYTES: Final = 2 << 20
-"""Of a request's body (api.md, 2)."""
+"""Of a request's body."""
 
 
 class _Digits(IntegerConverter):
@@ -78,30 +77,20 @@ class _Digits(IntegerConverter):
         super().__init__(*args, **{**kwargs, "max": 2**31 - 1})
 
 
-def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tuple) -> APIFlask:
+def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tuple) -> Flask:
     """The application. It connects when first asked, and never migrates.
 
     Args:
         settings: Of the web process.
         unstarted: As in `Context`.
     """
-    app = APIFlask(
+    app = Flask(
         __name__,
-        title="Backprobe",
-        version=__version__,
-        docs_path=None,
         static_folder="dashboard/static",
         static_url_path="/static",
         template_folder="dashboard/templates",
     )
-    app.config.update(
-        OPENAPI_VERSION="3.1.0",
-        AUTO_SERVERS=False,
-        AUTO_404_RESPONSE=False,
-        AUTO_VALIDATION_ERROR_RESPONSE=False,
-        MAX_CONTENT_LENGTH=MOST_BODY_BYTES,
-        JSON_SORT_KEYS=False,
-    )
+    app.config.update(MAX_CONTENT_LENGTH=MOST_BODY_BYTES)
     app.url_map.strict_slashes = True
     app.url_map.converters["int"] = _Digits
     database = Database(settings.store.database_url, durable=True, told=True)

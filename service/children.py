@@ -34,7 +34,7 @@ _LINE_BYTES: Final = 4096
 """Of the end of a log, where its last line is looked for."""
 
 DRAIN_SECONDS: Final = 35.0
-"""How long children may take to end after SIGTERM: a worker gives the run in hand 30 s (queue-and-store.md, 3.7)."""
+"""How long children may take to end after SIGTERM: a worker gives the run in hand 30 s."""
 
 SILENT_SECONDS: Final = 30.0
 """A worker that lives and has not beaten for so long is started anew: alive and deaf is a known failure."""

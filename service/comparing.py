@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from store.queries.aligned import PlacedTensor
 
 FACTOR: Final = 10.0
-"""By so much a gradient's norm must have changed to be told (api.md, 4, endpoint 37)."""
+"""By so much a gradient's norm must have changed to be told."""
 
 MOST_DIFF_LINES: Final = 5_000
 """Of a file: difflib's time grows with the square of what differs."""

@@ -1,6 +1,6 @@
 """Operations on their way out: marked where they are declared, told in the document and in each answer.
 
-Within v1 an operation goes only after it was announced for six months (api.md, 10). `Deprecation` is RFC 9745's, the
+Within v1 an operation goes only after it was announced for six months. `Deprecation` is RFC 9745's, the
 moment since which it is discouraged; `Sunset` is RFC 8594's, the moment from which it may be gone. Who still asks is
 counted by caller in the database, a small write for each such request; `backprobe key deprecated` tells the operator.
 """

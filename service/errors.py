@@ -21,7 +21,7 @@ from store.session import cause_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apiflask import APIFlask
+    from flask import Flask
 
 log = logging.getLogger("backprobe.service")
 
@@ -135,7 +135,7 @@ def _unavailable() -> Problem:
     return Problem("unavailable", detail, headers={"Retry-After": str(RETRY_SECONDS)})
 
 
-def register(app: APIFlask) -> None:
+def register(app: Flask) -> None:
     """Install the handlers on the application."""
 
     @app.errorhandler(Problem)

@@ -27,8 +27,7 @@ from service.request_log import bind_caller
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apiflask import APIFlask
-    from flask import Response
+    from flask import Flask, Response
 
     from service.caller import Caller
     from service.settings import Settings
@@ -134,7 +133,7 @@ def _check_scope(view: Any) -> None:
     demand("read" if declared is None else declared.scope)
 
 
-def register(app: APIFlask, settings: Settings) -> None:
+def register(app: Flask, settings: Settings) -> None:
     """Install the checks before, and the headers after, every request."""
 
     @app.before_request

@@ -27,7 +27,7 @@ from service.errors import Problem
 from store.access import logins
 
 if TYPE_CHECKING:
-    from apiflask import APIFlask
+    from flask import Flask
     from werkzeug.wrappers import Response as Redirect
 
     from service.oidc_settings import OidcSettings
@@ -56,7 +56,7 @@ class LoginQuery(Strict):
     next: Annotated[str, Field(max_length=2000)] = Field(default="/runs", description="A path of this service.")
 
 
-def register(app: APIFlask, settings: Settings) -> None:
+def register(app: Flask, settings: Settings) -> None:
     """Install the login where a provider is configured; every page may ask for `person` either way.
 
     Raises:

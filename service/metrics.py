@@ -16,24 +16,23 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from backprobe.isolation import ISOLATION_LEVELS
 from store import workers
 from store.operation.figures import MEANINGS, Figure, current
 from store.operation.tally import RUN_SECONDS, Happened, Tally
-from store.run import LEVELS
+from store.run import QUEUES
 from store.session import is_unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from apiflask import APIFlask
-    from flask import Response
+    from flask import Flask, Response
     from prometheus_client.metrics_core import Metric
 
     from service.queue import Wakeups
     from store.session import Database
     from store.workers import WorkerNode
 
-QUEUES: Final = ("cpu", "gpu")
 REQUEST_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds; a request that waits for a run's end takes 30 s at most."""
 
@@ -89,7 +88,7 @@ def _workers(live: Sequence[WorkerNode]) -> Metric:
         "backprobe_workers", "workers that beat and offer this level to this queue", labels=["queue", "level"]
     )
     for queue in QUEUES:
-        for level in LEVELS:
+        for level in ISOLATION_LEVELS:
             count = sum(queue in node.queues and level in node.levels and not node.draining for node in live)
             family.add_metric([queue, level], count)
     return family
@@ -177,7 +176,7 @@ def route() -> str:
     return NO_ROUTE if request.url_rule is None else request.url_rule.rule
 
 
-def register(app: APIFlask, metrics: Metrics) -> None:
+def register(app: Flask, metrics: Metrics) -> None:
     """Count every request; before the checks, so that a refused one counts too."""
 
     @app.before_request

@@ -1,32 +1,37 @@
 """The OpenAPI 3.1 document, made from what the views declare: their body and query models, and `answers`.
 
-APIFlask collects the routes; the parameters, bodies, answers and schemas are set here, because its own document calls
-bodies optional and errors by its own shape (api.md, 1).
+Every route of an `Operations` blueprint is in it, and nothing else: the pages are not.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from flask import Blueprint, jsonify
+
+from backprobe import __version__
 from service import deprecation, openapi_examples
 from service.api.body import LINES
+from service.openapi_parameters import header_parameters, path_parameters
 from service.openapi_schemas import query_parameters, schemas_of
 from service.problems import KINDS
 from service.told.runs import ProblemTold
-from store.queries import LISTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiflask import APIFlask
+    from flask import Flask, Response
     from werkzeug.routing import Rule
 
     from service.rates import Kind
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
+ENDPOINT: Final = "openapi.spec"
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _REF: Final = "#/components/schemas/{model}"
 _EVERYWHERE: Final = (
     "unauthenticated",
@@ -38,89 +43,11 @@ _EVERYWHERE: Final = (
 )
 """Problems that any address can answer."""
 
-_PATH_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
-    "run": {"type": "string", "description": "Id of a run.", "pattern": "^run_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
-    "no": {"type": "integer", "minimum": 0, "description": "Number of a tensor within its run."},
-    "snippet": {
-        "type": "string",
-        "description": "Id of a snippet.",
-        "pattern": "^snp_[0-7][0-9A-HJKMNP-TV-Z]{25}$",
-    },
-    "path": {"type": "string", "description": "Path of a file of the snippet; its slashes stay.", "maxLength": 200},
-    "n": {"type": "integer", "minimum": 0, "description": "Number of the frame, from 0."},
-    "node": {"type": "integer", "minimum": 0, "description": "Number of an autograd node within its run."},
-    "call": {"type": "integer", "minimum": 0, "description": "Number of a backward call within its run, from 0."},
-    "table": {
-        "type": "string",
-        "description": "A table of the record; docs/reference/record.md tells its fields.",
-        "enum": list(LISTABLE),
-    },
-    "name": {"type": "string", "description": "Name or code of a rule.", "pattern": "^[A-Za-z0-9-]{1,64}$"},
-    "finding": {"type": "string", "description": "Id of a finding.", "pattern": "^f_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
-    "group": {
-        "type": "string",
-        "description": "Id of a group of findings.",
-        "pattern": "^fg_[0-7][0-9A-HJKMNP-TV-Z]{25}$",
-    },
-    "key": {"type": "string", "description": "Id of a key.", "pattern": "^key_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
-    "project": {"type": "string", "description": "Id of a project.", "pattern": "^prj_[A-Za-z0-9]{1,40}$"},
-    "webhook": {
-        "type": "string",
-        "description": "Id of a webhook.",
-        "pattern": "^wh_[0-7][0-9A-HJKMNP-TV-Z]{25}$",
-    },
-    "delivery": {
-        "type": "string",
-        "description": "Id of a delivery.",
-        "pattern": "^dlv_[0-7][0-9A-HJKMNP-TV-Z]{25}$",
-    },
-    "audit": {"type": "string", "description": "Id of an audit.", "pattern": "^aud_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
-    "policy": {"type": "string", "description": "Id of a policy.", "pattern": "^pol_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
-    "code": {"type": "string", "description": "Code of a problem.", "pattern": "^[a-z-]+$"},
-}
 ONCE: Final = ("idempotency-in-flight", "idempotency-mismatch")
 """Problems of operations that take an Idempotency-Key."""
 
 STORING: Final = ("quota-exceeded", "database-full")
 """Problems of operations after which a tenant stores more than before."""
-
-_ETAG: Final = r'(W/)?"[!#-~]*"'
-
-_HEADERS: Final[dict[str, dict[str, Any]]] = {
-    "Idempotency-Key": {
-        "description": "Yours, new for each request: sent again within a day it has no second effect.",
-        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-    },
-    "Prefer": {
-        "description": "`wait=N`: answer when the run has ended, or after N seconds, at most 30.",
-        "schema": {"type": "string"},
-    },
-    "traceparent": {
-        "description": "W3C trace context: the worker's log continues it. One that cannot be read is ignored.",
-        "schema": {"type": "string"},
-    },
-    "Accept": {
-        "description": "Media type of the answer; `format` says it too, and wins.",
-        "schema": {"type": "string"},
-    },
-    "Last-Event-ID": {
-        "description": "`id` of the last event that was received: the stream goes on behind it.",
-        "schema": {"type": "string", "pattern": "^[0-9]{0,9}$"},
-    },
-    "Range": {
-        "description": "`bytes=FIRST-LAST`: only those (RFC 9110); the answer is 206.",
-        "schema": {"type": "string"},
-    },
-    "If-Match": {
-        "description": "The ETag of what is changed, as it was read: 412 if it has changed since, 428 without.",
-        "required": True,
-        "schema": {"type": "string", "pattern": rf"^(\*|{_ETAG}( *, *{_ETAG})*)$"},
-    },
-    "If-None-Match": {
-        "description": "An ETag from before: the answer is 304 if nothing has changed.",
-        "schema": {"type": "string"},
-    },
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,47 +104,74 @@ def answers(
     return decorate
 
 
-def register(app: APIFlask) -> None:
-    """Install the processor that completes APIFlask's document."""
+class Operations(Blueprint):
+    """The operations of one resource, with the heading under which the document lists them."""
 
-    @app.spec_processor
-    def _complete(document: Any) -> Any:  # a dict, since SPEC_FORMAT is JSON
-        rules = {_template(rule): rule for rule in app.url_map.iter_rules()}
-        models: set[type[Any]] = {ProblemTold}
-        for path, item in document["paths"].items():
-            for method, operation in item.items():
-                view = _declared(app, rules, path, method)
+    def __init__(self, name: str, import_name: str, *, tag: str) -> None:
+        super().__init__(name, import_name)
+        self.tag = tag
+
+
+def register(app: Flask) -> None:
+    """Serve the document, which is made when it is first asked for."""
+    made = cache(lambda: document(app))
+
+    @app.get("/openapi.json", endpoint=ENDPOINT)
+    def _spec() -> Response:
+        return jsonify(made())
+
+
+def document(app: Flask) -> dict[str, Any]:
+    """The document of an application's operations."""
+    models: set[type[Any]] = {ProblemTold}
+    tags = {part.tag: {"name": part.tag} for part in app.blueprints.values() if isinstance(part, Operations)}
+    found: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {"title": "Backprobe", "version": __version__},
+        "paths": _paths(app, models),
+        "security": [{}, {"key": []}],
+        "tags": list(tags.values()),
+    }
+    key = {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A key of POST /v1/keys, or BACKPROBE_API_KEY of the server, if it is set.",
+    }
+    found["components"] = {"schemas": schemas_of(models, _REF), "securitySchemes": {"key": key}}
+    openapi_examples.complete(found)
+    return found
+
+
+def _paths(app: Flask, models: set[type[Any]]) -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for rule in sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule):
+        part = app.blueprints.get(rule.endpoint.rpartition(".")[0])
+        if not isinstance(part, Operations):
+            continue
+        path, view = _template(rule), app.view_functions[rule.endpoint]
+        for method in _METHODS:
+            if method in (rule.methods or ()):
+                operation = paths.setdefault(path, {})[method.lower()] = {"tags": [part.tag], **_texts(view)}
                 _fill(operation, path, view, models)
-        document.setdefault("components", {})["schemas"] = schemas_of(models, _REF)
-        document["components"]["securitySchemes"] = {
-            "key": {
-                "type": "http",
-                "scheme": "bearer",
-                "description": "A key of POST /v1/keys, or BACKPROBE_API_KEY of the server, if it is set.",
-            }
-        }
-        document["security"] = [{}, {"key": []}]
-        openapi_examples.complete(document)
-        document["tags"] = list({tag["name"]: tag for tag in document.get("tags", ())}.values())
-        return document
+    return paths
+
+
+def _texts(view: Any) -> dict[str, str]:
+    """What the view's docstring says: its first line, and the rest if there is one."""
+    first, *rest = (line.strip() for line in (view.__doc__ or "").strip().splitlines())
+    description = "\n".join(rest).strip()
+    return {"summary": first} | ({"description": description} if description else {})
 
 
 def _template(rule: Rule) -> str:
     return re.sub(r"<(?:[^:<>]+:)?([^<>]+)>", r"{\1}", rule.rule)
 
 
-def _declared(app: APIFlask, rules: dict[str, Rule], path: str, method: str) -> Any:
-    candidates = [
-        rule for rule in app.url_map.iter_rules() if _template(rule) == path and method.upper() in (rule.methods or ())
-    ]
-    return app.view_functions[(candidates or [rules[path]])[0].endpoint]
-
-
 def _fill(operation: dict[str, Any], path: str, view: Any, models: set[type[Any]]) -> None:
     declared: Operation = view.operation
     operation["operationId"] = view.__name__
     operation["security"] = [{}, {"key": [declared.scope]}]
-    operation["parameters"] = [*_path_parameters(path), *query_parameters(view), *_header_parameters(declared)]
+    operation["parameters"] = [*path_parameters(path), *query_parameters(view), *header_parameters(declared.headers)]
     if (model := getattr(view, "body_model", None)) is not None:
         models.add(model)
         schema = {"$ref": _REF.format(model=model.__name__)}
@@ -258,19 +212,6 @@ def _problems(path: str, view: Any, declared: Operation) -> dict[int, list[str]]
     for code in dict.fromkeys(codes):
         by_status.setdefault(KINDS[code].status, []).append(code)
     return by_status
-
-
-def _path_parameters(path: str) -> list[dict[str, Any]]:
-    found = []
-    for name in re.findall(r"{(\w+)}", path):
-        schema = dict(_PATH_PARAMETERS[name])
-        text = schema.pop("description")
-        found.append({"name": name, "in": "path", "required": True, "description": text, "schema": schema})
-    return found
-
-
-def _header_parameters(declared: Operation) -> list[dict[str, Any]]:
-    return [{"name": name, "in": "header", **_HEADERS[name]} for name in declared.headers]
 
 
 def _response(answer: Answer, models: set[type[Any]]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ _BOUNDS: Final = {"ge": "minimum", "le": "maximum"}
 
 
 class AnswerSchema(GenerateJsonSchema):
-    """JSON Schema of what we send: a number that JSON cannot hold is a string, never null (api.md, 2)."""
+    """JSON Schema of what we send: a number that JSON cannot hold is a string, never null."""
 
     def float_schema(self, schema: Any) -> JsonSchemaValue:
         """A number, or one of three words."""

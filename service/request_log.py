@@ -22,8 +22,7 @@ from store.ids import is_id
 from store.trace import continued
 
 if TYPE_CHECKING:
-    from apiflask import APIFlask
-    from flask import Response
+    from flask import Flask, Response
 
     from service.caller import Caller
 
@@ -34,7 +33,7 @@ _OF_MACHINES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """Asked every few seconds: told at level debug if they end well."""
 
 
-def register(app: APIFlask) -> None:
+def register(app: Flask) -> None:
     """Begin each request with its id, and end it with its line."""
 
     @app.before_request

@@ -29,7 +29,7 @@ from service.context import EXTENSION
 from service.streams import MOST_STREAMS
 
 if TYPE_CHECKING:
-    from apiflask import APIFlask
+    from flask import Flask
 
     from service.context import Context
 
@@ -123,7 +123,7 @@ class Server:
 
     def __init__(
         self,
-        app: APIFlask,
+        app: Flask,
         listening: socket.socket,
         threads: int,
         *,

@@ -13,9 +13,10 @@ from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
+from backprobe.isolation import IsolationLevel
 from store.limits import Limits
 from store.moves import in_status, leave_event, moved
-from store.run import Claim, FencedOut, Level, Queue, Status
+from store.run import Claim, FencedOut, Queue, Status
 from store.session import Database, Transaction
 from store.tables import SECONDS, Now, run, run_attempt, snippet, snippet_file
 
@@ -130,7 +131,7 @@ def claim(
     *,
     queue: Queue = "cpu",
     lease_seconds: float = 30.0,
-    levels: Sequence[Level] = ("none",),
+    levels: Sequence[IsolationLevel] = ("none",),
     devices: Sequence[str] = ("cpu",),
 ) -> Claim | None:
     """Take the next run of a queue, fairly among tenants; None: nothing that this worker may run is waiting.

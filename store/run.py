@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from backprobe.isolation import IsolationLevel
 from store.limits import Limits
 
 Status = Literal["queued", "running", "succeeded", "failed", "exceeded", "canceled", "lost"]
 Origin = Literal["submitted", "watched", "uploaded"]
 Queue = Literal["cpu", "gpu"]
-Level = Literal["none", "process", "namespace", "gvisor"]
 RecordState = Literal["none", "partial", "whole", "expired"]
 
 ENDED: Final = frozenset({"succeeded", "failed", "exceeded", "canceled", "lost"})
 """The statuses that never change again."""
 
-LEVELS: Final[tuple[Level, ...]] = ("none", "process", "namespace", "gvisor")
-"""Isolation, weakest first: a worker that offers one may run what demands it or anything weaker."""
+QUEUES: Final[tuple[Queue, ...]] = ("cpu", "gpu")
+"""The queues of workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Submission:
     arguments: tuple[str, ...] = ()
     queue: Queue = "cpu"
     device_class: str | None = None
-    min_isolation: Level = "none"
+    min_isolation: IsolationLevel = "none"
     limits: Limits = field(default_factory=Limits)
     capture: Mapping[str, Any] = field(default_factory=lambda: {"tier": "full"})
     seed: int | None = None
@@ -224,7 +224,7 @@ class RunRow:
     custom_id: str | None
     rerun_of: str | None
     created_by: str
-    min_isolation: Level
+    min_isolation: IsolationLevel
     key: RunKey | None
     record_gone: str | None
     tenant_id: int
@@ -277,7 +277,7 @@ class Claim:
     rules: Mapping[str, Any] | None
     queue: Queue
     device_class: str | None
-    min_isolation: Level
+    min_isolation: IsolationLevel
     lease_seconds: float
     cancel_requested: bool
     traceparent: str | None = None

@@ -14,11 +14,9 @@ from store.kept import change, forget, program_of
 from store.life import NEXT
 from store.run import (
     ENDED,
-    LEVELS,
     Claim,
     FencedOut,
     FindingCounts,
-    Level,
     Origin,
     Outcome,
     Queue,
@@ -36,7 +34,6 @@ from store.submission import Queued, QueueFull, enqueue, submit
 
 __all__ = [
     "ENDED",
-    "LEVELS",
     "NEXT",
     "Beat",
     "Claim",
@@ -44,7 +41,6 @@ __all__ = [
     "Expired",
     "FencedOut",
     "FindingCounts",
-    "Level",
     "Origin",
     "Outcome",
     "Queue",

@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
-from store.run import LEVELS, Level, Queue
+from backprobe.isolation import ISOLATION_LEVELS, IsolationLevel
+from store.run import Queue
 from store.session import Transaction
 from store.tables import Now, worker_node
 
@@ -35,7 +36,7 @@ class WorkerNode:
 
     id: str
     queues: tuple[Queue, ...]
-    levels: tuple[Level, ...]
+    levels: tuple[IsolationLevel, ...]
     devices: tuple[str, ...]
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     slots: int = 1
@@ -55,7 +56,7 @@ class Offer:
         cgroups: One of level `namespace` gives each run a cgroup, without which no run may have several processes.
     """
 
-    levels: tuple[Level, ...]
+    levels: tuple[IsolationLevel, ...]
     devices: tuple[str, ...]
     workers: int
     idle_slots: int
@@ -74,7 +75,7 @@ class Standing:
     """
 
     state: Literal["ready", "starting", "broken", "absent"]
-    levels: tuple[Level, ...] = ()
+    levels: tuple[IsolationLevel, ...] = ()
     why: tuple[str, ...] = ()
 
 
@@ -126,7 +127,7 @@ def offered(transaction: Transaction, queue: Queue, *, silent_seconds: float = S
     ]
     levels = {level for node in nodes for level in node.levels}
     return Offer(
-        levels=tuple(level for level in LEVELS if level in levels),
+        levels=tuple(level for level in ISOLATION_LEVELS if level in levels),
         devices=tuple(sorted({device for node in nodes for device in node.devices})),
         workers=len(nodes),
         idle_slots=sum(max(0, node.slots - node.busy) for node in nodes),
@@ -137,13 +138,13 @@ def offered(transaction: Transaction, queue: Queue, *, silent_seconds: float = S
 def standing(transaction: Transaction, queue: Queue) -> Standing:
     """What a run of this queue gets now."""
     nodes = [node for node in live(transaction) if queue in node.queues and not node.draining]
-    given = {max(node.levels, key=LEVELS.index) for node in nodes if node.levels}
+    given = {max(node.levels, key=ISOLATION_LEVELS.index) for node in nodes if node.levels}
     told = [str(node.probe["why"]) for node in nodes if node.probe.get("why")]
     told += [str(one) for node in nodes if node.levels for one in node.probe.get("missed", ())]
     starts = any(node.probe.get("sandbox") == "starting" for node in nodes)
     return Standing(
         state="ready" if given else "absent" if not nodes else "starting" if starts else "broken",
-        levels=tuple(level for level in LEVELS if level in given),
+        levels=tuple(level for level in ISOLATION_LEVELS if level in given),
         why=tuple(dict.fromkeys(told)),
     )
 

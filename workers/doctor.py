@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from backprobe.isolation import ISOLATION_LEVELS, IsolationLevel
 from store import broker, workers
 from store.session import Database, refusal
 from store.settings import StoreSettings
 from workers.sandbox.boot import exec_zygote
-from workers.sandbox.levels import LEVELS, Confinement, Level
+from workers.sandbox.levels import Confinement
 from workers.sandbox.offer import CannotConfine, confinement, table
 from workers.sandbox.probe import Proof, prove
 from workers.sandbox.start import supervisor_for
@@ -35,7 +36,7 @@ def examine(settings: WorkerSettings, *, probe: bool, store: StoreSettings | Non
         probe: Attack what lacks nothing.
         store: Where running workers are listed and the broker is; None: they are not looked at.
     """
-    holds: dict[Level, bool] = {}
+    holds: dict[IsolationLevel, bool] = {}
     for level, lacks in table(settings.sandbox_uid):
         if lacks:
             _line(level, "not here")
@@ -80,12 +81,12 @@ def _running(store: StoreSettings) -> None:
 def _given(node: workers.WorkerNode) -> str:
     why, missed = node.probe.get("why"), "; ".join(node.probe.get("missed", ()))
     if node.levels:
-        best = max(node.levels, key=LEVELS.index)
+        best = max(node.levels, key=ISOLATION_LEVELS.index)
         return f"runs everything at {best}{f' now, and looks again for more: {missed}' if missed else ''}"
     return f"runs nothing now, and tries again: {why}" if why else "is starting"
 
 
-def _prove(level: Level, settings: WorkerSettings, *, probe: bool) -> bool:
+def _prove(level: IsolationLevel, settings: WorkerSettings, *, probe: bool) -> bool:
     if not probe:
         _line(level, "lacks nothing; not proved")
         return True
@@ -119,7 +120,7 @@ def _attacked(confined: Confinement) -> Proof:
         return prove(supervisor)
 
 
-def _choice(settings: WorkerSettings, holds: Mapping[Level, bool]) -> None:
+def _choice(settings: WorkerSettings, holds: Mapping[IsolationLevel, bool]) -> None:
     try:
         chosen = confinement(settings.isolation, settings.sandbox_uid, trust_code=settings.trust_code).level
     except CannotConfine as error:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
-from workers.sandbox.levels import LEVELS, SANDBOX_UID, SLOT_UIDS, Level
+from backprobe.isolation import ISOLATION_LEVELS, IsolationLevel
+from workers.sandbox.levels import SANDBOX_UID, SLOT_UIDS
 
-Asked = Level | Literal["auto"]
+Asked = IsolationLevel | Literal["auto"]
 
 LEASE_SECONDS: Final = 30.0
 DRAIN_SECONDS: Final = 30.0
@@ -60,8 +61,8 @@ class WorkerSettings:
             ValueError: one of them is no number where a number is wanted, or no level where one is.
         """
         isolation = environ.get("BACKPROBE_ISOLATION") or "auto"
-        if isolation not in ("auto", *LEVELS):
-            message = f"BACKPROBE_ISOLATION is {isolation!r}; it must be auto, {', '.join(LEVELS)}"
+        if isolation not in ("auto", *ISOLATION_LEVELS):
+            message = f"BACKPROBE_ISOLATION is {isolation!r}; it must be auto, {', '.join(ISOLATION_LEVELS)}"
             raise ValueError(message)
         fraction = float(environ.get("BACKPROBE_GPU_MEMORY_FRACTION") or GPU_MEMORY_FRACTION)
         if not 0 < fraction <= 1:

@@ -18,6 +18,7 @@ from backprobe.capture.light import Light, LightEntry
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import node_of
 from backprobe.capture.retention import after_call
+from backprobe.capture.sequence import open_call
 from backprobe.capture.text import name
 from backprobe.capture.transformed import TransformedCalls
 from backprobe.capture.unseen import Unseen
@@ -74,10 +75,8 @@ class Calls:
 
     def entered(self, kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
         """An entry begins."""
-        given = handed_in(gradients)
-        entry = Entry(
-            kind, roots, given, None if retain_graph is None else bool(retain_graph), _handled(), self.reached
-        )
+        given, retain = handed_in(gradients), None if retain_graph is None else bool(retain_graph)
+        entry = Entry(kind, roots, given, retain, _handled(), self.reached)
         self._recorder.timeline().entries.append(entry)
 
     def left(self) -> None:
@@ -241,7 +240,7 @@ class Calls:
             thread=timeline.thread,
             moment_before=moment,
             site=site,
-            parent=timeline.calls[-1] if timeline.calls and timeline.calls[-1] >= 0 else None,
+            parent=open_call(timeline),
             roots=roots,
             inputs=self._roots(inputs, ()) if inputs else None,
             retain_graph=retain_graph,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Literal
+from typing import Any
 
-EntryName = Literal["Tensor.backward", "autograd.backward", "autograd.grad", "functional", "checkpoint", "unseen"]
+from backprobe.record.graph import EntryName
+
 _FRAMES = 12
 
 

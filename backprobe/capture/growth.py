@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 RISES: Final = 3
-"""Calls in a row, each with more alive than the one before: one or two may be a warm-up (engine.md, 2.7)."""
+"""Calls in a row, each with more alive than the one before: one or two may be a warm-up."""
 
 
 class Growths:

@@ -5,7 +5,7 @@
 2. A search is bounded: so many levels, so many objects on each. What it leaves out makes it "truncated".
 3. Nothing that it met lives on because of it.
 
-Source: engine.md, 2.7. A pass over 165 000 objects costs 15 ms, so one search serves all roots, one pass per level.
+A pass over 165 000 objects costs 15 ms, so one search serves all roots, one pass per level.
 """
 
 from __future__ import annotations

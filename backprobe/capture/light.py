@@ -10,17 +10,15 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from backprobe.capture.identity import OwnRef
+from backprobe.capture.sequence import LIGHT
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
-
-_LIGHT: Final = -2
-"""Stands, among a thread's open backward calls, for one in a step that is not taken in full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ class Light:
         """The engine is called."""
         recorder = self._recorder
         recorder.calls.reached += 1
-        recorder.timeline().calls.append(_LIGHT)
+        recorder.timeline().calls.append(LIGHT)
         accumulates = bool(options.get("accumulate_grad", True))
         if accumulates:
             recorder.guard.run(recorder.sampler.rooted, roots)
@@ -84,7 +82,7 @@ class Light:
         """Whether the call that ends is one of these; an exception that was not there when it began is its own."""
         recorder = self._recorder
         calls = recorder.timeline().calls
-        if not calls or calls[-1] != _LIGHT:
+        if not calls or calls[-1] != LIGHT:
             return False
         calls.pop()
         before, accumulates = self._open[threading.get_ident()].pop()

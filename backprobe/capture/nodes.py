@@ -3,7 +3,7 @@
 1. A node gets one sentinel, a plain object among its pre-hooks. The node holds the sentinel and we hold a weak
    reference to it, so the sentinel's death is the node's death and nothing lives longer because of us.
 2. Nodes with Python wrappers are freed by recursion in C: past `budget` of them at once a deep chain would overflow the
-   stack and kill the process, so no further node is touched (engine.md, 2.4).
+   stack and kill the process, so no further node is touched.
 """
 
 from __future__ import annotations

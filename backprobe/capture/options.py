@@ -98,7 +98,7 @@ class Options:
 def is_kept(times: int, in_full: int) -> bool:
     """Whether the `times`-th (from 1) of a kind is kept: the first `in_full`, then 1-2-5 per decade.
 
-    Source: engine.md section 4; 20, 50, 100, 200, 500, 1000 ... after the first ones.
+    After the first ones those are the 20th, 50th, 100th, 200th, 500th, 1000th ...
     """
     if times <= in_full:
         return True

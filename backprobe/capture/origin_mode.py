@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from backprobe.capture.private import current_pass
+from backprobe.capture.sequence import open_call
 from backprobe.capture.text import cut
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class OriginMode(TorchDispatchMode):
             node = torch._C._current_autograd_node() if backward else None
             self.found[what] = Seen(
                 what=what, op=str(func), backward=backward, site=recorder.calling_site(3), moment=recorder.moments.last,
-                call=timeline.calls[-1] if timeline.calls and timeline.calls[-1] >= 0 else None,
+                call=open_call(timeline),
                 module_call=timeline.modules[-1] if timeline.modules else None,
                 node=None if node is None else node.name(), inputs=cut(", ".join(_told(read))),
             )  # fmt: skip

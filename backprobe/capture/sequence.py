@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import Final
 
 from backprobe.capture.private import next_sequence_number as next_number
 from backprobe.capture.text import name
@@ -36,13 +37,21 @@ class Owner:
 _UNKNOWN = Owner()
 
 
+TRANSFORMED: Final = -1
+LIGHT: Final = -2
+OF_COMPILER: Final = -3
+"""What stands in `Timeline.calls` for a call without a number: one under a transform of `torch.func`, one of a step not
+taken in full, one by which a compiler traces a backward pass. Each is below 0, where no number is."""
+
+
 class Timeline:
     """The sequence numbers of one thread.
 
     Attributes:
         thread: Number of the thread in the record.
         last: The first number that is not yet owned.
-        calls: Backward calls open in this thread, outermost first. modules: module calls likewise.
+        calls: Backward calls open in this thread, outermost first: numbers, or what stands for one
+            without a number. modules: module calls, numbers alone.
     """
 
     __slots__ = ("calls", "entries", "grad_bases", "last", "lows", "modules", "owners", "thread")
@@ -62,8 +71,7 @@ class Timeline:
         now = next_number()
         if now == self.last:
             return False
-        call = self.calls[-1] if self.calls and self.calls[-1] >= 0 else None
-        self.owners.append(Owner(site, call, self.modules[-1] if self.modules else None))
+        self.owners.append(Owner(site, open_call(self), self.modules[-1] if self.modules else None))
         self.lows.append(now)
         self.last = now
         if len(self.owners) > _MOST_RANGES:
@@ -75,6 +83,12 @@ class Timeline:
         if not self.lows[0] <= number < self.last:
             return None
         return self.owners[bisect_right(self.lows, number) - 1]
+
+
+def open_call(timeline: Timeline) -> int | None:
+    """The number of the innermost backward call open in a thread; None: none is open, or it has none."""
+    call = timeline.calls[-1] if timeline.calls else -1
+    return call if call >= 0 else None
 
 
 class Threads:

@@ -7,20 +7,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from backprobe.capture.private import functorch_is_active, is_compiling
+from backprobe.capture.sequence import OF_COMPILER, TRANSFORMED
 from backprobe.record import BackwardCall
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
     from backprobe.capture.sequence import Timeline
-
-_TRANSFORMED: Final = -1
-_OF_COMPILER: Final = -3
-"""Stand, among a thread's open backward calls, for one under a transform and for one that a compiler makes."""
 
 
 class TransformedCalls:
@@ -33,10 +30,10 @@ class TransformedCalls:
     def takes(self, timeline: Timeline) -> bool:
         """The engine is called; whether it is a call of these kinds."""
         if functorch_is_active():
-            timeline.calls.append(_TRANSFORMED)
+            timeline.calls.append(TRANSFORMED)
             self._begin()
         elif is_compiling():
-            timeline.calls.append(_OF_COMPILER)
+            timeline.calls.append(OF_COMPILER)
         else:
             return False
         return True
@@ -53,7 +50,7 @@ class TransformedCalls:
 
     def end(self, number: int) -> None:
         """The engine is left; `number` stood for the call."""
-        if number != _TRANSFORMED or not self._open:
+        if number != TRANSFORMED or not self._open:
             return
         row, before = self._open.pop()
         moment, error = self._recorder.moments.new("after-backward", row.site, row.call), sys.exc_info()[1]

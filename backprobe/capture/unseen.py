@@ -14,6 +14,7 @@ from torch.autograd import Variable
 from backprobe.capture.cause import Cause
 from backprobe.capture.passes import Pass
 from backprobe.capture.private import current_pass, node_of
+from backprobe.capture.sequence import open_call
 from backprobe.record import BackwardCall
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Unseen:
         moment = recorder.moments.new("before-backward", site, call)
         row = BackwardCall(
             call=call, entry="unseen", thread=timeline.thread, moment_before=moment, site=site,
-            parent=timeline.calls[-1] if timeline.calls and timeline.calls[-1] >= 0 else None,
+            parent=open_call(timeline),
         )  # fmt: skip
         recorder.writer.add("backward_calls", row)
         passed = recorder.passes.open(call, recorder.calls.walk(), detailed=recorder.options.walks)

@@ -65,9 +65,9 @@ def walk(roots: Iterable[Any], nodes: Nodes, writer: Writer, *, whole: bool = Fa
     """Follow `next_functions` from the root nodes once; nothing of the graph is kept alive afterwards.
 
     Args:
-        whole: Every node is about to run: a core may take the shapes of outputs from the gradients that arrive.
+        whole: Every node is about to run. The compiled core then takes the shapes of outputs from the gradients that
+            arrive; this twin reads each node, and asks for nothing.
     """
-    del whole
     met: dict[int, NodeFacts] = {}
     entered: set[int] = set()
     cap, truncated = writer.caps.nodes_per_call, False

@@ -120,14 +120,14 @@ def names_given(frame: FrameType | None, count: int) -> list[str | None]:
 
 def _call_at(frame: FrameType) -> ast.Call | None:
     """The call that a frame is in, from its source."""
-    line, end, column, _ = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    where = list(frame.f_code.co_positions())[frame.f_lasti // 2]
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     try:
         tree = ast.parse("".join(lines))
     except (SyntaxError, ValueError):
         return None
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return next((n for n in calls if (n.lineno, n.end_lineno, n.col_offset) == (line, end, column)), None)
+    return next((n for n in calls if (n.lineno, n.end_lineno, n.col_offset, n.end_col_offset) == where), None)
 
 
 def _site(sites: Sites, frame: FrameType | None) -> int | None:

@@ -14,6 +14,7 @@ from backprobe.cli.capturing import DEEP, add_sampling
 from backprobe.cli.exits import CLEAN, FINDINGS, OURS, SCRIPT, UsageError
 from backprobe.cli.project import add_judging
 from backprobe.cli.waiting import submitted
+from backprobe.isolation import ISOLATION_LEVELS
 from backprobe.show.plain import cut, plain
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def add_submit(subparsers: Subparsers) -> None:
         "-m", dest="module", metavar="MODULE", help="run this module of the files, as `python -m` would"
     )
     parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="for the end of the run")
-    parser.add_argument("--isolation", choices=("none", "process", "namespace", "gvisor"), default="none")
+    parser.add_argument("--isolation", choices=ISOLATION_LEVELS, default="none")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), default="full", help=DEEP)
     add_sampling(parser)

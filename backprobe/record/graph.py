@@ -7,6 +7,11 @@ import msgspec
 from backprobe.record.fields import Bytes, Count, Dims, Id, Ids, Name, Names, Nanoseconds, Proof, Row, Text
 from backprobe.record.tensors import Statistics
 
+EntryName = Literal[
+    "Tensor.backward", "autograd.backward", "autograd.grad", "functional", "func.grad", "checkpoint", "unseen"
+]
+"""Through which entry the engine was reached; unseen: through none of Python."""
+
 
 class Output(Row, frozen=True, kw_only=True):
     """One forward output of a node, as its input metadata tells.
@@ -164,9 +169,7 @@ class BackwardCall(Row, frozen=True, kw_only=True):
     """
 
     call: Id
-    entry: Literal[
-        "Tensor.backward", "autograd.backward", "autograd.grad", "functional", "func.grad", "checkpoint", "unseen"
-    ]
+    entry: EntryName
     thread: Id
     moment_before: Id
     moment_after: Id | None = None

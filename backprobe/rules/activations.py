@@ -10,6 +10,7 @@ from backprobe.rules.finding import Region
 from backprobe.rules.lookup import lookup
 from backprobe.rules.loss_calls import values_of
 from backprobe.rules.outputs import innermost_call, parent_of
+from backprobe.rules.scopes import last_name
 from backprobe.rules.syntax import region_in, site_of, statement
 from backprobe.rules.table import table
 from backprobe.rules.training_modes import written_call
@@ -103,13 +104,7 @@ def _modules(record: Record) -> dict[int, Module]:
 def _calls(record: Record, site: int, names: tuple[str, ...]) -> list[ast.Call]:
     node = statement(record, site_of(record, site))
     calls = [part for part in ast.walk(node or ast.Pass()) if isinstance(part, ast.Call)]
-    return [call for call in calls if _last(call.func) in names]
-
-
-def _last(called: ast.expr) -> str:
-    if isinstance(called, ast.Attribute):
-        return called.attr
-    return called.id if isinstance(called, ast.Name) else ""
+    return [call for call in calls if last_name(call.func) in names]
 
 
 def _built(record: Record, module: Module) -> ast.Call | None:

@@ -12,6 +12,7 @@ from backprobe.rules.modes import mode_off
 from backprobe.rules.places import line_of
 from backprobe.rules.reach import reaches
 from backprobe.rules.table import table
+from backprobe.rules.uses import owners
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Binding, Record, Snapshot, Tensor
@@ -22,7 +23,7 @@ class WhyNone:
     """The reason that one tensor has no gradient at the end of the record.
 
     Attributes:
-        verdict: Its name in kebab case, as `engine.md` lists them.
+        verdict: Its name in kebab case.
         text: One sentence for people, without a full stop.
         site, line: The statement that decided it; None where no statement did.
         call: The backward call that decided it; None where none did.
@@ -176,7 +177,7 @@ def hook_on(case: Case) -> str:
 def successor(case: Case) -> tuple[str, int | None] | None:
     """The name under which a module holds another tensor now, and where that was first seen; None where it does not."""
     fqn = case.tensor.fqn
-    if fqn is None or case.tensor.role != "parameter" or case.tensor.tensor in _holders(case.record):
+    if fqn is None or case.tensor.role != "parameter" or case.tensor.tensor in owners(case.record):
         return None
     prefix, _, last = fqn.rpartition(".")
     parts = prefix.split(".")
@@ -193,7 +194,7 @@ def takes_part(case: Case) -> bool:
     if case.tensor.tensor in used_at(case.record):
         return True
     called = _called_modules(case.record)
-    return any(module in called for module in _holders(case.record).get(case.tensor.tensor, ()))
+    return any(module in called for module in owners(case.record).get(case.tensor.tensor, ()))
 
 
 @table
@@ -209,17 +210,6 @@ def used_at(record: Record) -> dict[int, list[int]]:
 @table
 def _called_modules(record: Record) -> frozenset[int]:
     return frozenset(row.module for row in record.module_calls)
-
-
-@table
-def _holders(record: Record) -> dict[int, list[int]]:
-    """The modules that hold a parameter, by the parameter."""
-    found: dict[int, list[int]] = {}
-    for row in record.modules:
-        for one in row.parameters:
-            if one.tensor is not None:
-                found.setdefault(one.tensor, []).append(row.module)
-    return found
 
 
 @table

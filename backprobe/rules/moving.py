@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.expressions import line_after, line_before, replacement
 from backprobe.rules.finding import Edit, Region
 from backprobe.rules.places import source_lines
-from backprobe.rules.syntax import region_in, site_of, statement, text_in, tree_of
+from backprobe.rules.syntax import blocks, region_in, site_of, statement, text_in, tree_of
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
@@ -20,7 +19,7 @@ def without_line(record: Record, site: Site, node: ast.stmt) -> Edit | None:
     region = region_in(record, site.source, node)
     lines = source_lines(record)[site.source]
     around = tree_of(record, site)
-    alone = around is None or any(body == [node] for body in _bodies(around.parents.get(node)))
+    alone = around is None or any(body == [node] for body in blocks(around.parents.get(node)))
     rest = lines[region.end_line - 1][region.end_col - 1 :].strip()
     before = lines[region.start_line - 1][: region.start_col - 1].strip()
     if alone or before or (rest and not rest.startswith("#")) or region.end_line >= len(lines):
@@ -28,13 +27,6 @@ def without_line(record: Record, site: Site, node: ast.stmt) -> Edit | None:
     return replacement(
         record, site, Region(start_line=region.start_line, start_col=1, end_line=region.end_line + 1, end_col=1), ""
     )
-
-
-def _bodies(parent: ast.AST | None) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        body = getattr(parent, name, None)
-        if isinstance(body, list):
-            yield body
 
 
 def moved(record: Record, number: int, other: int, *, after: bool = False) -> tuple[Edit, ...]:

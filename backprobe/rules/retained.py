@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from backprobe.record import Operation, Record, Site
 
 LEAST: Final = 3
-"""Times that something is taken in before it is a pattern (rules.md: repetition needs two, a shape three)."""
+"""Times that something is taken in before it is a pattern (to be repeated takes two, to have a shape three)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -183,6 +183,14 @@ def parts_of(node: ast.AST | None) -> Iterator[ast.AST]:
     return iter(()) if node is None else ast.walk(node)
 
 
+def blocks(parent: ast.AST | None) -> Iterator[list[ast.stmt]]:
+    """The lists of statements that stand in a compound statement: its body, its `else`, its `finally`."""
+    for field in ("body", "orelse", "finalbody"):
+        block: list[ast.stmt] | None = getattr(parent, field, None)
+        if isinstance(block, list):
+            yield block
+
+
 def method_called(part: ast.AST) -> str | None:
     """The last name of what a call calls: `view` of `x.view(3)`, `Linear` of `nn.Linear(2, 1)`; None for no call."""
     if not isinstance(part, ast.Call):

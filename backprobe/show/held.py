@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backprobe.record import Growth, Record, Retention, Step
 
 _RISES: Final = 3
-"""Calls in a row with more alive each before a graph is said to grow: one or two may be a warm-up (engine.md, 2.7)."""
+"""Calls in a row with more alive each before a graph is said to grow: one or two may be a warm-up."""
 
 _MOST: Final = 5
 _ANOMALY: Final = {

@@ -26,7 +26,7 @@ TOKENS: Final = {
     "freed": ("#6b737a", "#8b949c"),
     "on": ("#ffffff", "#14171a"),
 }
-"""Colours, light and dark; contrast of each against the page is at least 4.5 (dashboard.md, section 6)."""
+"""Colours, light and dark; contrast of each against the page is at least 4.5 (WCAG 2.2, AA)."""
 
 _HEIGHT: Final = 44.0
 _MARGIN: Final = 16.0

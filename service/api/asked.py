@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from pydantic import (
     AfterValidator,
@@ -18,22 +18,19 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from backprobe.isolation import IsolationLevel
+from backprobe.record.record import Tier
 from backprobe.rules import BadOption, options_from
 from backprobe.rules.manual import every_rule
+from backprobe.rules.rule import Confidence, Level
 from service.api.body import Int, Strict
 from service.printable import OTHERS, described, is_printable
 from service.snippet import MOST_FILES, path_fault
 from store.limits import LIMITS, Limit
+from store.run import Queue
 
 DEVICES: Final = {"cpu": "cpu", "cuda": "gpu"}
 """Devices, and the queue whose workers have them."""
-
-Level = Literal["none", "process", "namespace", "gvisor"]
-Queue = Literal["cpu", "gpu"]
-Tier = Literal["state", "grad", "full", "deep"]
-Status = Literal["queued", "running", "succeeded", "failed", "exceeded", "canceled", "lost"]
-FindingLevel = Literal["error", "warning", "note"]
-Confidence = Literal["proven", "likely", "heuristic"]
 
 
 def _path(value: str) -> str:
@@ -138,7 +135,7 @@ class RulesAsked(Strict):
         default_factory=list, description="These rules only: names, codes or beginnings of codes (BP3). Default: all."
     )
     ignore: Names = Field(default_factory=list, description="These rules not.")
-    severity: Annotated[dict[Name, FindingLevel], Field(max_length=500)] = Field(
+    severity: Annotated[dict[Name, Level], Field(max_length=500)] = Field(
         default_factory=dict, description="A level by rule, in place of its own; an exception stays an error."
     )
     per_file_ignores: Annotated[dict[Name, Names], Field(max_length=100)] = Field(
@@ -218,7 +215,7 @@ class RunAsked(Strict):
     device_class: Annotated[Short, Field(min_length=1)] | None = Field(
         default=None, description="A kind of device that only some workers have."
     )
-    isolation: Level = Field(
+    isolation: IsolationLevel = Field(
         default="none",
         description="The least level accepted: none < process < namespace < gvisor. `limits.processes` above 1 asks for"
         " namespace; so does `limits.disk_bytes` above 0, where better than none is offered.",
@@ -254,7 +251,9 @@ class RerunAsked(Strict):
     """What is to be other than it was; the rest of the run is repeated."""
 
     queue: Queue | None = Field(default=None, description="cpu or gpu; as it was if it is not given.")
-    isolation: Level | None = Field(default=None, description="The least level accepted; as it was if not given.")
+    isolation: IsolationLevel | None = Field(
+        default=None, description="The least level accepted; as it was if not given."
+    )
     limits: Limits = Field(default_factory=Limits, description="Only those named are other than they were.")
     capture: Capture | None = Field(default=None, description="As it was if it is not given.")
     seed: Annotated[Int, Field(ge=0, le=2**63 - 1)] | None = Field(

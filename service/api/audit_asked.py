@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api.asked import Capture, Labels, Level, Limits, ProjectId, Queue, RulesAsked, RunAsked, Short, one_of
+from backprobe.isolation import IsolationLevel
+from service.api.asked import Capture, Labels, Limits, ProjectId, RulesAsked, RunAsked, Short, one_of
 from service.api.body import Int, Strict
 from service.printable import described
+from store.run import Queue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +64,7 @@ class DefaultsAsked(Strict):
 
     device: str = Field(default="cpu", max_length=64, description="cpu or cuda.")
     queue: Queue | None = None
-    isolation: Level = Field(default="none", description="The least level accepted.")
+    isolation: IsolationLevel = Field(default="none", description="The least level accepted.")
     limits: Limits = Field(default_factory=Limits)
     capture: Capture = Field(default_factory=Capture)
     seed: Annotated[Int, Field(ge=0, le=2**63 - 1)] | None = None

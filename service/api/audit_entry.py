@@ -17,10 +17,11 @@ from store.auditing.audits import NewItem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from backprobe.isolation import IsolationLevel
     from service.api.audit_asked import ItemAsked
     from service.snippet import Snippet
     from store.access.projects import Project
-    from store.run import Level, Queue
+    from store.run import Queue
     from store.session import Transaction
 
 
@@ -37,7 +38,7 @@ class Entry:
     asked: ItemAsked | None = None
     program: Snippet | None = None
     queue: Queue = "cpu"
-    least: Level = "none"
+    least: IsolationLevel = "none"
     problem: dict[str, Any] | None = None
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
+from backprobe.rules.rule import Level
 from backprobe.show import junit, sarif
 from backprobe.show.reported import Reported
-from service.api.asked import FindingLevel
 from service.api.audit_views import item_batches
 from service.api.audits import audit_headers, audit_of
 from service.api.body import query
@@ -19,7 +18,7 @@ from service.api.parameters import Flag, Page, Split
 from service.api.reply import after_of, page_reply
 from service.context import context
 from service.errors import Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.findings import FindingList, FindingTold
 from store import runs
 from store.auditing import findings as audit_findings
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     Place3 = tuple[int, int, int]
 
-blueprint = APIBlueprint("audit_findings", __name__, tag="Audits")
+blueprint = Operations("audit_findings", __name__, tag="Audits")
 
 _FINDINGS: Final = ("ndjson", "sarif", "junit")
 
@@ -45,7 +44,7 @@ _FINDINGS: Final = ("ndjson", "sarif", "junit")
 class AuditFindingsQuery(Page):
     """Which findings, and as what."""
 
-    level: Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)] | None = Field(
+    level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
         default=None, description="Any of these, joined by commas."
     )
     new: Flag | None = Field(default=None, description="Only those that the baseline has not, or has.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
@@ -17,7 +16,7 @@ from service.api.parameters import Page, Split
 from service.api.reply import after_of, json_reply, page_reply
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.audits import AuditItemList, AuditItemTold, ItemVerdict, Matrix
 from store import queries
 from store.auditing import items as audit_items
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from store.session import Database, Transaction
 
 
-blueprint = APIBlueprint("audit_views", __name__, tag="Audits")
+blueprint = Operations("audit_views", __name__, tag="Audits")
 
 _TEXT: Final = {"schema": {"type": "string"}}
 

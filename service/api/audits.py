@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
@@ -24,7 +23,7 @@ from service.api.reply import SAME, after_of, conditional, json_reply, page_repl
 from service.caller import caller
 from service.context import context
 from service.errors import Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.told.audits import AuditList, AuditTold
 from service.waiting import asked_seconds
 from store import runs
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from store.access.projects import Project
     from store.session import Transaction
 
-blueprint = APIBlueprint("audits", __name__, tag="Audits")
+blueprint = Operations("audits", __name__, tag="Audits")
 
 RETRY_SECONDS = 2
 

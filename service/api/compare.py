@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from apiflask import APIBlueprint
 from pydantic import Field
 
 from backprobe.rules.finding import with_fingerprints
@@ -14,7 +13,7 @@ from service.api.run_json import recorded, run_of
 from service.comparing import align, diffs, lines_of, tensor_json
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.compare import Comparison
 from store import queries
 from store.judged import findings
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from store.run import RunRow
     from store.session import Transaction
 
-blueprint = APIBlueprint("compare", __name__, tag="Runs")
+blueprint = Operations("compare", __name__, tag="Runs")
 
 MOST_TENSORS: Final = 20_000
 """Of either run: at that many the answer takes about a second."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from apiflask import APIBlueprint
 from pydantic import Field
 
 from service.api.asked import Nothing
@@ -17,7 +16,7 @@ from service.api.webhooks import refused, scope, webhook_of
 from service.caller import caller
 from service.context import context
 from service.errors import Problem
-from service.openapi import ONCE, Answer, answers
+from service.openapi import ONCE, Answer, Operations, answers
 from service.told.webhooks import DeliveryList
 from store import queries
 from store.ids import is_id
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from store.session import Transaction
 
-blueprint = APIBlueprint("deliveries", __name__, tag="Webhooks")
+blueprint = Operations("deliveries", __name__, tag="Webhooks")
 
 TEST_SECONDS: Final = 15.0
 """How long a test call is waited for: a try ends within 10 s, and the sender looks every second."""

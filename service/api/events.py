@@ -11,7 +11,6 @@ import re
 import time
 from typing import TYPE_CHECKING, Annotated, Final
 
-from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
@@ -22,7 +21,7 @@ from service.api.reply import after_of, page_reply
 from service.api.run_json import run_of
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.stream_writer import TAKE_OVER, Stream
 from service.streams import told_event
 from service.told.runs import EventList
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from service.context import Context
     from store.run import RunRow
 
-blueprint = APIBlueprint("events", __name__, tag="Runs")
+blueprint = Operations("events", __name__, tag="Runs")
 
 _STREAM: Final = "text/event-stream"
 _NUMBER: Final = re.compile("[0-9]{1,9}")

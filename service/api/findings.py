@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from apiflask import APIBlueprint
 from pydantic import Field
 
-from service.api.asked import Confidence, FindingLevel
+from backprobe.rules.rule import Confidence, Level
 from service.api.body import query
 from service.api.exports import BATCH, EXPORTS, MEDIA, SCHEMAS, export, varied, wanted_format
 from service.api.filters import Rules
@@ -19,7 +18,7 @@ from service.api.run_json import run_of
 from service.caller import caller
 from service.context import context
 from service.errors import Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.findings import FindingList, FindingTold
 from store.ids import is_id
 from store.judged import findings
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from store.run import RunRow
     from store.session import Database
 
-blueprint = APIBlueprint("findings", __name__, tag="Findings")
+blueprint = Operations("findings", __name__, tag="Findings")
 
 _ANY_OF = "Any of these, joined by commas."
 
@@ -41,7 +40,7 @@ _ANY_OF = "Any of these, joined by commas."
 class FindingsQuery(Page):
     """Which findings."""
 
-    level: Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)] | None = Field(
+    level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
         default=None, description=_ANY_OF
     )
     rule: Rules | None = Field(default=None, description=f"Names or codes. {_ANY_OF}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
@@ -18,13 +17,13 @@ from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_of
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from store import queries
 
 if TYPE_CHECKING:
     from store.queries import GraphBox, GraphView
 
-blueprint = APIBlueprint("graph", __name__, tag="What the run saw")
+blueprint = Operations("graph", __name__, tag="What the run saw")
 
 _Opened = Annotated[str, Field(pattern="^c[0-9]{1,9}$")]
 

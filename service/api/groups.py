@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 from urllib.parse import urlencode
 
-from apiflask import APIBlueprint
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from backprobe.rules.manual import every_rule
-from service.api.asked import Confidence, FindingLevel, Short
+from backprobe.rules.rule import Confidence, Level
+from service.api.asked import Short
 from service.api.body import Strict, body, query
 from service.api.effect import effect
 from service.api.filters import Rules
@@ -20,7 +20,7 @@ from service.api.reply import SAME, after_of, check_match, conditional, iso, jso
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.findings import FindingList
 from service.told.groups import GroupList, GroupTold
 from store import queries
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from store.judged.group_rows import GroupRow
     from store.session import Transaction
 
-blueprint = APIBlueprint("groups", __name__, tag="Findings")
+blueprint = Operations("groups", __name__, tag="Findings")
 
 State = Literal["open", "acknowledged", "suppressed", "fixed"]
 _ANY_OF: Final = "Any of these, joined by commas."
-_Levels = Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)]
+_Levels = Annotated[list[Level], Split, Field(min_length=1, max_length=3)]
 _Project = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]
 
 

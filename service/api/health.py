@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-from apiflask import APIBlueprint
+from typing import TYPE_CHECKING, Any
 
 from service.api.reply import json_reply
 from service.context import context
 from service.home import probe
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.standing import standing
 from service.told.runs import Health, Readiness
 from store import migrate, workers
+from store.run import QUEUES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
     from service.standing import Standing
     from store.run import Queue
 
-blueprint = APIBlueprint("health", __name__, tag="Operation")
-
-QUEUES: Final[tuple[Queue, ...]] = ("cpu", "gpu")
+blueprint = Operations("health", __name__, tag="Operation")
 
 
 @blueprint.get("/healthz")

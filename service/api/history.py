@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from apiflask import APIBlueprint
 from flask import Response
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -18,7 +17,7 @@ from service.api.run_json import recorded, run_of
 from service.api.tensor_filters import Kind, Moment
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from store import queries
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from store.run import RunRow
     from store.session import Database
 
-blueprint = APIBlueprint("history", __name__, tag="What the run saw")
+blueprint = Operations("history", __name__, tag="What the run saw")
 
 Column = Literal[
     "value_norm", "value_sum", "value_min", "value_max", "grad_norm", "grad_sum", "grad_min", "grad_max",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
@@ -17,7 +16,7 @@ from service.api.reply import after_of, iso, json_reply, page_reply
 from service.caller import SCOPES, Scope, caller, demand, demand_tenant, digest_of, new_key
 from service.context import context
 from service.errors import Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.access import AuditEntryList, KeyList, KeyMade, Me
 from store.access import audit_log, keys, quotas, tenants
 from store.ids import is_id
@@ -26,7 +25,7 @@ from store.limits import LIMITS
 if TYPE_CHECKING:
     from store.session import Transaction
 
-blueprint = APIBlueprint("keys", __name__, tag="Operation")
+blueprint = Operations("keys", __name__, tag="Operation")
 
 
 class KeyAsked(Strict):

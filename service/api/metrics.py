@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from apiflask import APIBlueprint
 from flask import Response
 
 from service.api.body import query
 from service.api.record import NoQuery
 from service.caller import demand_operator
 from service.context import context
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 
-blueprint = APIBlueprint("metrics", __name__, tag="Operation")
+blueprint = Operations("metrics", __name__, tag="Operation")
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 

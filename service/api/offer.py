@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backprobe.isolation import ISOLATION_LEVELS
 from service.context import context
 from service.errors import Place, Problem
 from store import workers
-from store.run import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from backprobe.isolation import IsolationLevel
     from service.api.asked import RunAsked
-    from store.run import Level, Queue
+    from store.run import Queue
     from store.session import Transaction
 
 
@@ -30,25 +31,29 @@ class Wanted:
 
     queue: Queue
     device: str
-    isolation: Level
+    isolation: IsolationLevel
     processes: int | None
     disk_bytes: int | None
 
 
-def _demanded(asked: Wanted, levels: Sequence[Level]) -> tuple[Level, str]:
+def _demanded(asked: Wanted, levels: Sequence[IsolationLevel]) -> tuple[IsolationLevel, str]:
     """The least level at which a run can have what it asks for, and the limit that asks for it (empty: none does).
 
     Several processes need namespaces of their own; a folder to write to is at every level but `process`.
     """
-    if (asked.processes or 1) > 1 and LEVELS.index(asked.isolation) < LEVELS.index("namespace"):
+    if (asked.processes or 1) > 1 and ISOLATION_LEVELS.index(asked.isolation) < ISOLATION_LEVELS.index("namespace"):
         return "namespace", "processes"
-    best = max(levels, key=LEVELS.index)
-    if asked.disk_bytes and best != "none" and LEVELS.index(asked.isolation) <= LEVELS.index("process"):
+    best = max(levels, key=ISOLATION_LEVELS.index)
+    if (
+        asked.disk_bytes
+        and best != "none"
+        and ISOLATION_LEVELS.index(asked.isolation) <= ISOLATION_LEVELS.index("process")
+    ):
         return "namespace", "disk_bytes"
     return asked.isolation, ""
 
 
-def least_for(asked: RunAsked, queue: Queue) -> Level:
+def least_for(asked: RunAsked, queue: Queue) -> IsolationLevel:
     """The least level at which a run that is submitted, alone or in an audit, has what it asks for.
 
     Raises:
@@ -65,7 +70,7 @@ def least_for(asked: RunAsked, queue: Queue) -> Level:
         return offered(transaction, wanted)
 
 
-def offered(transaction: Transaction, asked: Wanted) -> Level:
+def offered(transaction: Transaction, asked: Wanted) -> IsolationLevel:
     """The least level demanded. While no worker is alive, only `none` is known to be offered.
 
     Raises:
@@ -80,7 +85,7 @@ def offered(transaction: Transaction, asked: Wanted) -> Level:
         )
     levels = offer.levels or ("none",)
     least, limit = _demanded(asked, levels)
-    enough = LEVELS.index(least) <= max(LEVELS.index(level) for level in levels)
+    enough = ISOLATION_LEVELS.index(least) <= max(ISOLATION_LEVELS.index(level) for level in levels)
     grouped = (asked.processes or 1) == 1 or offer.cgroups
     if enough and grouped:
         return least

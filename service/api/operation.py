@@ -6,7 +6,6 @@ import datetime
 import hmac
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from apiflask import APIBlueprint
 from pydantic import BeforeValidator, Field
 
 from service.api.body import Strict, query
@@ -16,7 +15,7 @@ from service.api.reply import after_of, json_reply, page_reply
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.operation import QueuesTold, UsageTold, WorkerList
 from store import workers
 from store.access import usage
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from store.workers import WorkerNode
 
-blueprint = APIBlueprint("operation", __name__, tag="Operation")
+blueprint = Operations("operation", __name__, tag="Operation")
 
 MOST_DAYS: Final = 92
 """Of usage in one answer: each day is a sum over its runs."""

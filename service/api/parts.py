@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
@@ -16,7 +15,7 @@ from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_of
 from service.api.tensor_filters import Kinds, Line
 from service.context import context
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.parts import RetentionTold
 from service.told.runs import RowList
 from store import queries
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from store.run import RunRow
     from store.session import Transaction
 
-blueprint = APIBlueprint("parts", __name__, tag="What the run saw")
+blueprint = Operations("parts", __name__, tag="What the run saw")
 
 Number = Annotated[Whole, Field(ge=0, le=2**31 - 1)]
 _SAME: Final = Answer(text="Not changed since.")

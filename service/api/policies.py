@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from apiflask import APIBlueprint
 from pydantic import Field
 
 from backprobe.rules.manual import UnknownRule, every_rule, manual
-from service.api.asked import Confidence, Short
+from backprobe.rules.rule import Confidence
+from service.api.asked import Short
 from service.api.body import Strict, body, pointer, query
 from service.api.effect import storing
 from service.api.parameters import Page, Whole
@@ -17,7 +17,7 @@ from service.api.reply import SAME, after_of, check_match, conditional, json_rep
 from service.caller import caller, demand_tenant
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.told.audits import PolicyList, PolicyTold
 from store.auditing import policies
 from store.ids import is_id
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from store.auditing.policies import Policy
     from store.session import Transaction
 
-blueprint = APIBlueprint("policies", __name__, tag="Audits")
+blueprint = Operations("policies", __name__, tag="Audits")
 
 _LEVELS: Final = ("level:error", "level:warning", "level:note")
 _BEGINNING: Final = re.compile(r"[A-Z]+[0-9]*")

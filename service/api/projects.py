@@ -6,7 +6,6 @@ import hashlib
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from apiflask import APIBlueprint
 from pydantic import Field
 
 from service.api.asked import RulesAsked, Short
@@ -18,7 +17,7 @@ from service.api.reply import SAME, after_of, check_match, conditional, json_rep
 from service.caller import caller, demand_tenant
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.told.operation import ProjectList, ProjectTold
 from store.access import projects
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from store.access.projects import Project
     from store.session import Transaction
 
-blueprint = APIBlueprint("projects", __name__, tag="Operation")
+blueprint = Operations("projects", __name__, tag="Operation")
 
 Days = Annotated[Int, Field(ge=1, le=3653)]
 _NAME: Final = "For people; no other project of the tenant has it."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
@@ -17,7 +16,7 @@ from service.api.run_json import recorded, run_of
 from service.api.tensor_filters import ExportQuery, Kinds, Moment, TensorFilters, TensorsQuery
 from service.context import context
 from service.errors import Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.runs import BackwardCallList, SnapshotList, SnapshotRow, TensorFull, TensorList, TensorRow
 from store import queries
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     PageOf = Callable[[Transaction, RunRow, Sequence[Any] | None, int], tuple[Sequence[Any], Sequence[Any] | None]]
 
-blueprint = APIBlueprint("record", __name__, tag="What the run saw")
+blueprint = Operations("record", __name__, tag="What the run saw")
 
 _SAME = Answer(text="Not changed since.")
 _ANY_OF = "Any of these, joined by commas."

@@ -12,7 +12,6 @@ import hashlib
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from apiflask import APIBlueprint
 from flask import Response, g, request
 from pydantic import Field
 
@@ -29,7 +28,7 @@ from service.api.run_json import recorded, run_json, run_of
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.told.runs import RunTold
 from store.access import idempotency
 from store.judged import rejudging
@@ -42,11 +41,11 @@ if TYPE_CHECKING:
     from service.api.effect import Effect
     from store.run import RunRow
 
-blueprint = APIBlueprint("record_file", __name__, tag="What the run saw")
+blueprint = Operations("record_file", __name__, tag="What the run saw")
 
 MEDIA: Final = "application/vnd.backprobe.record"
 MOST_BYTES: Final = 64 << 20
-"""Of a file that is sent (api.md, 4)."""
+"""Of a file that is sent."""
 
 MOST_ROWS: Final = 2_000_000
 MOST_WEIGHT: Final = 256 << 20

@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import ConfigDict, Field, model_validator
 
 from backprobe.record import MOST_FRAME_BYTES, BadRecord, frame_kind
-from service.api.asked import Labels, ProjectId, Short, Tier
+from backprobe.record.record import Tier
+from service.api.asked import Labels, ProjectId, Short
 from service.api.body import Int, Strict, body
 from service.api.content import check_encoding
 from service.api.effect import effect, storing, within_quotas
@@ -31,7 +31,7 @@ from service.api.run_json import run_json, run_of
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.told.runs import RunTold
 from store.ids import is_id
 from store.watched import ending as recorder_end
@@ -40,7 +40,7 @@ from store.watched import recorders, recording
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-blueprint = APIBlueprint("recorders", __name__, tag="Runs")
+blueprint = Operations("recorders", __name__, tag="Runs")
 
 RETRY_SECONDS: Final = 2
 _MOST_INTEGER: Final = 2**31 - 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from apiflask import APIBlueprint
 from flask import Response
 
 from service.api.body import query
@@ -11,11 +10,11 @@ from service.api.reply import after_of, cache_headers, not_modified, page_reply
 from service.api.run_json import recorded, run_of
 from service.context import context
 from service.errors import Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.runs import RowList
 from store import queries
 
-blueprint = APIBlueprint("rows", __name__, tag="What the run saw")
+blueprint = Operations("rows", __name__, tag="What the run saw")
 
 
 @blueprint.get("/v1/runs/<run>/rows/<table>")

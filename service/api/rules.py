@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
 from backprobe.rules import UnknownRule, ruleset
 from backprobe.rules.manual import headlines, manual
+from backprobe.rules.rule import Confidence, Level
 from backprobe.show.manual_text import markdown
-from service.api.asked import Confidence, FindingLevel
 from service.api.body import query
 from service.api.parameters import Page, Split
 from service.api.record import NoQuery
 from service.api.reply import after_of, json_reply, page_reply
 from service.errors import Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.rule_families import Family, family_of
 from service.told.runs import RuleFull, RuleList
 
 if TYPE_CHECKING:
     from backprobe.rules import Rule
 
-blueprint = APIBlueprint("rules", __name__, tag="Rules")
+blueprint = Operations("rules", __name__, tag="Rules")
 
 _ANY_OF = "Any of these, joined by commas."
 
@@ -35,7 +34,7 @@ class RulesQuery(Page):
     family: Annotated[list[Family], Split, Field(min_length=1, max_length=10)] | None = Field(
         default=None, description=_ANY_OF
     )
-    level: Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)] | None = Field(
+    level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
         default=None, description=_ANY_OF
     )
     confidence: Annotated[list[Confidence], Split, Field(min_length=1, max_length=3)] | None = Field(

@@ -6,11 +6,11 @@ import datetime
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 from urllib.parse import urlencode
 
-from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
-from service.api.asked import FindingLevel, Nothing, ProjectId, Queue, RunChanged, Short, Status
+from backprobe.rules.rule import Level
+from service.api.asked import Nothing, ProjectId, RunChanged, Short
 from service.api.body import body, query
 from service.api.effect import effect, storing
 from service.api.filters import Rules, WithLabels
@@ -31,19 +31,19 @@ from service.api.run_json import recorded, run_json, run_of
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.told.runs import RunList, RunTold
 from service.waiting import asked_seconds
 from store import runs
 from store.access import projects
 from store.judged import rejudging
-from store.run import RunPage
+from store.run import Queue, RunPage, Status
 from store.run_filter import RunFilter
 
 if TYPE_CHECKING:
     from store.run import RunRow
 
-blueprint = APIBlueprint("runs", __name__, tag="Runs")
+blueprint = Operations("runs", __name__, tag="Runs")
 
 MOST_AHEAD: Final = datetime.timedelta(days=3653)
 """How far ahead a record can be kept."""
@@ -59,7 +59,7 @@ class RunsQuery(Page):
     project: ProjectId | None = Field(default=None, description="Only those of this project.")
     labels: WithLabels = Field(default_factory=dict)
     rule: Rules | None = Field(default=None, description="Names or codes: a finding by any of these, not suppressed.")
-    level: Annotated[list[FindingLevel], Split, Field(min_length=1, max_length=3)] | None = Field(
+    level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
         default=None, description="A finding of any of these levels, not suppressed; with `rule`, one that is both."
     )
     actor: Annotated[Short, Field(min_length=1)] | None = Field(default=None, description="Whose: `created_by`.")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from apiflask import APIBlueprint
 from flask import Response, request
 
 from service.api.asked import File, SnippetAsked
@@ -17,7 +16,7 @@ from service.api.reply import REVISION, json_reply
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.snippet import SOURCE_NAME, Snippet
 from store import queries, snippets
 from store.ids import is_id
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from store.session import Transaction
 
-blueprint = APIBlueprint("snippets", __name__, tag="Runs")
+blueprint = Operations("snippets", __name__, tag="Runs")
 
 _TEXT: Final[dict[str, dict[str, Any]]] = {"text/plain": {"schema": {"type": "string"}}}
 _SAME: Final = Answer(text="Not changed since.")

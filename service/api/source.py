@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final
 
-from apiflask import APIBlueprint
 from pydantic import Field
 
 from service.api.body import Strict, query
@@ -14,14 +13,14 @@ from service.api.reply import cache_headers, json_reply, not_modified
 from service.api.run_json import recorded, run_of
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import Answer, answers
+from service.openapi import Answer, Operations, answers
 from service.told.runs import SourceTold, Streams
 from store import queries, runs
 
 if TYPE_CHECKING:
     from flask import Response
 
-blueprint = APIBlueprint("source", __name__, tag="What the run saw")
+blueprint = Operations("source", __name__, tag="What the run saw")
 
 MOST_LINES: Final = 2000
 _SAME = Answer(text="Not changed since.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from apiflask import APIBlueprint
 from flask import g
 
 from service.api.asked import DEVICES, RerunAsked, RulesAsked, RunAsked
@@ -21,7 +20,7 @@ from service.api.snippets import of_files, of_source, stored
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.snippet import Snippet
 from service.told.runs import RunTold
 from service.waiting import asked_seconds
@@ -34,10 +33,11 @@ if TYPE_CHECKING:
 
     from flask import Response
 
+    from backprobe.isolation import IsolationLevel
     from store.access.projects import Project
-    from store.run import Level, Queue, RunRow
+    from store.run import Queue, RunRow
 
-blueprint = APIBlueprint("submit", __name__, tag="Runs")
+blueprint = Operations("submit", __name__, tag="Runs")
 
 RETRY_SECONDS = 1
 _SPECIAL = (
@@ -88,7 +88,13 @@ def queue_of(asked: RunAsked) -> Queue:
 
 
 def submission_of(
-    asked: RunAsked, snippet: Snippet, queue: Queue, least: Level, place: Project, *, custom_id: str | None = None
+    asked: RunAsked,
+    snippet: Snippet,
+    queue: Queue,
+    least: IsolationLevel,
+    place: Project,
+    *,
+    custom_id: str | None = None,
 ) -> Submission:
     """What is to be queued, with all that the request leaves open."""
     asking = caller()

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from backprobe.record.tensors import Grad
 from service.api.moments import At
 from service.api.parameters import Flag, Measure, Page, Split, Whole
 from service.errors import Place, Problem
@@ -39,8 +40,8 @@ class TensorFilters(ExportQuery):
         Annotated[list[Literal["parameter", "buffer", "optimizer-only"]], Split, Field(min_length=1, max_length=3)]
         | None
     ) = Field(default=None, description=_ANY_OF)
-    grad: Annotated[list[Literal["none", "present", "not-read"]], Split, Field(min_length=1, max_length=3)] | None = (
-        Field(default=None, description=_ANY_OF)
+    grad: Annotated[list[Grad], Split, Field(min_length=1, max_length=3)] | None = Field(
+        default=None, description=_ANY_OF
     )
     why: (
         Annotated[list[Annotated[str, Field(pattern="^[a-z-]{1,40}$")]], Split, Field(min_length=1, max_length=20)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
@@ -17,7 +16,7 @@ from service.api.reply import SAME, after_of, check_match, conditional, json_rep
 from service.caller import caller
 from service.context import context
 from service.errors import Place, Problem
-from service.openapi import ONCE, STORING, Answer, answers
+from service.openapi import ONCE, STORING, Answer, Operations, answers
 from service.printable import described
 from service.told.webhooks import WebhookList, WebhookMade, WebhookTold
 from store import queries
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from store.outward.webhooks import Webhook
     from store.session import Transaction
 
-blueprint = APIBlueprint("webhooks", __name__, tag="Webhooks")
+blueprint = Operations("webhooks", __name__, tag="Webhooks")
 
 Event = Literal["run.ended", "finding.new", "finding.returned", "audit.judged", "audit_item.ended"]
 Events = Annotated[list[Event], Field(min_length=1, max_length=10)]

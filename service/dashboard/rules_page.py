@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from backprobe.rules.manual import every_rule, manual
-from service.api.asked import FindingLevel
+from backprobe.rules.rule import Level
 from service.api.body import Strict
 from service.rule_families import FAMILIES, Family, family_of
 
@@ -21,7 +21,7 @@ class RulesQuery(Strict):
     """Which rules."""
 
     family: Family | None = None
-    level: FindingLevel | Literal["any"] = "any"
+    level: Level | Literal["any"] = "any"
     q: Annotated[str, Field(max_length=100)] = Field(default="", description="A word of code, name or headline.")
 
 

@@ -176,8 +176,8 @@ def _graph(run: RunRow, record: Record | None) -> GraphShown:
     found = drawing.graph_of(record)
     if not found.boxes:
         return GraphShown(svg=None, said="No backward call was walked, so there is no graph to draw.")
-    # Every text in it was escaped by the renderer, which has its own tests with hostile names.
-    drawn = Markup(svg.render(found, standalone=False))  # noqa: S704 - one of the two places that dashboard.md, 8 allows
+    # The renderer's escaping has its own tests, with hostile names.
+    drawn = Markup(svg.render(found, standalone=False))  # noqa: S704 - the renderer has escaped every text in it
     hidden = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in found.hidden.items() if count)
     width = re.match(r'<svg [^>]*?\bwidth="(\d+)', drawn)
     return GraphShown(svg=drawn, said=f"Left out: {hidden}." if hidden else "", width=int(width[1]) if width else 0)

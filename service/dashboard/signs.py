@@ -1,4 +1,4 @@
-"""The sign of a tensor: shape first, colour second, word always (dashboard.md, 6)."""
+"""The sign of a tensor: shape first, colour second, word always."""
 
 from __future__ import annotations
 

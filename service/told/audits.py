@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from backprobe.rules.rule import Confidence
 from service.api.listing import Listing
 
 ItemVerdict = Literal["pass", "warn", "fail", "error", "not-run"]
@@ -26,7 +27,7 @@ class PolicyTold:
     revision: int
     fail: list[str]
     warn: list[str]
-    min_confidence: Literal["proven", "likely", "heuristic"]
+    min_confidence: Confidence
     new_only: bool
     not_run: Literal["fail", "warn"]
     created_by: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from backprobe.rules.rule import Confidence, Level
 from service.api.listing import Listing
 from store.judged.findings import GroupShort
 
@@ -99,8 +100,8 @@ class FindingTold:
     fingerprint: str
     group: GroupShort | None
     rule: FindingRule
-    level: Literal["error", "warning", "note"]
-    confidence: Literal["proven", "likely", "heuristic"]
+    level: Level
+    confidence: Confidence
     message: str
     location: Location
     related: list[RelatedTold]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from backprobe.rules import Identity
+from backprobe.rules.rule import Level
 from service.api.listing import Listing
 
 
@@ -26,7 +27,7 @@ class GroupTold:
     fingerprint: str
     made_of: Identity | None
     rule: str
-    level: Literal["error", "warning", "note"]
+    level: Level
     state: Literal["open", "acknowledged", "suppressed", "fixed"]
     reason: str | None
     state_by: str | None

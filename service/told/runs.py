@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from backprobe.isolation import IsolationLevel
+from backprobe.rules.rule import Confidence, Level
 from service.api.listing import Listing
 from service.rule_families import Family
 from service.told.findings import FindingList
 from store.queries import BackwardCallRow, SnapshotRow, SourceLine, Streams, TensorFull, TensorRow
-from store.run import FindingCounts, Level, Origin, Outcome, Queue, RecorderShort, RecordShort, RunError, Status
+from store.run import FindingCounts, Origin, Outcome, Queue, RecorderShort, RecordShort, RunError, Status
 
 __all__ = ["BackwardCallRow", "SnapshotRow", "Streams", "TensorFull", "TensorRow"]
 
@@ -95,8 +97,8 @@ class RuleTold:
     name: str
     family: Family
     headline: str
-    level: Literal["error", "warning", "note"]
-    confidence: Literal["proven", "likely", "heuristic"]
+    level: Level
+    confidence: Confidence
     fix: Literal["safe", "unsafe", "manual"]
     since: str
     thresholds: dict[str, float]
@@ -162,7 +164,7 @@ class RunTold:
     queue_position: int | None
     attempt: int
     max_attempts: int
-    min_isolation: Level
+    min_isolation: IsolationLevel
     isolation: dict[str, Any] | None
     created_at: str
     started_at: str | None

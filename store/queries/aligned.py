@@ -7,8 +7,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from backprobe.record.tensors import Grad
 from store import tables
-from store.queries.tensor_answers import GradState
 from store.queries.tensors import same_key
 from store.record.load import at_key
 from store.run import RunRow
@@ -40,7 +40,7 @@ class PlacedTensor:
     is_leaf: bool | None
     requires_grad: bool | None
     retains_grad: bool | None
-    grad: GradState | None
+    grad: Grad | None
     grad_norm: float | None
     held_bytes: int
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from store.queries.tensor_answers import GradState, WhyNoneRow
+from backprobe.record.tensors import Grad
+from store.queries.tensor_answers import WhyNoneRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +23,7 @@ class LineBinding:
     requires_grad: bool | None
     retains_grad: bool | None
     grad_fn: str | None
-    grad: GradState | None
+    grad: Grad | None
     why_none: WhyNoneRow | None
     grad_norm: float | None
 

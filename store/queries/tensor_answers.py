@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-GradState = Literal["none", "present", "not-read"]
+from backprobe.record.tensors import Grad
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class TensorState:
     retains_grad: bool
     grad_fn: str | None
     version: int | None
-    grad: GradState
+    grad: Grad
     held_bytes: int
 
 
@@ -120,7 +120,7 @@ class SnapshotRow:
     retains_grad: bool
     grad_fn: str | None
     version: int | None
-    grad: GradState
+    grad: Grad
     grad_id: int | None
     grad_version: int | None
     why_none: str | None

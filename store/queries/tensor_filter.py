@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from backprobe.record.tensors import Grad
 from store import tables
 from store.among import among
-from store.queries.tensor_answers import GradState
 from store.session import Transaction
 
 _t: Final = tables.tensor
@@ -42,7 +42,7 @@ class TensorFilter:
     requires_grad: bool | None = None
     retains_grad: bool | None = None
     grad_ever: bool | None = None
-    grad: Sequence[GradState] = ()
+    grad: Sequence[Grad] = ()
     why: Sequence[str] = ()
     role: Sequence[str] = ()
     name: str | None = None

@@ -14,11 +14,12 @@ from typing import Any, Final
 import numpy as np
 import sqlalchemy as sa
 
+from backprobe.record.tensors import Grad
 from store import tables
 from store.among import among
 from store.queries.graph_part import flags_told
 from store.queries.history import state_at
-from store.queries.tensor_answers import GradState, TensorPage, TensorRow, TensorState
+from store.queries.tensor_answers import TensorPage, TensorRow, TensorState
 from store.queries.tensors import tensors
 from store.record.layout import MISSING
 from store.record.load import at_key
@@ -46,7 +47,7 @@ class StateFilter:
     is_leaf: bool | None = None
     requires_grad: bool | None = None
     retains_grad: bool | None = None
-    grad: Sequence[GradState] = ()
+    grad: Sequence[Grad] = ()
     grad_norm_gt: float | None = None
     value_norm_gt: float | None = None
 

@@ -73,7 +73,6 @@ class LiveRecord:
         self._moments: set[int] = set()
         self._bindings: defaultdict[int, list[r.Binding]] = defaultdict(list)
         self._grad_fns: dict[str, int] = {}
-        self._known = Lookup(last={}, line_of_site={}, path_of_source={})
         self._last: dict[int, LastState] = {}
         self._lines: dict[int | None, int] = {}
         self._paths: dict[int | None, str] = {}

@@ -7,6 +7,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from backprobe.isolation import ISOLATION_LEVELS
 from store.life import POSTGRESQL_TRIGGERS, SQLITE_TRIGGERS, STATUSES, WAITING
 from store.tables.metadata import METADATA
 from store.tables.types import f8, flag, i2, i4, i8, identity, json, one_of, public_id, refers, text, time
@@ -96,7 +97,7 @@ run: Final = sa.Table(
     ),
     one_of("origin", ("submitted", "watched", "uploaded")),
     one_of("queue", ("cpu", "gpu")),
-    one_of("min_isolation", ("none", "process", "namespace", "gvisor")),
+    one_of("min_isolation", ISOLATION_LEVELS),
     one_of("status", STATUSES),
     one_of("record_state", ("none", "partial", "whole", "expired")),
     sa.CheckConstraint("priority between 0 and 9", name="priority"),

@@ -75,6 +75,14 @@ def test_a_watched_job_shows_parameters_calls_lines_graphs_gradients_and_steps(t
     assert backprobe.load(tmp_path / "job.bprec") == record
 
 
+def test_what_is_watched_has_its_name_where_a_call_of_the_result_begins_at_the_same_place() -> None:
+    model = Net()
+    watching = backprobe.watch(model).__enter__()
+    model(torch.ones(2, 3)).backward()
+    watching.__exit__(None, None, None)
+    assert {row.fqn.partition(".")[0] for row in watching.record.tensors if row.role == "parameter"} == {"model"}
+
+
 def test_a_module_may_be_converted_by_swapping_and_its_parameters_are_followed() -> None:
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from backprobe.isolation import IsolationLevel
 from backprobe.record.codec import encode
 from store.limits import Limits
 from tests.hostile.field import LIMITS, SECRET, SECRET_NAME, UID, Field, limits_for
@@ -23,7 +24,7 @@ from tests.support.isolation import confined, several_processes
 from workers.sandbox import private_root, readable
 from workers.sandbox.boot import Link, exec_zygote
 from workers.sandbox.job import Job
-from workers.sandbox.levels import Confinement, Level
+from workers.sandbox.levels import Confinement
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
 
@@ -108,7 +109,7 @@ def run(supervisor: Supervisor, source: str, limits: Limits = LIMITS) -> Outcome
 
 @pytest.fixture(scope="module", params=ARENAS)
 def arena(request) -> Iterator[tuple[Supervisor, Field, bytes]]:
-    level: Level = "namespace" if request.param == "several" else request.param
+    level: IsolationLevel = "namespace" if request.param == "several" else request.param
     chosen = confined(level, UID)
     if request.param == "several":
         several_processes(chosen)

@@ -30,6 +30,9 @@ FOLDERS_WITH_A_LAW = (
 MOST_README_LINES = 14
 """A title, a blank line, about six sentences; not a manual."""
 
+TRACKED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+DOCUMENTS = {Path(path).name for path in TRACKED if path.endswith(".md")}
+
 PATH = re.compile(
     r"`((?:backprobe|store|workers|service|migrations|bench|docs|tests|news|\.ci)(?:/[\w.*-]+)*/?|[\w.-]+\.(?:md|toml|txt|yml))`"
 )
@@ -59,6 +62,23 @@ def test_a_path_that_is_gone_is_seen():
     assert missing_paths(ROOT, "see `store/gone.py` and `store`") == {"store/gone.py"}
 
 
+def documents_missing(source: str) -> set[str]:
+    """Documents that a source file names and no folder holds; told by their last name, as prose gives it."""
+    named = re.findall(r"\b[\w-]+\.md\b", source)
+    return {name for name in named if name not in DOCUMENTS}
+
+
+@pytest.mark.parametrize("package", ["backprobe", "store", "workers", "service", "migrations", "bench"])
+def test_a_source_file_names_only_documents_that_exist(package):
+    paths = [path for ending in ("py", "c", "h", "html", "css", "js") for path in (ROOT / package).rglob(f"*.{ending}")]
+    missing = {str(path.relative_to(ROOT)): documents_missing(path.read_text()) for path in paths}
+    assert {path: names for path, names in missing.items() if names} == {}
+
+
+def test_a_document_that_is_gone_is_seen():
+    assert documents_missing("Source: plan-of-june.md, 2.7, and ARCHITECTURE.md") == {"plan-of-june.md"}
+
+
 @pytest.mark.parametrize("folder", FOLDERS_WITH_A_LAW)
 def test_a_folder_with_a_law_says_it_in_its_readme(folder):
     readme = ROOT / folder / "README.md"
@@ -82,8 +102,7 @@ def test_the_tree_of_the_architecture_is_the_tree():
             if name.endswith("/"):
                 parents.append((depth, full))
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
-    top = {path.split("/")[0] + "/" for path in listed if "/" in path and not path.startswith(".git")}
+    top = {path.split("/")[0] + "/" for path in TRACKED if "/" in path and not path.startswith(".git")}
     assert top <= {path.split("/")[0] + "/" for path in named if "/" in path}
 
 

@@ -7,16 +7,17 @@ from contextlib import contextmanager
 
 import pytest
 
+from backprobe.isolation import IsolationLevel
 from tests.support.resources import lack
 from workers.sandbox.boot import exec_zygote
-from workers.sandbox.levels import SANDBOX_UID, Confinement, Level
+from workers.sandbox.levels import SANDBOX_UID, Confinement
 from workers.sandbox.offer import confinement, lacking
 from workers.sandbox.supervisor import Supervisor
 
 WARM_SECONDS = 180
 
 
-def confined(level: Level, uid: int = SANDBOX_UID) -> Confinement:
+def confined(level: IsolationLevel, uid: int = SANDBOX_UID) -> Confinement:
     """How this machine confines a run at this level; the test is skipped where it cannot, or fails where it must."""
     if level != "none" and (lacks := lacking(level, uid)):
         lack("runsc" if level == "gvisor" else "bubblewrap", f"level {level} is not to be had: {'; '.join(lacks)}")

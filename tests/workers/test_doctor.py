@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from backprobe.isolation import IsolationLevel
 from store import migrate, workers
 from store.session import Database
 from store.settings import StoreSettings
@@ -12,7 +13,6 @@ from tests.support.isolation import confined
 from workers import doctor
 from workers.sandbox import boot, cgroups, offer, runsc, start
 from workers.sandbox.hierarchies import NoCgroup
-from workers.sandbox.levels import Level
 from workers.sandbox.probe import Proof
 from workers.settings import WorkerSettings
 
@@ -103,7 +103,7 @@ def test_it_looks_at_the_workers_that_run_and_at_the_broker(capsys, tmp_path):
     migrate.upgrade(store.database_url)
     assert "No worker runs." in said()
     database = Database(store.database_url)
-    told: list[tuple[tuple[Level, ...], dict[str, object]]] = [
+    told: list[tuple[tuple[IsolationLevel, ...], dict[str, object]]] = [
         (("none",), {"missed": ["isolation process cannot be given here: Landlock is version 0"]}),
         ((), {"why": "isolation process does not hold: files"}),
         ((), {}),

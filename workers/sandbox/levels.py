@@ -13,12 +13,9 @@ from __future__ import annotations
 import argparse
 import os
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-Level = Literal["none", "process", "namespace", "gvisor"]
-
-LEVELS: Final[tuple[Level, ...]] = ("none", "process", "namespace", "gvisor")
-"""From the least to the most."""
+from backprobe.isolation import ISOLATION_LEVELS, IsolationLevel
 
 SANDBOX_UID: Final = 64321
 """Whom children of a root's worker become, unless the settings say otherwise: no account has this number."""
@@ -40,7 +37,7 @@ class Confinement:
         cgroups: Each child has a cgroup of its own; else `no_cgroups` says why not.
     """
 
-    level: Level = "none"
+    level: IsolationLevel = "none"
     uid: int | None = None
     private_root: bool = False
     uids: int = 0
@@ -53,9 +50,9 @@ def unprivileged(uid: int = SANDBOX_UID) -> int | None:
     return uid if os.geteuid() == 0 else None
 
 
-def up_to(level: Level) -> tuple[Level, ...]:
+def up_to(level: IsolationLevel) -> tuple[IsolationLevel, ...]:
     """The levels that a child at this one satisfies."""
-    return LEVELS[: LEVELS.index(level) + 1]
+    return ISOLATION_LEVELS[: ISOLATION_LEVELS.index(level) + 1]
 
 
 def as_arguments(confinement: Confinement, calls: int | None, more_calls: int | None = None) -> list[str]:
@@ -78,7 +75,7 @@ def from_arguments(words: list[str]) -> argparse.Namespace:
     """A zygote's command line: `control`, `level`, `uid`, `calls`, `more_calls`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("control", type=int)
-    parser.add_argument("--level", choices=LEVELS, default="none")
+    parser.add_argument("--level", choices=ISOLATION_LEVELS, default="none")
     parser.add_argument("--uid", type=int)
     parser.add_argument("--calls", type=int)
     parser.add_argument("--more-calls", type=int)

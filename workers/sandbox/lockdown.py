@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from backprobe.isolation import IsolationLevel
 from workers.sandbox import guest_root, namespaces, orphans, readable, syscalls
-from workers.sandbox.levels import Level
 from workers.sandbox.messages import Fork
 
 OPEN_FILES: Final = 64
@@ -74,7 +74,7 @@ class Surroundings:
     folder: str
     descriptors: tuple[int, int, int, int, int, int]
     environment: dict[str, str]
-    level: Level = "none"
+    level: IsolationLevel = "none"
     folders: tuple[str, ...] = ()
     calls: bytes = b""
     ours: tuple[int, ...] | None = None
@@ -222,7 +222,7 @@ def few_calls(around: Surroundings) -> None:
 
 Step = Callable[[Surroundings], None]
 
-STEPS: Final[dict[Level, tuple[Step, ...]]] = {
+STEPS: Final[dict[IsolationLevel, tuple[Step, ...]]] = {
     "none": (own_session, python_signals, own_folder, limits, bare_environment),
     "process": (own_session, python_signals, own_folder, limits, bare_environment, few_files, few_calls),
     "namespace": (

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from backprobe.isolation import ISOLATION_LEVELS, IsolationLevel
 from workers.sandbox import cgroups, namespaces, private_root, readable, runsc, syscalls
-from workers.sandbox.levels import LEVELS, SANDBOX_UID, SLOT_UIDS, Confinement, Level, unprivileged
+from workers.sandbox.levels import SANDBOX_UID, SLOT_UIDS, Confinement, unprivileged
 
-Asked = Level | Literal["auto"]
+Asked = IsolationLevel | Literal["auto"]
 """`auto`: the highest level up to `namespace` that lacks nothing."""
 
-_TRIED: Final[dict[Level, tuple[Level, ...]]] = {
+_TRIED: Final[dict[IsolationLevel, tuple[IsolationLevel, ...]]] = {
     "process": ("namespace", "process"),
     "none": ("namespace", "process", "none"),
 }
@@ -58,7 +59,7 @@ def choice(asked: Asked, uid: int = SANDBOX_UID, *, trust_code: bool = False) ->
     Raises:
         CannotConfine: it cannot be given.
     """
-    least: Level = asked if asked != "auto" else "none" if trust_code else "process"
+    least: IsolationLevel = asked if asked != "auto" else "none" if trust_code else "process"
     missed: list[str] = []
     for level in _TRIED[least] if asked == "auto" else (asked,):
         lacks = lacking(level, uid)
@@ -68,7 +69,7 @@ def choice(asked: Asked, uid: int = SANDBOX_UID, *, trust_code: bool = False) ->
     raise CannotConfine(missed[-1])
 
 
-def lacking(level: Level, uid: int = SANDBOX_UID) -> tuple[str, ...]:
+def lacking(level: IsolationLevel, uid: int = SANDBOX_UID) -> tuple[str, ...]:
     """What this machine lacks for a level, each with what would change it; empty: nothing."""
     if level == "gvisor":
         return tuple(_lacks_second_kernel())
@@ -94,13 +95,13 @@ def _lacks_another(uid: int, hidden: tuple[str, ...]) -> Iterator[str]:
         yield f"uid {uid} cannot read {hidden[0]}, and root may not mount (install Python where everybody can read it)"
 
 
-def table(uid: int = SANDBOX_UID) -> Iterator[tuple[Level, tuple[str, ...]]]:
+def table(uid: int = SANDBOX_UID) -> Iterator[tuple[IsolationLevel, tuple[str, ...]]]:
     """Each level and what it lacks here."""
-    for level in LEVELS:
+    for level in ISOLATION_LEVELS:
         yield level, lacking(level, uid)
 
 
-def _made(level: Level, uid: int) -> Confinement:
+def _made(level: IsolationLevel, uid: int) -> Confinement:
     root = os.geteuid() == 0
     apart = level in ("namespace", "gvisor")
     without = cgroups.lacking() if level == "namespace" else f"level {level} has none"

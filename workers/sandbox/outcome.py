@@ -26,11 +26,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from backprobe.isolation import IsolationLevel
 from backprobe.record import BadRecord, End, Raised, Record
 from store.limits import Limits
 from store.run import RunError
 from workers.sandbox.attest import Seen
-from workers.sandbox.levels import Level
 from workers.sandbox.reached import by_exception, refused_by_level, too_heavy, what_to_change
 from workers.sandbox.sentry import Behind
 
@@ -132,7 +132,7 @@ def verdict(
     refused: BadRecord | None,
     *,
     canceled: bool,
-    level: Level = "none",
+    level: IsolationLevel = "none",
 ) -> Verdict:
     """The first line of the table that holds; `level` explains what it refused."""
     if facts.broken is not None:
@@ -252,7 +252,7 @@ def _no_record(facts: Facts, record: Record | None, refused: BadRecord | None) -
     return Verdict(status="failed", reason="record", error=_error("program", code, message, last_line(record)))
 
 
-def _raised(record: Record, end: End, limits: Limits, level: Level) -> Verdict:
+def _raised(record: Record, end: End, limits: Limits, level: IsolationLevel) -> Verdict:
     if end.ending == "exited" and end.exit_code == 0:
         return Verdict(status="succeeded", reason="ended", told_by="run")
     raised = next((row for row in record.raised if row.n == end.exception), None)

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from backprobe.isolation import IsolationLevel
 from backprobe.record import Raised
 from store.limits import Limits
 from store.run import RunError
-from workers.sandbox.levels import Confinement, Level
+from workers.sandbox.levels import Confinement
 
 _REACHED: Final[Mapping[str, str]] = {
     "wall_seconds": "The program ran for {value} s, its limit of time.",
@@ -88,7 +89,7 @@ def by_exception(raised: Raised, processes: int) -> str | None:
     return next((limit for limit, holds in told.items() if holds()), None)
 
 
-def refused_by_level(raised: Raised, level: Level) -> str:
+def refused_by_level(raised: Raised, level: IsolationLevel) -> str:
     """What a level has not, where an exception may come from that; with a space before it, or empty."""
     kind = raised.type.rpartition(".")[2]
     if level == "none" or kind not in ("PermissionError", "OSError", "RuntimeError", "FileNotFoundError"):

@@ -9,8 +9,9 @@ import logging
 from dataclasses import replace
 from typing import Final
 
+from backprobe.isolation import ISOLATION_LEVELS
 from workers.sandbox.boot import connect_executor, exec_keeper, exec_zygote, executor_offers
-from workers.sandbox.levels import LEVELS, Confinement
+from workers.sandbox.levels import Confinement
 from workers.sandbox.offer import CannotConfine, Choice, choice, confinement
 from workers.sandbox.supervisor import Supervisor
 from workers.settings import Asked, WorkerSettings
@@ -59,7 +60,7 @@ def better_supervisor(settings: WorkerSettings, than: Supervisor) -> Supervisor 
         found = choice(settings.isolation, settings.sandbox_uid, trust_code=settings.trust_code)
     except CannotConfine:
         return None
-    if LEVELS.index(found.confinement.level) <= LEVELS.index(than.confinement.level):
+    if ISOLATION_LEVELS.index(found.confinement.level) <= ISOLATION_LEVELS.index(than.confinement.level):
         than.missed = found.missed or than.missed
         return None
     return _over(found, settings)
@@ -116,6 +117,6 @@ def _offered(path: str, asked: Asked) -> Confinement:
         found = executor_offers(path, EXECUTOR_SECONDS)
     except OSError as error:
         raise CannotConfine(f"the executor at {path} does not answer: {error}") from None
-    if asked != "auto" and LEVELS.index(found.level) < LEVELS.index(asked):
+    if asked != "auto" and ISOLATION_LEVELS.index(found.level) < ISOLATION_LEVELS.index(asked):
         raise CannotConfine(f"isolation {asked} cannot be given: the executor at {path} gives {found.level}")
     return found

@@ -23,9 +23,10 @@ from typing import Final, NoReturn
 
 from backprobe import stack
 from backprobe.capture.warm import first, rest
+from backprobe.isolation import IsolationLevel
 from workers.sandbox import child, messages, namespaces, orphans, readable, uncaught
 from workers.sandbox.boot import THREAD_BYTES
-from workers.sandbox.levels import Level, from_arguments
+from workers.sandbox.levels import from_arguments
 from workers.sandbox.lockdown import Surroundings
 from workers.sandbox.messages import Ended, Fork, Kill, Ready, Refused, Started
 from workers.sandbox.scratch import Scratch, sweep_dead_roots
@@ -63,12 +64,12 @@ class Zygote:
         self,
         control: socket.socket,
         environment: dict[str, str],
-        level: Level = "none",
+        level: IsolationLevel = "none",
         calls: bytes = b"",
         more_calls: bytes = b"",
     ) -> None:
         self._control, self._environment = control, environment
-        self._level: Level = level
+        self._level: IsolationLevel = level
         self._calls, self._more_calls = calls, more_calls
         readable.landlock_abi()
         self._folders = () if level == "none" else (*readable.system_folders(), *readable.python_folders())

@@ -87,7 +87,7 @@ from backprobe.rules.finding import Finding, Fix, Region
 from backprobe.rules.places import source_lines
 from backprobe.rules.reach import reaches
 from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement, tree_of
+from backprobe.rules.syntax import blocks, region_in, site_of, statement, tree_of
 from backprobe.rules.told import told
 
 if TYPE_CHECKING:
@@ -166,15 +166,8 @@ def _fix(record: Record, site: Site, first: BackwardCall) -> Fix | None:
     lines = source_lines(record)[site.source]
     behind = lines[region.end_line - 1][region.end_col - 1 :].strip()
     before = lines[region.start_line - 1][: region.start_col - 1].strip()
-    alone = any(body == [node] for body in _blocks(tree.parents.get(node)))
+    alone = any(body == [node] for body in blocks(tree.parents.get(node)))
     if alone or before or (behind and not behind.startswith("#")) or region.end_line >= len(lines):
         return None
     whole = Region(start_line=region.start_line, start_col=1, end_line=region.end_line + 1, end_col=1)
     return Fix(title="Drop the second call", safety="unsafe", edits=(replacement(record, site, whole, ""),))
-
-
-def _blocks(parent: ast.AST | None) -> Iterator[list[ast.stmt]]:
-    for field in ("body", "orelse", "finalbody"):
-        body: list[ast.stmt] | None = getattr(parent, field, None)
-        if isinstance(body, list):
-            yield body

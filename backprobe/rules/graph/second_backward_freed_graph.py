@@ -91,7 +91,7 @@ from backprobe.rules.raised import level_of
 from backprobe.rules.reach import reaches
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import step_of
-from backprobe.rules.syntax import region_in, site_of, statement, text_in, tree_of
+from backprobe.rules.syntax import blocks, region_in, site_of, statement, text_in, tree_of
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record, Site
@@ -222,17 +222,10 @@ def _without_line(record: Record, site: Site, node: ast.Expr) -> Edit | None:
     region = region_in(record, site.source, node)
     lines = source_lines(record)[site.source]
     around = tree_of(record, site)
-    alone = around is None or any(body == [node] for body in _bodies(around.parents.get(node)))
+    alone = around is None or any(body == [node] for body in blocks(around.parents.get(node)))
     whole = lines[region.start_line - 1][: region.start_col - 1] + lines[region.end_line - 1][region.end_col - 1 :]
     if alone or (whole.strip() and not whole.lstrip().startswith("#")) or region.end_line >= len(lines):
         return None
     return replacement(
         record, site, Region(start_line=region.start_line, start_col=1, end_line=region.end_line + 1, end_col=1), ""
     )
-
-
-def _bodies(parent: ast.AST | None) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        body = getattr(parent, name, None)
-        if isinstance(body, list):
-            yield body

@@ -84,7 +84,7 @@ from backprobe.rules.places import line_of, source_lines
 from backprobe.rules.raised import level_of
 from backprobe.rules.rule import Rule
 from backprobe.rules.saved_changes import SavedChange, saved_changes, saved_name
-from backprobe.rules.syntax import region_in, site_of, statement, text_in, tree_of
+from backprobe.rules.syntax import blocks, region_in, site_of, statement, text_in, tree_of
 from backprobe.rules.told import told
 
 if TYPE_CHECKING:
@@ -163,8 +163,8 @@ def _fix(record: Record, change: SavedChange, site: int, root: str | None) -> Fi
     tree = tree_of(record, site_of(record, site))
     if not isinstance(made, ast.Assign) or step is None or tree is None or ast.unparse(made.targets[0]) != root:
         return None
-    blocks = [body for body in _blocks(tree.parents.get(step)) if step in body and made in body]
-    block = blocks[0] if blocks else []
+    alike = [body for body in blocks(tree.parents.get(step)) if step in body and made in body]
+    block = alike[0] if alike else []
     between = block[block.index(made) + 1 : block.index(step) + 1] if block else []
     if not between or any(ast.unparse(part) == root for one in between for part in ast.walk(one)):
         return None
@@ -176,13 +176,6 @@ def _fix(record: Record, change: SavedChange, site: int, root: str | None) -> Fi
         return None
     edits: tuple[Edit, ...] = (replacement(record, site_of(record, site), dropped, ""), moved)
     return Fix(title=f"Compute `{root}` after the step", safety="unsafe", edits=edits)
-
-
-def _blocks(parent: ast.AST | None) -> Iterator[list[ast.stmt]]:
-    for field in ("body", "orelse", "finalbody"):
-        body: list[ast.stmt] | None = getattr(parent, field, None)
-        if isinstance(body, list):
-            yield body
 
 
 def _stands_alone(lines: list[str], region: Region) -> bool:

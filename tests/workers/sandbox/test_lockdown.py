@@ -13,19 +13,20 @@ from typing import Any
 
 import pytest
 
+from backprobe.isolation import IsolationLevel
 from store.limits import Limits
 from tests.support.isolation import confined
 from workers.sandbox import attest, boot, probe, readable
 from workers.sandbox.boot import exec_zygote
 from workers.sandbox.job import Job
-from workers.sandbox.levels import SANDBOX_UID, Level
+from workers.sandbox.levels import SANDBOX_UID
 from workers.sandbox.lockdown import STEPS
 from workers.sandbox.outcome import Outcome
 from workers.sandbox.supervisor import Supervisor
 
 RT_SIGACTION = {"x86_64": 13, "aarch64": 134}[platform.machine()]
 CANCEL = 32
-CONFINED: tuple[Level, ...] = ("process", "namespace")
+CONFINED: tuple[IsolationLevel, ...] = ("process", "namespace")
 RAN = 'print("user code ran")'
 
 TEST_BUILD = """
@@ -55,7 +56,7 @@ UNSEEN = {
 
 
 @contextlib.contextmanager
-def supervisor_at(level: Level, change: str = "") -> Iterator[Supervisor]:
+def supervisor_at(level: IsolationLevel, change: str = "") -> Iterator[Supervisor]:
     """At a level; with a change to what the warm process and its children run."""
     chosen, usual = confined(level), subprocess.Popen
 
