@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
@@ -32,12 +33,23 @@ RETRY_SECONDS: Final = 5
 MOST_KNOWN: Final = 10_000
 """Authorizations that are remembered; the oldest are forgotten."""
 
+_SESSION: Final = re.compile(r"(?:^|;)\s*(?:__Host-)?backprobe=([^;\s]+)")
+"""The cookie of a login (`service.login`)."""
+
 
 class NoRoom(Error):
     """There is no room for more of this body."""
 
     code = 503
     reason = "Service Unavailable"
+
+
+def credentials(authorization: str | None, cookie: str | None) -> str:
+    """What a request is let in by: its Authorization, else the cookie of a login; empty: it has neither."""
+    if authorization:
+        return authorization
+    found = _SESSION.search(cookie or "")
+    return "" if found is None else f"Session {found[1]}"
 
 
 class Senders:
@@ -127,7 +139,8 @@ class _Parser(HTTPRequestParser):
         grown = found.body_bytes_received - self._taken
         if grown > SMALL_BYTES and not found.error:
             if not self._taken:
-                self._tenant = self._room.senders.tenant(found.headers.get("AUTHORIZATION", ""))
+                shown = credentials(found.headers.get("AUTHORIZATION"), found.headers.get("COOKIE"))
+                self._tenant = self._room.senders.tenant(shown)
             if self._room.take(grown, self._tenant):
                 self._taken += grown
             else:

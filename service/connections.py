@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from waitress.channel import HTTPChannel
 from waitress.task import ErrorTask, WSGITask
 
-from service import bodies_in_hand
+from service import bodies_in_hand, loop, turns
 from service.guard import INERT
 from service.problems import BY_STATUS, KINDS
 from service.stream_writer import TAKE_OVER
@@ -41,14 +41,15 @@ class _ProblemTask(ErrorTask):
     def execute(self) -> None:
         found: Any = self.request.error  # type: ignore[attr-defined] waitress sets it on a bad request
         status = int(found.code)
-        kind = KINDS[BY_STATUS.get(status, "malformed-request" if status < 500 else "internal-error")]
+        code = getattr(found, "problem", None) or BY_STATUS.get(status)
+        kind = KINDS[code or ("malformed-request" if status < 500 else "internal-error")]
         request_id = f"req_{secrets.token_hex(8)}"
         body = json.dumps(
             {
                 "type": f"/problems/{kind.code}",
                 "title": kind.title,
                 "status": status,
-                "detail": f"{found.reason}." if status < 500 else f"Request {request_id} failed on our side.",
+                "detail": f"{found.reason}." if status < 500 else f"Request {request_id} {_why(found)}.",
                 "code": kind.code,
                 "hint": kind.hint,
                 "instance": "",
@@ -56,7 +57,7 @@ class _ProblemTask(ErrorTask):
                 "errors": [],
             }
         ).encode()
-        if isinstance(found, bodies_in_hand.NoRoom):
+        if isinstance(found, bodies_in_hand.NoRoom | turns.HeldTooLong):
             self.response_headers = [*self.response_headers, ("Retry-After", str(bodies_in_hand.RETRY_SECONDS))]
         self.status = f"{status} {found.reason}"
         self.response_headers = [
@@ -71,6 +72,11 @@ class _ProblemTask(ErrorTask):
         self.set_close_on_finish()
         self.content_length = len(body)
         self.write(body)
+
+
+def _why(found: Any) -> str:
+    """What is said of an error on our side: of a request that was refused, that nothing of it was done."""
+    return f"was not begun: {found.body}" if isinstance(found, turns.HeldTooLong) else "failed on our side"
 
 
 class _Task(WSGITask):
@@ -135,6 +141,12 @@ class Channel(HTTPChannel):
                 self.taker = None
         super().handle_close()
 
+    def _flush_outbufs_below_high_watermark(self) -> None:
+        """Wait, where a client has much to read; meanwhile its tenant's other requests may be at work."""
+        if self.total_outbufs_len > self.adj.outbuf_high_watermark:
+            with turns.aside():
+                HTTPChannel._flush_outbufs_below_high_watermark(self)  # type: ignore[attr-defined]  # noqa: SLF001 - not in typeshed
+
     def del_channel(self, map: Any = None) -> None:  # noqa: A002 - waitress's word
         """However the connection ends: drop a body of which the rest will not come, which waitress would not."""
         if (unread := self.request) is not None:
@@ -146,6 +158,7 @@ class Channel(HTTPChannel):
     def service(self) -> None:
         """Answer one request; the loop may have closed the connection before its socket was promised."""
         super().service()
+        loop.ask(self)  # it may have written what the next request on it waits for
         if not self.connected:
             self._drop()
 
@@ -161,3 +174,4 @@ def _make_room(others: Sequence[HTTPChannel], wanted: int) -> None:
     idle = [one for one in others if not (one.will_close or one.requests or one.total_outbufs_len)]
     for one in heapq.nsmallest(wanted, idle, key=lambda one: one.last_activity):
         one.will_close = True
+        loop.ask(one)

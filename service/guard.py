@@ -18,11 +18,13 @@ from flask import g, request
 
 from service import compression, deprecation, login, origins, rates
 from service.address import is_loopback
+from service.bodies_in_hand import credentials
 from service.caller import LOCAL, SERVER, demand, holder
 from service.context import context
 from service.errors import Problem
 from service.origins import is_listed, preflight
 from service.request_log import bind_caller
+from service.turns import HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
 
 _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::[0-9]{1,5})?")
 """Name or address, and port; anything else (`user@name`, half a bracket) is no host of ours."""
-
-_OPEN: Final = frozenset({"/healthz", "/readyz"})
-"""Asked by health checks that hold no key; they tell nothing about anyone's runs."""
 
 _FOR_ALL: Final = frozenset({"static", "openapi.spec", "pages.problem", "keys.get_me"})
 """Endpoints for every key, whatever it may do: what they tell is of nobody, or of the caller."""
@@ -138,14 +137,15 @@ def register(app: Flask, settings: Settings) -> None:
 
     @app.before_request
     def _check() -> Response | None:
-        if request.path in _OPEN or (settings.oidc is not None and request.path in login.OPEN):
+        if request.path in HEALTH or (settings.oidc is not None and request.path in login.OPEN):
             return None
         if (allowed := preflight(settings.origins)) is not None:
             return allowed
         g.caller = _caller(settings)
         bind_caller(g.caller)
-        if (given := request.headers.get("Authorization")) and g.caller.sharing is not None:
-            context().senders.met(given, g.caller.sharing)
+        shown = credentials(request.headers.get("Authorization"), request.headers.get("Cookie"))
+        if shown and g.caller.sharing is not None:
+            context().senders.met(shown, g.caller.sharing)
         view = app.view_functions.get(request.endpoint or "")
         _check_rate(view)
         if request.method not in _SAFE:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     from service.queue import Wakeups
+    from service.turns import Turns
     from store.session import Database
     from store.workers import WorkerNode
 
@@ -135,10 +136,32 @@ class _Woken(Collector):
         yield _counter("backprobe_wakeups", "wake-ups after a submit, of this process", "kind", counts)
 
 
+_NONE_HELD_BACK: Final[dict[str, int]] = {"waited": 0, "refused": 0}
+
+
+class _Turns(Collector):
+    """Requests that wait for a thread of this process."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        turns = self._metrics.turns
+        waiting = GaugeMetricFamily("backprobe_http_waiting", "requests that wait for a thread of this process")
+        waiting.add_metric([], 0 if turns is None else turns.waiting)
+        yield waiting
+        counts = {"waited": turns.held_back, "refused": turns.refused} if turns is not None else _NONE_HELD_BACK
+        yield _counter("backprobe_http_held_back", "requests whose tenant had all at work that it may", "kind", counts)
+
+
 class Metrics:
     """Of one application.
 
     Attributes:
+        turns: Of the server that answers for it; None: nothing serves it.
         tally: What has ended since the first scrape.
     """
 
@@ -147,6 +170,8 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._registry.register(_Stored(database, self.tally))
         self._registry.register(_Woken(wakeups))
+        self.turns: Turns | None = None
+        self._registry.register(_Turns(self))
         self._requests = Counter(
             "backprobe_http_requests",
             "requests that this process has answered",

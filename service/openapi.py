@@ -40,6 +40,7 @@ _EVERYWHERE: Final = (
     "rate-limited",
     "internal-error",
     "unavailable",
+    "too-many-at-work",
 )
 """Problems that any address can answer."""
 

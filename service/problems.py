@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from service.capacity_problems import CAPACITY_KINDS
 from service.problem_kind import Kind
 from service.recorder_problems import RECORDER_KINDS
 
@@ -249,12 +250,6 @@ _KINDS: Final = (
         hint="Tell the operator the request id: it finds the cause in the server's log.",
     ),
     Kind(
-        code="too-many-streams",
-        status=503,
-        title="No more streams are served now",
-        hint="Ask again after the seconds that Retry-After names, or take the events as a list with `after=`.",
-    ),
-    Kind(
         code="provider-away",
         status=502,
         title="The identity provider did not answer",
@@ -274,7 +269,7 @@ _KINDS: Final = (
     ),
 )
 
-KINDS: Final[dict[str, Kind]] = {kind.code: kind for kind in (*_KINDS, *RECORDER_KINDS)}
+KINDS: Final[dict[str, Kind]] = {kind.code: kind for kind in (*_KINDS, *RECORDER_KINDS, *CAPACITY_KINDS)}
 """Every kind by its code."""
 
 BY_STATUS: Final[dict[int, str]] = {

@@ -18,6 +18,7 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from service.context import context
 from service.metrics import route
+from service.turns import OF_MACHINES
 from store.ids import is_id
 from store.trace import continued
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("backprobe.service")
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
-_OF_MACHINES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Asked every few seconds: told at level debug if they end well."""
 
 
 def register(app: Flask) -> None:
@@ -48,7 +47,7 @@ def register(app: Flask) -> None:
     @app.after_request
     def _end(response: Response) -> Response:
         status = response.status_code
-        quiet = route() in _OF_MACHINES and status < 400
+        quiet = route() in OF_MACHINES and status < 400  # they are asked every few seconds
         fields = {"status": status, "ms": round((time.perf_counter() - g.began) * 1000, 1)}
         if (run := g.get("run") or (request.view_args or {}).get("run", "")) and is_id("run", run):
             fields["run"] = run

@@ -15,18 +15,18 @@ import termios
 import threading
 import time
 import weakref
-from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
 from waitress.server import create_server
 
-from service import bodies_in_hand
+from service import bodies_in_hand, loop, turns
 from service.api.audit_lines import MOST_BYTES
 from service.connections import Channel
 from service.context import EXTENSION
 from service.streams import MOST_STREAMS
+from service.waiting import share
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -80,36 +80,6 @@ def _held(connection: socket.socket) -> int:
         return 0
 
 
-class _Turns:
-    """Requests that wait for a thread: they take turns among tenants, and of one the first comes first.
-
-    In place of the queue of waitress's dispatcher, under its lock. Whose a request is, is known as in
-    `service.bodies_in_hand`; all of which it is not known take turns as one.
-    """
-
-    def __init__(self, senders: bodies_in_hand.Senders) -> None:
-        self._senders = senders
-        self._waiting: dict[int | None, deque[HTTPChannel]] = {}
-
-    def __len__(self) -> int:
-        return sum(map(len, self._waiting.values()))
-
-    def append(self, channel: HTTPChannel) -> None:
-        """The first request of this connection waits."""
-        request: Any = channel.requests[0]
-        tenant = self._senders.tenant(request.headers.get("AUTHORIZATION", ""))
-        self._waiting.setdefault(tenant, deque()).append(channel)
-
-    def popleft(self) -> HTTPChannel:
-        """The next one, whose tenant is the last to have another."""
-        tenant, its = next(iter(self._waiting.items()))
-        del self._waiting[tenant]
-        found = its.popleft()
-        if its:
-            self._waiting[tenant] = its
-        return found
-
-
 class Server:
     """One application on one listening socket, in a thread of its own.
 
@@ -119,6 +89,9 @@ class Server:
         threads: That answer requests.
         silent_seconds: As `SILENT_SECONDS`.
         body_room: Bytes that the bodies of all requests may take together.
+
+    Attributes:
+        turns: Requests that wait for a thread.
     """
 
     def __init__(
@@ -136,8 +109,10 @@ class Server:
         most, streams = connections()
         shared.streams.seats.most = streams
         # Typeshed's waitress lacks what is used here; `trigger`, `active_channels` and the map are in every release.
+        self._watched = loop.Watched() if loop.HAS_EPOLL else {}
         self._server: Any = create_server(
             app,
+            map=self._watched,
             sockets=[listening],
             threads=threads,
             ident="backprobe",
@@ -146,20 +121,30 @@ class Server:
             inbuf_overflow=bodies_in_hand.SMALL_BYTES,
             channel_timeout=silent_seconds,
             connection_limit=most,
-            asyncore_use_poll=True,  # select() ends at file 1,024
+            asyncore_use_poll=True,  # where there is no epoll; select() ends at file 1,024
             cleanup_interval=max(1, silent_seconds // 4),
             clear_untrusted_proxy_headers=True,
         )
         room = {"parser_class": staticmethod(self.bodies.parser)}
         self._server.channel_class = type("Channel", (Channel,), room)
-        dispatcher = self._server.task_dispatcher
-        with dispatcher.lock:
-            dispatcher.queue = _Turns(shared.senders)
+        self.turns = turns.Turns(
+            shared.senders,
+            self._server.task_dispatcher,
+            most=shared.settings.tenant_threads if keyed else threads,
+            alone=share(threads) if keyed else threads,
+        )
+        shared.metrics.turns = self.turns
         self._held: weakref.WeakKeyDictionary[HTTPChannel, tuple[int, float]] = weakref.WeakKeyDictionary()
         """Bytes that the kernel had for a client who seems not to read, and since when."""
         self._maintained = self._server.maintenance
         self._server.maintenance = self._maintain
-        self._thread = threading.Thread(target=self._server.run, name="server", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="server", daemon=True)
+
+    def _serve(self) -> None:
+        if isinstance(self._watched, loop.Watched):
+            self._watched.run(self._server.adj.asyncore_loop_timeout)
+        else:
+            self._server.run()
 
     def start(self) -> None:
         """Answer requests from now on."""
@@ -173,6 +158,7 @@ class Server:
         server.trigger.pull_trigger(lambda: wasyncore.dispatcher.close(server))
         while time.monotonic() < deadline and self._busy():
             time.sleep(0.02)
+        self.turns.stop()
         server.task_dispatcher.shutdown(timeout=1)
         # A loop that is awake already may close all, the trigger too, before the trigger is pulled.
         with contextlib.suppress(OSError):
@@ -187,6 +173,8 @@ class Server:
         self._maintained(now)
         before = now - self._server.adj.channel_timeout
         for channel in list(self._server.active_channels.values()):
+            if channel.will_close:
+                loop.ask(channel)
             seems_stuck = channel.total_outbufs_len and channel.last_activity < before
             if seems_stuck and self._stands_still(channel, now) < before:
                 self._server.trigger.pull_trigger(channel.handle_close)  # between two looks at the sockets
@@ -205,4 +193,4 @@ class Server:
     def _busy(self) -> bool:
         dispatcher = self._server.task_dispatcher
         unsent = any(channel.total_outbufs_len for channel in list(self._server.active_channels.values()))
-        return bool(dispatcher.queue) or dispatcher.active_count > 0 or unsent
+        return self.turns.waiting > 0 or dispatcher.active_count > 0 or unsent

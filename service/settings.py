@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from service.oidc_settings import OidcSettings
+from service.turns import MOST_AT_WORK
 from store.access.backlog import MOST_QUEUED
 from store.access.secret import server_secret
 from store.settings import StoreSettings
@@ -71,6 +72,7 @@ class Settings:
         origins: Pages of these origins may ask the API. https: A proxy in front speaks TLS, and nothing else.
         oidc: Who lets people in; None: keys alone do.
         most_queued: Runs that may wait in each queue, of all tenants.
+        tenant_threads: Reads of one tenant at work at the same time, while other tenants ask; writes are half as many.
         recorder_lease_seconds: Silence after which a recorder in a training job is taken to be gone.
     """
 
@@ -83,6 +85,7 @@ class Settings:
     https: bool = False
     oidc: OidcSettings | None = None
     most_queued: int = MOST_QUEUED
+    tenant_threads: int = MOST_AT_WORK
     recorder_lease_seconds: float = LEASE_SECONDS
 
     @classmethod
@@ -92,7 +95,7 @@ class Settings:
         Raises:
             OSError: the home cannot be written.
             ValueError: as of `StoreSettings`, `RateLimits`, `OidcSettings`; a wrong BACKPROBE_CORS_ORIGINS,
-                BACKPROBE_MOST_QUEUED or BACKPROBE_RECORDER_LEASE_SECONDS.
+                BACKPROBE_MOST_QUEUED, BACKPROBE_TENANT_THREADS or BACKPROBE_RECORDER_LEASE_SECONDS.
         """
         store = StoreSettings.from_environment(environ, home)
         store.make_home()
@@ -105,6 +108,7 @@ class Settings:
             https=environ.get("BACKPROBE_HTTPS") == "1",
             oidc=OidcSettings.from_environment(environ),
             most_queued=_most_queued(environ.get("BACKPROBE_MOST_QUEUED") or str(MOST_QUEUED)),
+            tenant_threads=_tenant_threads(environ.get("BACKPROBE_TENANT_THREADS") or str(MOST_AT_WORK)),
             recorder_lease_seconds=_lease(environ.get("BACKPROBE_RECORDER_LEASE_SECONDS") or f"{LEASE_SECONDS:.0f}"),
         )
 
@@ -112,6 +116,12 @@ class Settings:
 def _most_queued(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
         raise ValueError(f"BACKPROBE_MOST_QUEUED is {text!r}; it must be a number of runs, such as {MOST_QUEUED}")
+    return int(text)
+
+
+def _tenant_threads(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= THREADS):
+        raise ValueError(f"BACKPROBE_TENANT_THREADS is {text!r}; it must be a number of threads, from 1 to {THREADS}")
     return int(text)
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from flask import request
 
+from service import turns
 from service.caller import caller
 from service.errors import RETRY_SECONDS, Problem
 
@@ -114,7 +115,8 @@ class Waiters:
             self.waiting += free
             self._shares.add(asking, int(free))
         try:
-            yield free
+            with turns.aside() if free else nullcontext():
+                yield free
         finally:
             with self._counting:
                 self.waiting -= free
@@ -178,6 +180,7 @@ class Seats:
         """
         give_back = self.demand()
         try:
-            yield
+            with turns.aside():
+                yield
         finally:
             give_back()

@@ -14,6 +14,7 @@ from flask import Response, request
 from service.api.cells import Column, columns, csv_header, csv_rows, values
 from service.context import context
 from service.errors import Place, Problem
+from service.turns import aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -93,11 +94,18 @@ def export(
     give_back = context().lists.demand() if len(first) >= BATCH else None
     sent = dict(headers) | {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
     stream = writers[form](columns(row), _chained(first, rest))
+    if give_back is not None:
+        stream = _seated(stream)
     charset = "; charset=utf-8" if form == "csv" else ""
     answer = Response(stream, 200, sent, content_type=MEDIA[form] + charset)
     if give_back is not None:
         answer.call_on_close(give_back)
     return answer
+
+
+def _seated(stream: Iterator[bytes]) -> Iterator[bytes]:
+    with aside():  # its seat bounds it
+        yield from stream
 
 
 def _chained(first: Sequence[Any], rest: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:

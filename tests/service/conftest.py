@@ -75,3 +75,22 @@ def site(both: Site) -> Site:
                 transaction.execute(table.delete())
         transaction.execute(METADATA.tables["stored_bytes"].delete())  # last: each of the others was counted off in it
     return both
+
+
+@pytest.fixture
+def two(site: Site) -> list[dict[str, str]]:
+    """Headers with a key of each of two new tenants, which may do all in it."""
+    from service.caller import digest_of, new_key
+    from store.access import keys, tenants
+    from store.ids import new_id
+
+    headers = []
+    for _ in range(2):
+        secret, prefix = new_key()
+        digest = digest_of(secret, site.context.settings.secret)
+        with site.context.database.begin() as transaction:
+            number = tenants.create(transaction, new_id("tnt"))
+            new = keys.NewKey(name="t", prefix=prefix, digest=digest, scopes=("admin",), created_by="test")
+            keys.create(transaction, new, tenant_id=number)
+        headers.append({"Authorization": f"Bearer {secret}"})
+    return headers

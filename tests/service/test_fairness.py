@@ -15,6 +15,7 @@ import time
 from collections import Counter
 
 import pytest
+from flask import Response
 
 from backprobe.client import new_run_id
 from backprobe.record import dumps, split
@@ -185,6 +186,8 @@ def seats(name):
         for give_back in (one for one in found if not isinstance(one, str)):
             held.callback(give_back)
         assert any(isinstance(one, str) and "the rest is for others" in one for one in found)
+        most = getattr(served[0].context, name).most
+        assert sum(not isinstance(one, str) for one in found) == most * 3 // 4
 
     return taken
 
@@ -344,3 +347,128 @@ def test_workers_take_turns_among_tenants(served, two):
     claimed = [runs.claim(site.context.database, site.worker()) for _ in range(2)]
     assert mine in {claim.public_id for claim in claimed if claim is not None}
     emptied(site)
+
+
+@pytest.fixture
+def standing(module_make, held):
+    """A server, two tenants, and a view that stands until `go` is set; `begun` has the tenants that are in it."""
+    from service.address import listen
+    from service.caller import caller
+    from service.server import Server
+
+    site = module_make(threads=16, api_key="the-server")
+    begun, go = [], threading.Event()
+
+    @site.app.get("/v1/standing")
+    def stand():
+        begun.append(caller().tenant_id)
+        assert go.wait(SECONDS)
+        return {}
+
+    @site.app.get("/v1/large")
+    def write():
+        """More than waitress and the kernel keep for a client that does not read."""
+        return Response(b"x" * (1 << 20) for _ in range(64))
+
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=16)
+    server.start()
+    held.callback(server.stop, 0)
+    held.callback(go.set)
+    greedy, other = (Tenant(site, listening.getsockname()[1], f"tnt_{name}", held) for name in ("greedy", "other"))
+    for one in (greedy, other):
+        for key in range(4):
+            assert one.ask("GET", "/v1/me", key=key)[0] == 200
+    return server, greedy, other, begun, go
+
+
+def test_one_tenant_has_two_requests_at_work_while_another_asks_and_metrics_say_that_the_rest_waits(standing):
+    server, greedy, other, begun, go = standing
+    sent = [greedy.sent("GET /v1/standing", number % 4) for number in range(20)]
+    eventually(lambda: server.turns.waiting == 18)
+    assert begun == [greedy.id] * 2
+    assert other.ask("GET", "/v1/runs")[0] == 200
+    assert other.ask("GET", "/healthz")[0] == 200
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", greedy.port, timeout=SECONDS)) as operator:
+        operator.request("GET", "/metrics", headers={"Authorization": "Bearer the-server"})
+        told = operator.getresponse().read().decode()
+    assert "backprobe_http_waiting 18.0" in told
+    assert 'backprobe_http_held_back_total{kind="waited"} 18.0' in told
+    assert 'backprobe_http_held_back_total{kind="refused"} 0.0' in told
+    go.set()
+    assert {greedy.status_of(one) for one in sent} == {200}
+    assert server.turns.waiting == 0
+
+
+def test_a_request_that_was_held_back_for_too_long_is_told_to_come_again(standing, monkeypatch):
+    server, greedy, _other, begun, go = standing
+    monkeypatch.setattr("service.turns.LONGEST_SECONDS", 0.0)
+    for _ in range(2):
+        greedy.sent("GET /v1/standing")
+    eventually(lambda: len(begun) == 2)
+    late = greedy.sent("GET /v1/standing")
+    eventually(lambda: server.turns.waiting == 1)
+    go.set()
+    answer = http.client.HTTPResponse(late)
+    answer.begin()
+    told = json.loads(answer.read())
+    assert (answer.status, told["code"], answer.headers["Retry-After"]) == (503, "too-many-at-work", "5")
+    assert "was not begun" in told["detail"]
+    assert len(begun) == 2
+
+
+def test_a_client_that_does_not_read_its_answer_keeps_no_request_of_its_tenant_from_being_answered(standing):
+    server, greedy, other, _begun, _go = standing
+    for key in range(3):
+        greedy.sent("GET /v1/large", key)
+    eventually(lambda: sum(len(one.requests) for one in server._server.active_channels.values()) == 3)
+    other.ask("GET", "/v1/me")
+    for _ in range(3):
+        assert greedy.ask("GET", "/v1/me")[0] == 200
+    assert server.turns.waiting == 0
+
+
+def test_two_that_wait_for_a_run_s_end_keep_no_request_of_their_tenant_from_being_answered(standing, held):
+    server, greedy, other, _begun, _go = standing
+    run = greedy.submit()
+    held.callback(greedy.ask, "POST", f"/v1/runs/{run}/cancel")
+    for key in range(4):
+        greedy.sent(f"GET /v1/runs/{run}", key, Prefer="wait=30")
+    other.ask("GET", "/v1/me")
+    eventually(lambda: greedy.site.context.waiters.waiting == 4)
+    assert greedy.ask("GET", "/v1/me")[0] == 200
+    assert server.turns.waiting == 0
+
+
+def test_a_person_who_is_alone_has_all_threads(module_make, held):
+    """On loopback without a key there is nobody to share with."""
+    from service.address import listen
+    from service.server import Server
+
+    site = module_make(threads=3)
+    inside = threading.Barrier(3)
+
+    @site.app.get("/v1/standing")
+    def stand():
+        inside.wait(SECONDS)
+        return {}
+
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=3)
+    server.start()
+    held.callback(server.stop)
+    answers = []
+
+    def ask():
+        with contextlib.closing(
+            http.client.HTTPConnection("127.0.0.1", listening.getsockname()[1], timeout=SECONDS)
+        ) as one:
+            one.request("GET", "/v1/standing")
+            answers.append(one.getresponse().status)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(SECONDS)
+    assert answers == [200] * 3

@@ -14,25 +14,6 @@ BIG = "#" * 300_000
 
 
 @pytest.fixture
-def two(site):
-    """Keys of two new tenants."""
-    from service.caller import digest_of, new_key
-    from store.access import keys, tenants
-    from store.ids import new_id
-
-    secrets = []
-    for _ in range(2):
-        secret, prefix = new_key()
-        digest = digest_of(secret, site.context.settings.secret)
-        with site.context.database.begin() as transaction:
-            number = tenants.create(transaction, new_id("tnt"))
-            new = keys.NewKey(name="t", prefix=prefix, digest=digest, scopes=("admin",), created_by="test")
-            keys.create(transaction, new, tenant_id=number)
-        secrets.append({"Authorization": f"Bearer {secret}"})
-    return secrets
-
-
-@pytest.fixture
 def capped(site):
     """`capped(more)`: the cap, so many bytes above what there is; the application knows it from now on."""
     before = site.app.extensions["backprobe"]

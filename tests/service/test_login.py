@@ -215,6 +215,13 @@ SIGNED = {
 }
 
 
+def test_of_the_algorithms_each_needs_a_private_key():
+    """The library refuses `none` besides, whatever it is given."""
+    from service.login import ALGORITHMS
+
+    assert {one[:2] for one in ALGORITHMS} == {"RS", "PS", "ES", "Ed"}
+
+
 @pytest.mark.parametrize(("algorithm", "key"), SIGNED.items(), ids=SIGNED)
 def test_each_algorithm_with_a_private_key_is_taken(door, provider, algorithm, key):
     site = door()

@@ -184,3 +184,67 @@ def test_waiters_are_bounded_and_the_rest_is_answered_as_the_run_stands(served):
         one.join(SECONDS)
     assert len(found) == 40
     assert set(found) == {None, "wait=30"}
+
+
+@pytest.fixture
+def own(make):
+    """The server in this process."""
+    from service import loop
+    from service.address import listen
+    from service.server import Server
+
+    if not loop.HAS_EPOLL:
+        pytest.skip("epoll is Linux's")
+    site = make()
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=2)
+    server.start()
+    yield server, listening.getsockname()[1]
+    server.stop()
+
+
+def rests(server):
+    """Nothing that epoll has could wake the loop."""
+    deadline = time.monotonic() + SECONDS
+    while server._watched._epoll.poll(0):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_silent_connections_are_not_asked_when_others_are_answered(own, held, monkeypatch):
+    from service.connections import Channel
+
+    server, port = own
+    for _ in range(50):
+        connected(port, held, b"GET /v1/runs HTTP/1.1\r\nHost: local")
+    deadline = time.monotonic() + SECONDS
+    while len(server._server.active_channels) < 50 or server._watched._to_ask - {*server._watched} or not rests(server):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    silent, asked = set(server._server.active_channels.values()), []
+    readable = Channel.readable
+
+    def counted(self):
+        asked.append(self)
+        return readable(self)
+
+    monkeypatch.setattr(Channel, "readable", counted)
+    for _ in range(20):
+        assert ask(port, "GET", "/healthz")[0] == 200
+    assert len([one for one in asked if one in silent]) <= len(silent)  # once, if the last byte had just come
+    assert len([one for one in asked if one not in silent]) >= 20
+
+
+def test_a_socket_that_was_handed_over_wakes_the_loop_no_more(own, held):
+    server, port = own
+    run = submitted(port)
+    stream = connected(port, held, stream_of(run))
+    assert " 200 " in head_of(stream)
+    deadline = time.monotonic() + SECONDS
+    while server._server.active_channels:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert rests(server)  # its copy lives, and could be written to
+    assert ask(port, "POST", f"/v1/runs/{run}/cancel")[0] in {200, 202}

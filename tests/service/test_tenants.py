@@ -21,26 +21,6 @@ from store.ids import new_id
 from store.outward import outbox
 from tests.support import samples
 
-
-@pytest.fixture
-def two(site):
-    """Keys of two new tenants that may do all; the first one has a run with a record."""
-    from service.caller import digest_of, new_key
-    from store.access import keys, tenants
-    from store.ids import new_id
-
-    secrets = []
-    for _ in range(2):
-        secret, prefix = new_key()
-        digest = digest_of(secret, site.context.settings.secret)
-        with site.context.database.begin() as transaction:
-            number = tenants.create(transaction, new_id("tnt"))
-            new = keys.NewKey(name="t", prefix=prefix, digest=digest, scopes=("admin",), created_by="test")
-            keys.create(transaction, new, tenant_id=number)
-        secrets.append({"Authorization": f"Bearer {secret}"})
-    return secrets
-
-
 MARK = "zebra"
 """In what the first tenant has, and in nothing that the other may be told."""
 

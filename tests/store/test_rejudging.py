@@ -1,5 +1,7 @@
 """Stored runs judged again, on both databases: what stays, what is new, what is gone and comes back, and who may write."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 import sqlalchemy as sa
@@ -44,6 +46,19 @@ def newer(a_judgement: Judgement, drop: str, ruleset: str = "rs_new", **change) 
 def again(database, one, judgement):
     record = rejudging.record_of(database, one)
     return rejudging.judged_again(database, one, record, judgement, {})
+
+
+def test_an_unnamed_program_s_findings_are_known_again_by_the_newer_rules(
+    database, submit, claim, shown, a_record, a_judgement, some_whys
+) -> None:
+    run = submit(named=False)
+    finish.finish(database, claim(), finish.Ending(status="succeeded"), a_record, a_judgement, some_whys)
+    before = {name: row.id for name, row in shown(run).items()}
+    (one,) = older(database)
+    assert again(database, one, replace(a_judgement, ruleset="rs_new")) == rejudging.Change(
+        same=3, new=0, gone=0, back=0
+    )
+    assert {name: row.id for name, row in shown(run).items()} == before
 
 
 def test_a_finding_keeps_its_id_and_one_that_is_dropped_is_kept_as_gone(

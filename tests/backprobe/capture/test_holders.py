@@ -57,6 +57,11 @@ def test_a_held_graph_is_found_by_the_name_that_keeps_it(name: str) -> None:
     assert row.holder_search == "done"
 
 
+def test_a_tensor_inside_the_graph_of_another_is_no_root_of_its_own_at_the_end() -> None:
+    record = recorded(HEAD + "h = w.exp()\nloss = h.sum()\nother = w.sin()\n")
+    assert sorted(row.name or "" for row in record.retentions if row.call is None) == ["loss", "other"]
+
+
 def test_a_running_function_is_named_with_its_variable() -> None:
     record = recorded(
         HEAD + "def train():\n    history = []\n    for step in range(6):\n        loss = made()\n"

@@ -1,0 +1,239 @@
+"""Which request begins next, by tenant, and what one tenant may have at work; behind a real server: test_fairness.py."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from types import SimpleNamespace
+
+import pytest
+from waitress.task import ThreadedTaskDispatcher
+
+from service import turns
+from service.bodies_in_hand import Senders
+from service.turns import ASKING_SECONDS, LONGEST_SECONDS, HeldTooLong, Turns, aside
+
+GREEDY, OTHER, STRANGERS = "Bearer greedy", "Bearer other", ""
+
+
+@dataclasses.dataclass
+class Connection:
+    """One request, as waitress's dispatcher is given it."""
+
+    requests: list
+    name: str
+    during: object = None
+    canceled: bool = False
+
+    def service(self):
+        if self.during is not None:
+            self.during()
+
+    def cancel(self):
+        self.canceled = True
+
+
+@pytest.fixture
+def line(clock):
+    """Requests come and begin here, by name."""
+    senders = Senders()
+    senders.met(GREEDY, 1)
+    senders.met(OTHER, 2)
+    return Line(Turns(senders, ThreadedTaskDispatcher(), most=2, alone=12, clock=clock))
+
+
+class Line:
+    def __init__(self, made):
+        self.turns, self.at_work, self.order = made, {}, []
+
+    def come(self, names, key, path="/v1/runs", during=None, method="GET"):
+        for name in names.split():
+            request = SimpleNamespace(
+                command=method, path=path, headers={"AUTHORIZATION": key} if key else {}, error=None
+            )
+            self.turns.append(Connection([request], name, during))
+
+    def begin(self):
+        """Names of all that may begin now, in their order."""
+        begun = []
+        while self.turns:
+            work = self.turns.popleft()
+            self.at_work[work._channel.name] = work
+            begun.append(work._channel.name)
+        return begun
+
+    def end(self, name):
+        """Its answer was given; the request as it then was."""
+        work = self.at_work.pop(name)
+        work.service()
+        return work._channel.requests[0]
+
+
+def test_while_another_asks_a_tenant_has_two_at_work_and_tenants_take_turns(line):
+    line.come("a1 a2 a3 a4", GREEDY)
+    line.come("b1 b2 b3", OTHER)
+    assert line.begin() == ["a1", "b1", "a2", "b2"]
+    line.end("b1")
+    assert line.begin() == ["b3"]
+    line.end("a2")
+    assert line.begin() == ["a3"]
+    assert len(line.turns) == 1
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_of_what_a_tenant_has_at_work_half_as_many_write(line, method):
+    line.come("b1", OTHER)
+    line.come("w1 w2", GREEDY, method=method)
+    line.come("a1 a2 a3", GREEDY)
+    assert line.begin() == ["b1", "w1", "a1", "a2"]
+    line.end("w1")
+    assert line.begin() == ["w2"]
+
+
+def test_who_asks_alone_leaves_a_quarter_of_the_threads_free(line):
+    line.come(" ".join(f"a{n}" for n in range(20)), GREEDY)
+    assert len(line.begin()) == 12
+    line.come("b1 b2 b3", OTHER)
+    assert line.begin() == ["b1", "b2"]
+    line.end("a0")
+    assert line.begin() == []
+
+
+def test_ten_seconds_after_another_s_last_request_a_tenant_is_alone_again(line, clock):
+    line.come("b1", OTHER)
+    line.begin()
+    line.end("b1")
+    line.come("a1 a2 a3 a4", GREEDY)
+    clock.now += ASKING_SECONDS
+    assert line.begin() == ["a1", "a2"]
+    clock.now += 0.1
+    assert line.begin() == ["a3", "a4"]
+
+
+def test_another_s_request_that_takes_long_counts_as_asking_until_its_end(line, clock):
+    line.come("b1", OTHER)
+    line.begin()
+    clock.now += 600
+    line.come("a1 a2 a3", GREEDY)
+    assert line.begin() == ["a1", "a2"]
+    line.end("b1")
+    assert line.begin() == ["a3"]
+
+
+def test_frames_and_ends_of_recorders_are_not_held_back_by_other_requests_nor_the_other_way_round(line):
+    line.come("b1", OTHER)
+    line.come("a1 a2 a3", GREEDY)
+    line.begin()
+    run = "/v1/runs/run_01JD8PZ4T8W2K5C7Q9R3M6X1BA"
+    line.come("f1 f2 f3", GREEDY, f"{run}/frames/7", method="PUT")
+    line.come("e1", GREEDY, f"{run}/end", method="POST")
+    assert line.begin() == ["f1", "f2"]  # they too are bounded
+    line.end("f1")
+    assert line.begin() == ["f3"]
+    line.come("g1", GREEDY, f"{run}/events")
+    assert line.begin() == []
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_health_check_is_first_is_not_counted_and_nobody_who_asks(line, path):
+    line.come("h1 h2 h3", STRANGERS, path)
+    line.come("a1 a2 a3", GREEDY)
+    assert line.begin() == ["h1", "h2", "h3", "a1", "a2", "a3"]
+    line.come("b1 b2 b3", OTHER)
+    line.begin()
+    line.come("h4 h5 h6", STRANGERS, path)
+    assert line.begin() == ["h4", "h5", "h6"]
+
+
+def test_all_of_whom_it_is_not_known_are_as_one(line):
+    line.come("a1", GREEDY)
+    line.come("s1 s2", STRANGERS)
+    line.come("s3", "Bearer never seen")
+    assert line.begin() == ["a1", "s1", "s2"]
+
+
+def test_a_request_that_waits_for_something_is_not_at_work_and_is_again_afterwards(line):
+    line.come("b1", OTHER)
+    seen = []
+
+    def wait():
+        with aside():
+            seen.append(line.begin())
+        line.end("a2")
+        seen.append(line.begin())
+
+    line.come("a1", GREEDY, during=wait)
+    line.come("a2 a3 a4", GREEDY)
+    assert line.begin() == ["b1", "a1", "a2"]
+    line.end("a1")
+    assert seen == [["a3"], []]  # a1 and a3 are at work then
+    assert line.begin() == ["a4"]
+
+
+def test_nothing_is_at_work_where_nothing_is_served():
+    with aside():
+        pass
+
+
+def test_one_that_was_held_back_for_too_long_is_refused_and_one_that_was_not_is_answered(line, clock):
+    line.come("b1", OTHER)
+    line.come("a1 a2 a3 a4", GREEDY)
+    line.begin()
+    clock.now += LONGEST_SECONDS
+    line.end("a1")
+    assert line.begin() == ["a3"]
+    assert line.end("a3").error is None
+    clock.now += 1
+    assert line.begin() == ["a4"]
+    refused = line.end("a4").error
+    assert isinstance(refused, HeldTooLong)
+    assert line.end("a2").error is None  # at work for long, and never held back
+    assert (line.turns.held_back, line.turns.refused) == (2, 1)
+
+
+def test_a_server_that_stops_cancels_what_still_waits(line):
+    line.come("b1", OTHER)
+    line.come("a1 a2 a3", GREEDY)
+    line.begin()
+    held = line.turns._waiting[next(iter(line.turns._waiting))][0]._channel
+    line.turns.stop()
+    assert line.turns
+    line.turns.popleft().cancel()
+    assert held.canceled
+
+
+def test_a_thread_that_waits_wakes_another_for_what_may_begin_now(line):
+    """No other thread ends a request here, so only who goes aside can tell that there is room."""
+    line.come("b1", OTHER)
+    line.come("a1 a2 a3", GREEDY)
+    line.begin()
+    free, woken, ready = line.turns._free, threading.Event(), threading.Event()
+
+    def idle():
+        with free:
+            ready.set()
+            free.wait(60)
+        woken.set()
+
+    thread = threading.Thread(target=idle, daemon=True)
+    thread.start()
+    assert ready.wait(60)
+    line.turns.leave(line.at_work["a1"].lane, goes_on=False)
+    assert woken.wait(60)
+
+
+def test_who_has_logged_in_is_known_by_the_cookie_of_the_login():
+    found = turns.credentials(None, "theme=dark; __Host-backprobe=abc.def; x=y")
+    assert found == turns.credentials("", "backprobe=abc.def") == "Session abc.def"
+    assert turns.credentials("Bearer k", "backprobe=abc.def") == "Bearer k"
+    assert turns.credentials(None, "notbackprobe=abc") == turns.credentials(None, None) == ""
+
+
+@pytest.mark.parametrize("text", ["0", "17", "-1", "two", "²"])
+def test_threads_of_a_tenant_that_are_none_are_refused(tmp_path, text):
+    from service.settings import Settings
+
+    with pytest.raises(ValueError, match=r"BACKPROBE_TENANT_THREADS .* from 1 to 16"):
+        Settings.from_environment({"BACKPROBE_TENANT_THREADS": text}, tmp_path)
+    assert Settings.from_environment({"BACKPROBE_TENANT_THREADS": "16"}, tmp_path).tenant_threads == 16
+    assert Settings.from_environment({}, tmp_path).tenant_threads == turns.MOST_AT_WORK
