@@ -18,6 +18,7 @@ from backprobe.rules.raised import raised_as
 from backprobe.rules.syntax import site_of
 from backprobe.rules.table import table
 from backprobe.rules.training_modes import used_by_updates
+from backprobe.rules.value_origins import bad_write
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Binding, Node, NodePass, Raised, Record
@@ -113,6 +114,8 @@ def _without_root(record: Record, call: BackwardCall, leaves: tuple[int, ...], n
     """The root is finite: a value that is not was left out of it, or a node's gradient is the first."""
     sent = _backward(record, call, leaves, noticed)
     made = _forward(record, call, sorted(_roots(record, call)), leaves, noticed)
+    if made is not None and made.kind == "input" and bad_write(record, made.tensor or 0, made.moment) is not None:
+        return made
     if made is not None and (
         made.kind == "softmax" or (made.what == "NaN" and (sent is None or sent.kind != "masked"))
     ):
@@ -139,6 +142,9 @@ def _forward(
             seen_at, moment = made_at(record, tensor), since[masked]  # noqa: PLW2901 - as above
             site = made_at(record, masked) or site
         what = "NaN" if has_nan(record, tensor) else "inf"
+        written = bad_write(record, tensor, moment) if softmax is None else None
+        if written is not None:
+            kind, site = "input", written
         return Birth(
             kind=kind, site=site, what=what, call=call, leaves=leaves, moment=moment, tensor=tensor, noticed=noticed,
             seen_at=seen_at,

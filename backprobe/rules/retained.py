@@ -26,6 +26,10 @@ LEAST: Final = 3
 """Times that something is taken in before it is a pattern (to be repeated takes two, to have a shape three)."""
 
 
+MANY: Final = 10
+"""Times in a row, with no backward call between, after which what an evaluation takes in is a pattern."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operand:
     """A tracked tensor that an expression takes in with its history.
@@ -93,6 +97,53 @@ def crossing(record: Record, moments: list[int]) -> list[int]:
         if not found or bisect_right(marks, moment) > bisect_right(marks, found[-1]):
             found.append(moment)
     return found
+
+
+def unwalked_run(record: Record, moments: list[int]) -> list[int]:
+    """The longest run of moments, `MANY` at least, between which neither a backward call nor a step was made.
+
+    Empty in a program that makes no step: nothing tells there that an evaluation is no training.
+    """
+    marks, groups = walks(record), defaultdict[int, list[int]](list)
+    for moment in moments:
+        groups[bisect_right(marks, moment)].append(moment)
+    longest = max(groups.values(), key=len, default=list[int]())
+    steps = any(row.kind == "step" for row in record.optimizer_events)
+    return longest if steps and len(longest) >= MANY else []
+
+
+def taken_unwalked(record: Record, site: Site, value: ast.expr, run: list[int]) -> list[tuple[int, list[Operand]]]:
+    """What a run takes in, each tensor once; empty where any of it is ever walked, in this run or in another."""
+    found: list[tuple[int, list[Operand]]] = []
+    seen: set[int] = set()
+    for moment in run:
+        new = [
+            one
+            for one in operands(record, site, value, moment)
+            if one.tensor not in seen and not _is_leaf(record, one.tensor, moment)
+        ]
+        if any(one.tensor in _walked_tensors(record) for one in new):
+            return []
+        seen.update(one.tensor for one in new)
+        if new:
+            found.append((moment, new))
+    return found if len(found) >= MANY else []
+
+
+def _is_leaf(record: Record, tensor: int, moment: int) -> bool:
+    """A parameter has no history that a list could keep."""
+    state = state_at(record, tensor, moment)
+    return state is not None and state.is_leaf
+
+
+@table
+def _walked_tensors(record: Record) -> frozenset[int]:
+    """The tensors that a backward call started from, or whose nodes one met."""
+    met = {node for reach in reaches(record).values() for node in reach.met}
+    made = {row.tensor for row in record.tensor_nodes if row.node in met}
+    return frozenset(
+        made | {root.tensor for call in record.backward_calls for root in call.roots if root.tensor is not None}
+    )
 
 
 def operands(record: Record, site: Site, value: ast.expr, moment: int) -> Iterator[Operand]:

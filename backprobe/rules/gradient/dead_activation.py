@@ -2,7 +2,8 @@
 
 What it finds:
     A relu, clamp or hardtanh that got a gradient in at least three backward calls and sent back zeros in every element
-    of every one, so that what is trained behind it got nothing but zeros. The finding stands at the activation.
+    of every one, so that what is trained behind it got nothing but zeros. The finding stands at the statement by
+    which the program gave a layer behind a relu values beyond what layers start with; else at the activation.
 
 Why it matters:
     Nothing raises, and `.grad` is there: it is all zeros. A unit that is flat everywhere cannot come back.
@@ -15,11 +16,11 @@ Example:
     from torch import nn
 
     first, second = nn.Linear(6, 12), nn.Linear(12, 1)
-    nn.init.constant_(first.bias, -50.0)
+    nn.init.constant_(first.bias, -50.0)  # <- here
     optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
     for _ in range(4):
         rows = torch.randn(32, 6)
-        hidden = torch.relu(first(rows))  # <- here
+        hidden = torch.relu(first(rows))
         loss = (second(hidden).squeeze(1) - rows[:, 0]).square().mean()
         optimizer.zero_grad()
         loss.backward()
@@ -81,11 +82,12 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.arrivals import came_to, came_to_leaves, is_nonzero, is_zero, sent_along
 from backprobe.rules.lookup import lookup, nodes_like
-from backprobe.rules.naming import together
+from backprobe.rules.naming import called, together
 from backprobe.rules.reach import leaves_behind
 from backprobe.rules.rule import Rule
 from backprobe.rules.told import told
 from backprobe.rules.trained import trained
+from backprobe.rules.value_origins import extreme_start
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Record
@@ -158,19 +160,26 @@ def _finding(record: Record, nodes: list[Node], lost: list[int]) -> Finding:
     made = [row.tensor for row in record.tensor_nodes if row.node == first.node]
     names = [row.name for tensor in made for row in index.bindings_of[tensor]]
     calls = [row for node in nodes for row in came_to(record, node.node)]
+    bounded = not first.type.startswith(("Relu", "Threshold"))  # a clamp's bounds are chosen where it stands
+    start = None if bounded else extreme_start(record, lost, index.calls[calls[0].call].moment_before)
     name = f"`{names[0]}`, made by `{kind}`," if names else f"The result of `{kind}`"
     return told(
         record,
         RULE,
-        first.site or 0,
+        first.site or 0 if start is None else start.site,
         (
             f"{name} is flat in every element, in all {len(calls)} backward calls.",
             f"Only zeros come back to {together(record, lost)}: likely this layer was to be trained.",
-            "Look at the scale and the bias of what goes in; a leaky variant never sends back zeros only.",
+            "Look at the scale and the bias of what goes in; a leaky variant never sends back zeros only."
+            if start is None
+            else f"This statement gives `{called(record, start.tensor)}` its values: start it closer to zero.",
         ),
         binding=names[0] if names else kind,
         moments=[index.calls[row.call].moment_before for row in calls],
-        related=(("what is not trained is made here", index.tensors[lost[0]].site),),
+        related=(
+            ("it is flat here", None if start is None else first.site),
+            ("what is not trained is made here", index.tensors[lost[0]].site),
+        ),
         evidence={"node": first.type, "calls": len(calls), "least_calls": LEAST, "leaves_at_zero": lost[:16]},
         tensors=lost,
     )

@@ -3,8 +3,8 @@
 What it finds:
     A leaf's gradient was used by an update, the next backward call added to it, and the next update used the sum. The
     finding stands at a clear that is named and not called, or that hit another optimizer, or a module that has nothing
-    to clear, in its place; else at the step, if several backward calls outside of it feed one; else at the backward
-    call.
+    to clear, in its place; at one that stands outside of the loop whose turns add up; else at the step, if several
+    backward calls outside of it feed one; else at the backward call.
 
 Why it matters:
     Every step uses the sum of all gradients so far: training drifts, or blows up slowly, and nothing is said.
@@ -95,7 +95,7 @@ from backprobe.rules.uncalled import named_only
 from backprobe.rules.updates import updates_of
 
 if TYPE_CHECKING:
-    from backprobe.record import LeafGrad, Record
+    from backprobe.record import LeafGrad, Record, Site
     from backprobe.rules.finding import Finding
     from backprobe.rules.updates import Update
 
@@ -148,6 +148,7 @@ def _finding(record: Record, found: list[_Sum]) -> Finding | None:
     first = found[0]
     tensors = sorted({one.tensor for one in found})
     wrong = _clear_not_called(record, first) or _clear_of_another(record, first) or _clear_without_effect(record, first)
+    wrong = wrong or _clear_outside(record, first)
     many = first.arrivals > 1 and not _is_inside_the_step(record, first)
     site = wrong.site if wrong is not None else first.second.site if many else first.arrival.site
     if site is None:
@@ -184,6 +185,30 @@ class _Wrong:
 
     site: int | None
     text: str
+
+
+def _clear_outside(record: Record, found: _Sum) -> _Wrong | None:
+    """A clear of the same gradients that ran before the loop whose turns add to them: one loop too far out."""
+    arrival = None if found.arrival.site is None else site_of(record, found.arrival.site)
+    rows = [
+        (event.moment, event.site)
+        for event in record.optimizer_events
+        if event.kind == "zero_grad" and event.optimizer == found.second.optimizer
+    ]
+    cleared = (span.cleared for span in grad_spans(record)[found.tensor] if span.cleared is not None)
+    rows += [(row.moment, row.site) for row in cleared if row.call is None]
+    for _moment, number in sorted(rows, key=lambda one: one[0]):
+        site = None if number is None else site_of(record, number)
+        if site is not None and arrival is not None and _is_outside(site, arrival):
+            return _Wrong(number, " in the loop that adds to them, only here")
+    return None
+
+
+def _is_outside(clear: Site, arrival: Site) -> bool:
+    """It stands in another loop than the backward call, further up, or in another function."""
+    if clear.function != arrival.function or clear.source != arrival.source:
+        return True
+    return clear.loop_line != arrival.loop_line and clear.line < arrival.line
 
 
 def _clear_not_called(record: Record, found: _Sum) -> _Wrong | None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from backprobe.rules.graph import (
     complex_root,
+    frozen_before_root,
     grad_of_untracked_input,
     grad_of_unused_input,
     grad_output_mismatch,
@@ -22,6 +23,7 @@ from backprobe.rules.graph import (
     parameter_gradient_cycle,
     root_without_history,
     second_backward_freed_graph,
+    unfit_root_gradient,
 )
 from backprobe.rules.rule import RuleModule
 
@@ -43,4 +45,6 @@ RULES: Final[tuple[RuleModule, ...]] = (
     missing_create_graph,
     grad_output_mismatch,
     gradient_doubled,
+    unfit_root_gradient,
+    frozen_before_root,
 )

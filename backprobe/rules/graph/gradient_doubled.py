@@ -2,7 +2,9 @@
 
 What it finds:
     Two backward calls start from the same root and add to the same `.grad`, with nothing between them that reads, uses
-    or clears it. The finding stands at the second call; related is the first.
+    or clears it; the finding stands at the second call. Or a call walks a term alone and a later one walks it again
+    inside a sum, as a running total does; it stands at the call that walks the term alone. Or two statements add one
+    scalar term to the same root in two steps or more; it stands at the later sum.
 
 Why it matters:
     The gradient is twice what it should be: the step is twice as long, and a learning rate found that way hides it.
@@ -84,8 +86,10 @@ from typing import TYPE_CHECKING
 from backprobe.rules.carried import is_used_between
 from backprobe.rules.expressions import replacement
 from backprobe.rules.finding import Finding, Fix, Region
+from backprobe.rules.lookup import lookup
 from backprobe.rules.places import source_lines
 from backprobe.rules.reach import reaches
+from backprobe.rules.repeated_terms import Repeated, added_twice, stores, walked_before
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import blocks, region_in, site_of, statement, tree_of
 from backprobe.rules.told import told
@@ -104,13 +108,33 @@ RULE = Rule(
 )
 
 
+_LEAST = 2
+"""Calls in which a term was added twice: once is no pattern."""
+
+
 def check(record: Record) -> Iterator[Finding]:
+    """One finding per statement that makes a loss, or a term of one, count again."""
+    yield from _same_roots(record)
+    alone: dict[int, list[Repeated]] = {}
+    for one in walked_before(record):
+        alone.setdefault(one.call.site or 0, []).append(one)
+    for rows in alone.values():
+        yield _walked_alone(record, rows)
+    sums: dict[int, list[Repeated]] = {}
+    for one in added_twice(record):
+        sums.setdefault(one.site, []).append(one)
+    for rows in sums.values():
+        if len({one.call.call for one in rows}) >= _LEAST:
+            yield _added_again(record, rows)
+
+
+def _same_roots(record: Record) -> Iterator[Finding]:
     """One finding per statement that walked a root which had just been walked."""
     pairs: dict[int, list[tuple[BackwardCall, BackwardCall]]] = {}
     last: dict[int, BackwardCall] = {}
     for call in record.backward_calls:
         root = call.roots[0].tensor if len(call.roots) == 1 else None
-        if root is None or call.site is None or not _stores(call):
+        if root is None or call.site is None or not stores(call):
             continue
         if root in last and _is_untouched_between(record, last[root], call):
             pairs.setdefault(call.site, []).append((last[root], call))
@@ -119,17 +143,66 @@ def check(record: Record) -> Iterator[Finding]:
         yield _finding(record, site_of(record, site), found)
 
 
-def _stores(call: BackwardCall) -> bool:
-    """It added to `.grad` of all leaves that it met, of which some are there."""
-    return call.accumulate_grad and call.inputs is None and call.outcome == "finished" and not call.create_graph
-
-
 def _is_untouched_between(record: Record, first: BackwardCall, second: BackwardCall) -> bool:
     """Both brought gradients to the same leaves, and no one looked at those, used or changed them between."""
     leaves = reaches(record)[first.call].leaves & reaches(record)[second.call].leaves
     if not leaves or first.roots[0].gradient_given or second.roots[0].gradient_given:
         return False
     return not is_used_between(record, first, second)
+
+
+def _walked_alone(record: Record, rows: list[Repeated]) -> Finding:
+    """A term walked alone, and again inside a later root."""
+    first, call = rows[0].first or rows[0].call, rows[0].call
+    name, whole = first.roots[0].name or "the root", call.roots[0].name or "the later root"
+    same = first.site == call.site
+    sites = list(dict.fromkeys(one.site for one in rows))
+    seen = f"`{name}` is walked back here, and the call that follows walks it again inside `{whole}`."
+    if same:
+        seen = f"`{name}` takes in one term after another, and each call here walks all of them again."
+    return told(
+        record,
+        RULE,
+        sites[0],
+        (
+            seen,
+            "Nothing clears `.grad` between: what was added first counts once more with each call.",
+            "Walk each term by itself, or their sum once, behind the loop." if same else "Make one of the two calls.",
+        ),
+        binding=name,
+        moments=sorted({(one.first or one.call).moment_before for one in rows}),
+        related=[
+            *(("this term is walked alone, too", site) for site in sites[1:4]),
+            ("this call walks it again", None if same else call.site),
+        ],
+        evidence={"calls": [first.call, call.call], "terms": len(rows), "assumed": "each term is to count once"},
+        calls=[call.call],
+        tensors=[one.tensor for one in first.roots if one.tensor is not None],
+    )
+
+
+def _added_again(record: Record, rows: list[Repeated]) -> Finding:
+    """A term that two sums add into one root."""
+    one, index = rows[0], lookup(record)
+    made = [row.tensor for row in record.tensor_nodes if row.node == one.term]
+    name = next((row.name for tensor in made for row in index.bindings_of[tensor]), "one term")
+    root = one.call.roots[0].name or "the root"
+    return told(
+        record,
+        RULE,
+        one.site,
+        (
+            f"`{name}` is added to `{root}` here, and was added to a part of it before.",
+            "Its gradient counts twice. Assumed: it is to count once.",
+            "Add it in one place; if it is to weigh more, give it one factor.",
+        ),
+        binding=name,
+        moments=[row.call.moment_before for row in rows],
+        related=(("it was added here before", index.nodes[one.adds[0]].site), ("walked back here", one.call.site)),
+        evidence={"sums": len(one.adds), "calls": len(rows), "assumed": "the term is to count once"},
+        calls=[row.call.call for row in rows],
+        tensors=made[:1],
+    )
 
 
 def _finding(record: Record, site: Site, found: list[tuple[BackwardCall, BackwardCall]]) -> Finding:

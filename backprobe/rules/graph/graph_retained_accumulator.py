@@ -3,7 +3,8 @@
 What it finds:
     A statement adds a tracked tensor to a value that lives on from step to step (`running += loss`, an average of
     weights), three times or more with a backward call or an optimizer step between, and no backward call walks the
-    result. The finding stands at that statement.
+    result. An evaluation that adds up ten or more losses in a row is found as well. The finding stands at that
+    statement.
 
 Why it matters:
     The running value holds the node of each operand, and through it the whole graph of every step: memory and the time
@@ -85,7 +86,8 @@ Near miss: it is summed without tracking
     print(running)
 
 Blind spots:
-    A value that grows without a step between, in a loop that only evaluates, is not told from a sum that is meant.
+    A value that grows in a loop that only evaluates is judged from its tenth turn on, and only where it is a sum of
+    scalars: one that is short-lived costs little.
 
 Source:
     "My model reports out of memory" in PyTorch's FAQ; three turns are the least that make a pattern.
@@ -97,6 +99,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.arithmetic import summands
 from backprobe.rules.finding import Finding, Fix
 from backprobe.rules.ingredients import undetached_from
 from backprobe.rules.lookup import lookup
@@ -110,6 +113,8 @@ from backprobe.rules.retained import (
     kept_alive,
     number_of,
     operands,
+    taken_unwalked,
+    unwalked_run,
 )
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import state_at
@@ -136,9 +141,15 @@ def check(record: Record) -> Iterator[Finding]:
         turns = crossing(record, moments)
         site = site_of(record, number)
         into = _running(record, site)
-        if into is None or len(turns) < LEAST:
+        if into is None:
             continue
         name, value = into
+        summed = _summed(record, site, name, value, moments)
+        if summed:
+            yield _finding(record, site, name, [(at, one[0].tensor) for at, one in summed], summed[0][1])
+            continue
+        if len(turns) < LEAST:
+            continue
         kept = _kept(record, site, _element(record, site, name), turns)
         if not kept and isinstance(statement(record, site), ast.AugAssign):
             kept = _kept_unseen(record, site, value, turns)
@@ -156,6 +167,24 @@ def _running(record: Record, site: Site) -> tuple[str, ast.expr] | None:
         name = ast.unparse(node.targets[0])
         return (name, node.value) if name in site.reads or _is_looked_up(node.value, name) else None
     return None
+
+
+def _summed(
+    record: Record, site: Site, name: str, value: ast.expr, moments: list[int]
+) -> list[tuple[int, list[Operand]]]:
+    """What an evaluation adds up, scalar by scalar, that neither it nor a training ever walks."""
+    run = unwalked_run(record, moments)
+    node = statement(record, site)
+    if not run or (not isinstance(node, ast.AugAssign) and name not in map(ast.unparse, summands(value))):
+        return []
+    if isinstance(node, ast.AugAssign) and not isinstance(node.op, ast.Add):
+        return []
+    others = [one for one in summands(value) if ast.unparse(one) != name]
+    if len(others) != 1 or any(ast.unparse(part) == name for part in ast.walk(others[0])):
+        return []
+    taken = taken_unwalked(record, site, others[0], run)
+    numel = (lookup(record).tensors[one.tensor].numel for _at, found in taken for one in found)
+    return taken if all(count == 1 for count in numel) else []
 
 
 def _is_looked_up(value: ast.expr, name: str) -> bool:

@@ -3,7 +3,8 @@
 What it finds:
     A statement stores a tracked tensor in a container (`append`, `history[step] = ...`), three times or more with a
     backward call or an optimizer step between; what was stored is alive as long as the container, and no backward call
-    walks it afterwards. The finding stands at that statement.
+    walks it afterwards. An evaluation that stores ten or more outputs in a row is found as well. The finding stands at
+    that statement.
 
 Why it matters:
     Each stored tensor keeps the graph that made it. Lists for a log or a plot are filled for the whole run: memory
@@ -99,7 +100,16 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.finding import Finding, Fix
 from backprobe.rules.lookup import lookup
-from backprobe.rules.retained import LEAST, Operand, crossing, executions, kept_alive, number_of
+from backprobe.rules.retained import (
+    LEAST,
+    Operand,
+    crossing,
+    executions,
+    kept_alive,
+    number_of,
+    taken_unwalked,
+    unwalked_run,
+)
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import method_called, site_of, statement, tree_of
 from backprobe.rules.told import told
@@ -126,12 +136,26 @@ def check(record: Record) -> Iterator[Finding]:
     for number, moments in executions(record).items():
         turns = crossing(record, moments)
         site = site_of(record, number)
-        stored = _stored(record, site) if len(turns) >= LEAST else None
+        run = unwalked_run(record, moments)
+        stored = _stored(record, site) if len(turns) >= LEAST or run else None
         if stored is None or _is_bounded(record, site, stored[0]):
+            continue
+        collected = _collected(record, site, stored[1], run)
+        if collected:
+            yield _finding(record, site, ast.unparse(stored[0]), collected)
+            continue
+        if len(turns) < LEAST:
             continue
         kept = kept_alive(record, site, stored[1], turns)
         if len(kept) >= LEAST:
             yield _finding(record, site, ast.unparse(stored[0]), kept)
+
+
+def _collected(record: Record, site: Site, value: ast.expr, run: list[int]) -> list[tuple[int, list[Operand]]]:
+    """What an evaluation collects that neither it nor a training ever walks, if all of it lives to the last turn."""
+    taken = taken_unwalked(record, site, value, run)
+    died = (lookup(record).tensors[one.tensor].died for _at, found in taken for one in found)
+    return taken if all(moment is None or moment > run[-1] for moment in died) else []
 
 
 def _stored(record: Record, site: Site) -> tuple[ast.expr, ast.expr] | None:

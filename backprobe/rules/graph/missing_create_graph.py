@@ -180,9 +180,22 @@ def check(record: Record) -> Iterator[Finding]:
         if judged[call.site] > MAX_CALLS:
             continue
         constants = _constants(record, call)
-        use = _differentiated_again(record, call, constants) or _reaches_root(record, call, constants)
+        use = _differentiated_again(record, call, constants)
+        if use is None and not _is_of_data(record, call):
+            use = _reaches_root(record, call, constants)
         if use is not None:
             yield _finding(record, call, site_of(record, call.site), use, constants)
+
+
+def _is_of_data(record: Record, call: BackwardCall) -> bool:
+    """What was differentiated depends on nothing but the inputs asked for, which are data: no one trains them.
+
+    The slope of a frozen teacher or of a known density is a target, whatever is differentiated later.
+    """
+    leaves = reaches(record)[call.call].leaves
+    asked = {root.tensor for root in call.inputs or ()}
+    read = {row.tensor for row in record.grad_reads}
+    return bool(leaves) and leaves <= asked and not leaves & (trained(record) | read)
 
 
 def _constants(record: Record, call: BackwardCall) -> dict[int, str]:

@@ -3,7 +3,8 @@
 What it finds:
     Two backward calls share a part of the graph. The first one freed the tensors saved there, and the second one
     raised. The finding stands at the second call; related are the call that freed it and the statement that made the
-    first shared part.
+    first shared part. Where the first is an `autograd.grad()` that looks at the graph before the training's own call,
+    it stands there.
 
 Why it matters:
     The program stops. The remedy that the message of torch suggests, `retain_graph=True`, keeps the memory of the
@@ -89,6 +90,7 @@ from backprobe.rules.lookup import lookup
 from backprobe.rules.places import location, source_lines
 from backprobe.rules.raised import level_of
 from backprobe.rules.reach import reaches
+from backprobe.rules.roots import asked_in
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import step_of
 from backprobe.rules.syntax import blocks, region_in, site_of, statement, text_in, tree_of
@@ -111,8 +113,52 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per backward call that met nodes freed by an earlier one of the same turn."""
     for again in walked_again(record):
         site = again.second.site if again.second.site is not None else again.raised.site
-        if again.cause == "shared" and site is not None:
+        if again.cause == "shared" and again.first.site is not None and _is_probe(record, again):
+            yield _probe(record, again, site_of(record, again.first.site))
+        elif again.cause == "shared" and site is not None:
             yield _finding(record, again, site_of(record, site))
+
+
+def _is_probe(record: Record, again: WalkedAgain) -> bool:
+    """The first call is an `autograd.grad()` that looks at the graph of the training's own call, and frees it."""
+    first, second = again.first, again.second
+    looks = first.entry == "autograd.grad" and not first.retain_graph and second.accumulate_grad
+    return looks and first.site is not None and first.site != second.site and is_same_turn(record, first, second)
+
+
+def _probe(record: Record, again: WalkedAgain, site: Site) -> Finding:
+    """The call that only looked: it is the one to change."""
+    first, second = again.first, again.second
+    asked = asked_in(record, site)
+    edits = () if asked is None else (with_keyword(record, site, asked, "retain_graph", "True"),)
+    root = first.roots[0].name if first.roots else None
+    line = "?" if second.site is None else str(site_of(record, second.site).line)
+    step = step_of(record, first.moment_before)
+    related: list[Related] = []
+    if second.site is not None:
+        related.append(Related(message="this backward call finds it freed", location=location(record, second.site)))
+    return Finding(
+        rule=rule_name(RULE),
+        level=level_of(record, again.raised),
+        confidence=RULE.confidence,
+        message=f"This `autograd.grad()` frees a graph that the backward call at line {line} walks after it.\n"
+        f"{len(again.nodes)} of its nodes gave back what they need.\n"
+        "Give it `retain_graph=True`: only the last call may free the graph.",
+        location=location(record, site.site),
+        related=tuple(related),
+        evidence={
+            "binding": root,
+            "call": second.call,
+            "freed_by_call": first.call,
+            "freed_nodes": [lookup(record).nodes[node].type for node in again.nodes[:8]],
+            "retain_graph": first.retain_graph,
+        },
+        fixes=tuple(
+            Fix(title="Retain the graph for the call that follows", safety="safe", edits=(one,)) for one in edits
+        ),
+        occurrences=Occurrences(first_step=step, last_step=step),
+        subject=Subject(facts=(("call", second.call),), moment=second.moment_before),
+    )
 
 
 def _finding(record: Record, again: WalkedAgain, site: Site) -> Finding:

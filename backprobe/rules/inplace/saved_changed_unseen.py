@@ -1,8 +1,9 @@
 """BP411 saved-changed-unseen: a saved tensor was written past autograd, and the gradient is wrong without an error.
 
 What it finds:
-    A write through `.data` or NumPy changed the elements of a tensor that a node had saved, and a backward call used it
-    afterwards. The finding stands at the write; related are the statement whose node had saved it and the call.
+    A write through `.data` or NumPy changed the elements of a tensor that a node had saved, and a backward call used
+    other values than those that were saved. The finding stands at the write; related are the statement whose node had
+    saved it and the call. Of a tensor that is no leaf the values are not measured: there the write itself is shown.
 
 Why it matters:
     The gradient is computed with values that the forward pass never had. Nothing raises, and training goes on with it.
@@ -52,9 +53,19 @@ Near miss: no node saved it
     offset.data.clamp_(max=1.0)
     loss.backward()
 
+Near miss: undone before the backward call
+    import torch
+
+    gain = torch.full((3,), 2.0, requires_grad=True)
+    loss = gain.pow(3).sum()
+    gain.data[0] += 0.5
+    print(gain.pow(3).sum().item() - loss.item())
+    gain.data[0] -= 0.5
+    loss.backward()
+
 Blind spots:
-    A write is seen by the values before and after each statement: one that a later statement undoes is told all the
-    same. At the tiers that measure nothing this rule does not run.
+    A write inside a library is taken for one that the library undoes, as `gradcheck` does. Rounding through `.data` is
+    taken for a straight-through estimator. At the tiers that measure nothing this rule does not run.
 
 Source:
     "In-place correctness checks" in PyTorch's notes on autograd mechanics; observed with torch 2.13.
@@ -62,8 +73,11 @@ Source:
 
 from __future__ import annotations
 
+import ast
+from bisect import bisect_left
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.finding import Finding
 from backprobe.rules.lookup import lookup
@@ -71,10 +85,12 @@ from backprobe.rules.naming import called
 from backprobe.rules.reach import reaches
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import state_at
+from backprobe.rules.syntax import method_called, parts_of, statement_at
+from backprobe.rules.table import table
 from backprobe.rules.told import told
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, InplaceEvent, Node, Record
+    from backprobe.record import BackwardCall, Node, Record, Statistics
 
 RULE = Rule(
     name="saved-changed-unseen",
@@ -87,56 +103,141 @@ RULE = Rule(
 )
 
 
+_ROUNDING: Final = frozenset({"round_", "sign_", "floor_", "ceil_", "trunc_", "copy_"})
+"""Methods by which a straight-through estimator writes its levels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Write:
+    """A statement wrote into a tensor past autograd. measured: the values before and after it were."""
+
+    tensor: int
+    site: int
+    moment: int
+    version: int
+    measured: bool
+
+
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement that wrote unseen into what a backward call then used."""
-    found: dict[int, list[tuple[InplaceEvent, Node, BackwardCall]]] = {}
-    for event in record.inplace_events:
-        if event.site is None or event.version_after != event.version_before or not _changed(record, event):
-            continue
-        used = _used(record, event)
+    found: dict[int, list[tuple[_Write, Node, BackwardCall]]] = {}
+    for write in (*_measured(record), *_shown(record)):
+        used = _used(record, write)
         if used is not None:
-            found.setdefault(event.site, []).append((event, *used))
+            found.setdefault(write.site, []).append((write, *used))
     for site, rows in found.items():
         yield _finding(record, site, rows)
 
 
-def _changed(record: Record, event: InplaceEvent) -> bool:
-    """The measured values before and after differ, where both are recorded."""
-    after = state_at(record, event.tensor, event.moment)
-    before = state_at(record, event.tensor, event.moment - 1)
-    if before is None or after is None or before.value is None or after.value is None:
-        return False
-    return before.value != after.value
+def _measured(record: Record) -> Iterator[_Write]:
+    """Changes that raised no version, where the values before and after differ and the statement is seen to write."""
+    for event in record.inplace_events:
+        if event.site is None or event.version_after != event.version_before or not _writes(record, event.site):
+            continue
+        after = state_at(record, event.tensor, event.moment)
+        before = state_at(record, event.tensor, event.moment - 1)
+        if before is None or after is None or before.value is None or after.value is None:
+            continue
+        if before.value != after.value:
+            yield _Write(
+                tensor=event.tensor, site=event.site, moment=event.moment, version=event.version_after, measured=True
+            )  # fmt: skip
 
 
-def _used(record: Record, event: InplaceEvent) -> tuple[Node, BackwardCall] | None:
-    """The first node that had saved this memory before the write, and a call that ran it after."""
+def _shown(record: Record) -> Iterator[_Write]:
+    """Writes through `.data` into tensors that are no leaves, `h.data.mul_(0.5)`: their values are not measured."""
+    for row in record.operations:
+        if row.function.endswith(".data") and row.operands and row.moment is not None:
+            state = state_at(record, row.operands[0], row.moment)
+            if state is not None and state.grad_fn is not None and _scales(record, row.statement):
+                yield _Write(
+                    tensor=row.operands[0], site=row.statement, moment=row.moment, version=state.version or 0,
+                    measured=False,
+                )  # fmt: skip
+
+
+def _writes(record: Record, site: int) -> bool:
+    """The statement itself changes something in place: an assignment to elements, `+=`, `x.add_(y)`, `out=`."""
+    for part in parts_of(statement_at(record, site)):
+        if isinstance(part, ast.Attribute) and part.attr in ("data", "numpy"):
+            return True
+        if isinstance(part, ast.AugAssign) or (isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store)):
+            return True
+        name = method_called(part) or ""
+        if (name.endswith("_") and not name.startswith("_")) or name in ("fill", "sort", "put", "copyto", "place"):
+            return True
+        if isinstance(part, ast.keyword) and part.arg == "out":
+            return True
+    return False
+
+
+def _scales(record: Record, site: int) -> bool:
+    """`x.data.mul_(y)` as a whole statement, by another method than those of rounding; `x.data *= y` and `+=`."""
+    match statement_at(record, site):
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Attribute(attr="data"), attr=name))):
+            return name.endswith("_") and name not in _ROUNDING
+        case ast.AugAssign(target=ast.Attribute(attr="data")):
+            return True
+        case _:
+            return False
+
+
+def _used(record: Record, write: _Write) -> tuple[Node, BackwardCall] | None:
+    """The first node that had saved this memory before the write, and a call that ran it after with other values."""
     index = lookup(record)
-    storage = index.tensors[event.tensor].storage
-    newest = _newest_before(record, event.moment)
+    storage = index.tensors[write.tensor].storage
+    newest = _newest_before(record, write.moment)
     for row in record.saved:
         node = index.nodes[row.node]
-        same = row.tensor == event.tensor or (storage is not None and row.storage == storage)
+        same = row.tensor == write.tensor or (storage is not None and row.storage == storage)
         if not same or node.seq is None or node.seq > newest or "BatchNorm" in node.type:
             continue  # a batch norm writes its running statistics itself, and saves them though its gradient reads none
         for call in record.backward_calls:
-            if call.moment_before >= event.moment and node.node in reaches(record)[call.call].ran:
+            late = call.moment_before >= write.moment and node.node in reaches(record)[call.call].ran
+            if late and not _is_undone(record, write, node, call):
                 return node, call
     return None
 
 
+def _is_undone(record: Record, write: _Write, node: Node, call: BackwardCall) -> bool:
+    """The tensor has the values again that it had when the node was made: a probe, put back."""
+    if not write.measured:
+        return False
+    saved = state_at(record, write.tensor, _birth(record, node))
+    used = state_at(record, write.tensor, call.moment_before)
+    if saved is None or used is None or saved.value is None or used.value is None:
+        return False
+    return _are_same(saved.value, used.value)
+
+
+def _are_same(one: Statistics, other: Statistics) -> bool:
+    """As far as float32 tells after a difference was added and taken off again."""
+    scale = max(abs(one.norm or 0.0), abs(other.norm or 0.0), 1e-30)
+    pairs = ((one.norm, other.norm), (one.sum, other.sum), (one.min, other.min), (one.max, other.max))
+    return all(a == b or (a is not None and b is not None and abs(a - b) <= 1e-6 * scale) for a, b in pairs)
+
+
+def _birth(record: Record, node: Node) -> int:
+    """A moment by which a node was made: that of the first tensor whose node is as young."""
+    numbers = _births(record)
+    at = bisect_left(numbers, (node.seq or 0, -1))
+    return min((moment for _seq, moment in numbers[at:]), default=0)
+
+
+@table
+def _births(record: Record) -> list[tuple[int, int]]:
+    """The sequence numbers of the nodes that made tensors, with the moments of these, in order."""
+    index = lookup(record)
+    rows = ((index.nodes[row.node].seq, index.tensors[row.tensor].moment) for row in record.tensor_nodes)
+    return sorted((seq, moment) for seq, moment in rows if seq is not None)
+
+
 def _newest_before(record: Record, moment: int) -> int:
     """The sequence number of the youngest node that was surely made by a moment: it made a tensor seen by then."""
-    index = lookup(record)
-    numbers = (
-        index.nodes[row.node].seq or 0
-        for row in record.tensor_nodes
-        if index.tensors[row.tensor].moment <= moment and row.node in index.nodes
-    )
-    return max(numbers, default=-1)
+    return max((seq for seq, at in _births(record) if at <= moment), default=-1)
 
 
-def _finding(record: Record, site: int, rows: list[tuple[InplaceEvent, Node, BackwardCall]]) -> Finding:
+def _finding(record: Record, site: int, rows: list[tuple[_Write, Node, BackwardCall]]) -> Finding:
     event, node, call = rows[0]
     name = called(record, event.tensor)
     return told(
@@ -151,7 +252,7 @@ def _finding(record: Record, site: int, rows: list[tuple[InplaceEvent, Node, Bac
         binding=name,
         moments=[one.moment for one, _node, _call in rows],
         related=((f"`{node.type}` saved `{name}` here", node.site), ("this backward call uses it", call.site)),
-        evidence={"tensor": event.tensor, "version": event.version_after, "saved_by": node.type, "call": call.call},
+        evidence={"tensor": event.tensor, "version": event.version, "saved_by": node.type, "call": call.call},
         tensors=[event.tensor],
         calls=[call.call for _event, _node, call in rows],
     )

@@ -1,8 +1,10 @@
 """BP612 evaluating-in-train-mode: a model is evaluated while dropout drops and batch norm learns.
 
 What it finds:
-    A module that is trained elsewhere is called without gradients, in training mode, with dropout or batch norm in it;
-    what comes out is shown or counted and goes into no loss. The finding stands at that call.
+    A module that is trained elsewhere is called in training mode, with dropout or batch norm in it; what comes out is
+    shown or counted and goes into no loss. With gradients on, it must be compared with something and come out as a
+    number, in two steps or more or behind the last one. Or a teacher that was trained or loaded before, and is not
+    written since, gives the targets of another module with its dropout on. The finding stands at that call.
 
 Why it matters:
     Dropout makes the number noisy and too low, and batch norm takes the test data into its statistics: the model that
@@ -87,8 +89,8 @@ Near miss: batch norm is fed with data to renew its statistics
             net(torch.randn(8, 6))
 
 Blind spots:
-    A function that is called with gradients on, for its numbers only, is not judged. Which way a value goes is read
-    from the source.
+    With gradients on, a result that is only looked at and not compared is not judged: a generator's pictures are often
+    drawn so. A loss that is left out of the training now and then is no evaluation.
 
 Source:
     torch.nn.Module.eval in PyTorch's documentation; observed with torch 2.13.
@@ -100,6 +102,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.evaluations import is_fixed_teacher, measured
 from backprobe.rules.flow import Step, arrivals
 from backprobe.rules.lookup import bindings_named
 from backprobe.rules.rule import Rule
@@ -137,18 +140,40 @@ RULE = Rule(
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per expression that evaluates a trained module in training mode."""
-    by_place: dict[tuple[int, int], list[ModuleCall]] = {}
+    for (site, module), calls in (*_calls(record, tracked=False).items(), *_calls(record, tracked=True).items()):
+        if _is_evaluated(record, module, calls) or is_fixed_teacher(record, calls):
+            yield _finding(record, site, calls)
+
+
+def _is_evaluated(record: Record, module: int, calls: list[ModuleCall]) -> bool:
+    """It is trained elsewhere, and nothing is trained on what comes out here."""
+    if not _is_trained(record, module):
+        return False
+    untracked = not calls[0].grad_mode
+    shown = untracked and _is_only_shown(record, calls[0]) and not _is_repeated(record, calls)
+    return shown or measured(record, calls)
+
+
+def _calls(record: Record, *, tracked: bool) -> dict[tuple[int, int], list[ModuleCall]]:
+    """The calls in training mode of modules with dropout or batch norm that no backward call walks, by place.
+
+    Args:
+        tracked: Those with gradients on; else those with gradients off.
+    """
+    found: dict[tuple[int, int], list[ModuleCall]] = {}
     seen: set[int] = set()
     for call in record.module_calls:
-        if not call.training or call.grad_mode or call.recompute or not is_of(record, call, DROPOUTS | NORMS):
+        if not call.training or call.grad_mode != tracked or call.recompute:
+            continue
+        if not is_of(record, call, DROPOUTS | NORMS):
             continue
         top = outermost_in_mode(record, call)
-        if top.module_call not in seen and not top.grad_mode and top.site is not None:
-            seen.add(top.module_call)
-            by_place.setdefault((top.site, top.module), []).append(top)
-    for (site, module), calls in by_place.items():
-        if _is_trained(record, module) and _is_only_shown(record, calls[0]) and not _is_repeated(record, calls):
-            yield _finding(record, site, calls)
+        if top.module_call in seen or top.grad_mode != tracked or top.site is None:
+            continue
+        seen.add(top.module_call)
+        if not tracked or top.module_call not in walked_in(record):
+            found.setdefault((top.site, top.module), []).append(top)
+    return found
 
 
 def _is_trained(record: Record, module: int) -> bool:
@@ -219,7 +244,7 @@ def _finding(record: Record, site: int, calls: list[ModuleCall]) -> Finding:
         binding=name,
         moments=[_moment(record, call) for call in calls],
         region=None if written is None else region_in(record, written[0], written[1]),
-        evidence={"training": True, "grad_mode": False, "classes": kinds, "calls": len(calls)},
+        evidence={"training": True, "grad_mode": first.grad_mode, "classes": kinds, "calls": len(calls)},
     )
 
 

@@ -1,8 +1,8 @@
 """BP614 frozen-batch-norm-moves: the statistics of a frozen part's batch norm go on changing.
 
 What it finds:
-    All parameters of a module are frozen, its batch norm runs in training mode, and an optimizer steps on others. The
-    finding stands at the call of the frozen module.
+    All parameters of a module are frozen, its batch norm runs in training mode, and its running mean changes while an
+    optimizer steps on others. The finding stands at the call of the frozen module.
 
 Why it matters:
     The frozen features drift with every batch: what the head learned yesterday does not fit today, and the saved
@@ -88,8 +88,9 @@ from typing import TYPE_CHECKING
 from backprobe.rules.expressions import line_before
 from backprobe.rules.finding import Fix
 from backprobe.rules.lookup import lookup
-from backprobe.rules.module_sites import calls_by_number
+from backprobe.rules.module_sites import calls_by_number, modules_by_number
 from backprobe.rules.rule import Rule
+from backprobe.rules.steps import step_of
 from backprobe.rules.syntax import region_in, site_of, statement
 from backprobe.rules.table import table
 from backprobe.rules.told import told
@@ -97,7 +98,7 @@ from backprobe.rules.trained import in_optimizers
 from backprobe.rules.training_modes import NORMS, is_of, module_of, parameters_in, receiver_of, written_call
 
 if TYPE_CHECKING:
-    from backprobe.record import ModuleCall, Record
+    from backprobe.record import ModuleCall, Record, Statistics
     from backprobe.rules.finding import Finding
 
 RULE = Rule(
@@ -107,7 +108,7 @@ RULE = Rule(
     severity="warning",
     confidence="likely",
     fix="unsafe",
-    needs=("module", "snapshot", "optimizer", "version"),
+    needs=("module", "snapshot", "optimizer", "version", "stats"),
 )
 _LEAST = 2
 """Calls after which a step was taken: once is no pattern."""
@@ -118,7 +119,7 @@ def check(record: Record) -> Iterator[Finding]:
     steps = [row.moment for row in record.optimizer_events if row.kind == "step"]
     by_place: dict[tuple[int, int], list[ModuleCall]] = {}
     for call in record.module_calls:
-        if call.training and is_of(record, call, NORMS) and _has_statistics(record, call):
+        if call.training and is_of(record, call, NORMS) and _moves(record, call.module):
             top = _frozen_around(record, call)
             if top is not None and top.site is not None:
                 by_place.setdefault((top.site, top.module), []).append(top)
@@ -127,9 +128,21 @@ def check(record: Record) -> Iterator[Finding]:
             yield _finding(record, site, calls)
 
 
-def _has_statistics(record: Record, call: ModuleCall) -> bool:
-    module = module_of(record, call)
-    return module is not None and any(row.name == "running_mean" for row in module.buffers)
+def _moves(record: Record, number: int) -> bool:
+    """Its running mean takes other values in two steps: not all of them before the training, as when it is fitted."""
+    module = modules_by_number(record).get(number)
+    buffers = module.buffers if module is not None else ()
+    mean = next((row.tensor for row in buffers if row.name == "running_mean"), None)
+    if mean is None:
+        return False
+    steps: set[int] = set()
+    before: Statistics | None = None
+    for row in lookup(record).snapshots_of[mean]:
+        if row.value is not None:
+            if before is not None and row.value != before:
+                steps.add(step_of(record, row.moment))
+            before = row.value
+    return len(steps) >= _LEAST
 
 
 def _frozen_around(record: Record, call: ModuleCall) -> ModuleCall | None:

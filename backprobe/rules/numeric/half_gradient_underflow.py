@@ -3,7 +3,7 @@
 What it finds:
     In three backward calls, a float16 operation got a gradient that is zero in more than half of its elements, although
     what was sent to it, by plain arithmetic or a cast, was not. No GradScaler is used. The finding stands at the
-    backward call.
+    statement that made the parameters float16; else at the backward call.
 
 Why it matters:
     What is zero does not learn. It hits the small gradients of the early layers first, and the loss falls all the same.
@@ -16,12 +16,12 @@ Example:
     import torch
     from torch import nn
 
-    model = nn.Linear(16, 8).half()
+    model = nn.Linear(16, 8).half()  # <- here
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for x in torch.randn(4, 32, 16).half():
         loss = (model(x).float() * 1e-6).pow(2).mean()
         optimizer.zero_grad()
-        loss.backward()  # <- here
+        loss.backward()
         optimizer.step()
 
 Use instead:
@@ -66,6 +66,7 @@ from backprobe.rules.options import threshold
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import site_of
 from backprobe.rules.told import told
+from backprobe.rules.value_origins import half_cast
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, NodePass, Record
@@ -135,18 +136,25 @@ def _finding(record: Record, site: int, rows: list[tuple[BackwardCall, NodePass,
     made = lookup(record).nodes[row.node].site
     root = next((one.name for one in call.roots if one.name), None) or "the loss"
     line = "" if made is None else f" at line {site_of(record, made).line}"
+    cast = half_cast(record, call.moment_before)
+    advice = "Use `torch.amp.GradScaler`, or bfloat16."
+    if cast is not None:
+        advice = "Keep the parameters in float32 and use `torch.autocast` with a `GradScaler`, or bfloat16."
     return told(
         record,
         RULE,
-        site,
+        site if cast is None else cast,
         (
             f"{100 * share:.0f} % of a float16 gradient{line} round to zero, and no scaler lifts it.",
             f"It was sent as other numbers; float16 ends at 6e-8 (limit {100 * threshold(RULE, 'zeros'):g} % zeros).",
-            "Use `torch.amp.GradScaler`, or bfloat16.",
+            advice,
         ),
         binding=root,
         moments=[one.moment_before for one, _row, _share in rows],
-        related=(("the gradient that arrives here is lost", made),),
+        related=(
+            ("the gradient that arrives here is lost", made),
+            ("this backward call loses it", None if cast is None else site),
+        ),
         evidence={"zeros": round(share, 4), "limit": threshold(RULE, "zeros"), "calls": len(rows)},
         calls=[one.call for one, _row, _share in rows],
     )

@@ -2,7 +2,7 @@
 
 What it finds:
     A tensor that no operation of the program computed holds NaN or an infinity, and it goes on to the root of a
-    backward call. The finding stands where it is made.
+    backward call. The finding stands where it is made, or where a statement writes NaN or an infinity into it.
 
 Why it matters:
     One missing value in a table makes the loss, every gradient and every parameter NaN at the first step.
@@ -65,6 +65,7 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.birth_told import births_of, name_of, told_birth
 from backprobe.rules.rule import Rule
+from backprobe.rules.value_origins import bad_write
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -84,10 +85,12 @@ RULE = Rule(
 def check(record: Record) -> Iterator[Finding]:
     """One finding at most: what comes after the first is its consequence."""
     for birth in births_of(record, "input"):
+        name, written = name_of(record, birth), bad_write(record, birth.tensor or 0, birth.moment) is not None
+        seen = f"`{name}` holds {birth.what} from the start: no operation of the program made it so."
         yield told_birth(
             record,
             RULE,
             birth,
-            f"`{name_of(record, birth)}` holds {birth.what} from the start: no operation of the program made it so.",
+            f"This statement writes {birth.what} into `{name}`." if written else seen,
             "Clean the data before it is used: drop such rows, or fill them in.",
         )

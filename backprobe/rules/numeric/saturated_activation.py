@@ -3,7 +3,8 @@
 What it finds:
     In every backward call of the run, at least three, a tanh or sigmoid got a gradient and sent less than three tenths
     of it: of the elements that it got one for, more than 70 of 100 sent zero. Layers behind it hold trained parameters.
-    The finding stands at the activation.
+    The finding stands at the statement by which the program gave a layer behind it values beyond what layers start
+    with; else at the activation.
 
 Why it matters:
     What lies before it cannot learn: its gradient is zero for nearly every example. Raw inputs (prices, pixels up to
@@ -95,10 +96,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backprobe.rules.lookup import lookup, nodes_like
+from backprobe.rules.naming import called
 from backprobe.rules.options import threshold
+from backprobe.rules.reach import leaves_behind
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import region_in, site_of, statement, value_of
 from backprobe.rules.told import told
+from backprobe.rules.value_origins import extreme_start
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Node, NodePass, Record, Statistics
@@ -125,6 +129,7 @@ class _Seen:
     """One activation's statement: in how many calls it was flat, and the worst numbers."""
 
     kind: str
+    node: int
     flat: list[BackwardCall] = field(default_factory=list["BackwardCall"])
     open: int = 0
     share: float = 1.0
@@ -141,7 +146,7 @@ def check(record: Record) -> Iterator[Finding]:
             sent = _sent(record, call, node)
             if sent is None or sent.grad_output is None or node.site is None:
                 continue
-            one = seen.setdefault((node.site, node.type), _Seen(_KINDS[node.type]))
+            one = seen.setdefault((node.site, node.type), _Seen(_KINDS[node.type], node.node))
             measured, reached = sent.grad_output, got.counted - got.zeros
             share = max(measured.zeros - got.zeros, 0) / max(reached, 1)
             part = (measured.norm or 0.0) / (got.norm or 1.0)
@@ -182,18 +187,23 @@ def _finding(record: Record, site: int, one: _Seen) -> Finding:
     row = site_of(record, site)
     name = row.targets[0] if row.targets else one.kind
     value = value_of(statement(record, row))
+    start = extreme_start(record, sorted(leaves_behind(record, one.node)), one.flat[0].moment_before)
+    advice = "Scale the inputs to mean 0 and deviation 1, or put a norm before it."
+    if start is not None:
+        advice = f"This statement gives `{called(record, start.tensor)}` its values: start it with a smaller scale."
     return told(
         record,
         RULE,
-        site,
+        site if start is None else start.site,
         (
             f"`{name}`: the {one.kind} is flat for {100 * one.share:.0f} % of its elements in all calls.",
             f"It sends {one.sent:.1g} of the gradient it gets (limit {threshold(RULE, 'sent'):g}).",
-            "Scale the inputs to mean 0 and deviation 1, or put a norm before it.",
+            advice,
         ),
         binding=name,
         moments=[call.moment_before for call in one.flat],
-        region=None if value is None else region_in(record, row.source, value),
+        region=None if value is None or start is not None else region_in(record, row.source, value),
+        related=() if start is None else ((f"the {one.kind} is flat here", site),),
         evidence={"flat": round(one.share, 4), "sent": one.sent, "calls": len(one.flat)},
         calls=[call.call for call in one.flat],
     )

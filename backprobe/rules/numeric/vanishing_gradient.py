@@ -106,10 +106,12 @@ from backprobe.rules.curves import relative_gradients
 from backprobe.rules.lookup import lookup
 from backprobe.rules.naming import called
 from backprobe.rules.options import threshold
+from backprobe.rules.reach import between, leading_to, reaches
 from backprobe.rules.rule import Rule
 from backprobe.rules.scopes import names
 from backprobe.rules.syntax import region_in, site_at, trees
 from backprobe.rules.told import told
+from backprobe.rules.walks import RESHAPES, op
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record
@@ -139,7 +141,7 @@ def check(record: Record) -> Iterator[Finding]:
         if call.site is not None and _vanishes(ratios):
             found.setdefault(call.site, []).append((call, ratios))
     for rows in found.values():
-        where = _where(record, rows[0][0])
+        where = _where(record, rows[0][0]) if _is_one_way(record, *rows[0]) else None
         if len(rows) >= _LEAST and where is not None:
             yield _finding(record, rows, *where)
 
@@ -151,6 +153,20 @@ def _vanishes(ratios: list[tuple[int, float]]) -> bool:
         return False
     falls = sum(after < before for before, after in pairwise(values))
     return values[-1] < threshold(RULE, "ratio") * values[0] and 4 * falls >= 3 * (len(values) - 1)
+
+
+def _is_one_way(record: Record, call: BackwardCall, ratios: list[tuple[int, float]]) -> bool:
+    """The gradient of the last weight went through the first one's operation: of two terms each has its own scale."""
+    index, met = lookup(record), reaches(record)[call.call].met
+    nearest, farthest = (index.accumulator_of.get(leaf) for leaf, _ratio in (ratios[0], ratios[-1]))
+    if nearest is None or farthest is None:
+        return False
+    takers = leading_to(record).get((nearest, 0), [])
+    while takers and all(
+        op(index.nodes[one]) in RESHAPES for one in takers
+    ):  # a linear layer takes its weight transposed
+        takers = [above for one in takers for above in leading_to(record).get((one, 0), [])]
+    return any(between(record, taker, farthest) for taker in takers if taker in met)
 
 
 def _where(record: Record, call: BackwardCall) -> tuple[int, Region | None, str] | None:

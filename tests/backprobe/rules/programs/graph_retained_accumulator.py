@@ -15,6 +15,13 @@ for _ in range(8):
     {line}
 """
 
+SHAPES = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+"""
+
 PROGRAMS = {
     "kept in an attribute that is looked up with a default": _LOOP.format(
         line="model.total = getattr(model, 'total', 0) + loss  # <- BP304"
@@ -29,4 +36,24 @@ PROGRAMS = {
         line="sums['total'] = sums.get('total', 0) + loss.detach()"
     ),
     "the last one only": _LOOP.format(line="model.total = getattr(model, 'offset', 0) + loss"),
+    "a test loss that grows with its history, in a class": SHAPES
+    + """
+class Meter:
+    def __init__(self):
+        self.total = 0.0
+
+    def add(self, loss):
+        self.total += loss  # <- BP304
+
+net = nn.Linear(6, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(3):
+    opt.zero_grad()
+    net(torch.randn(8, 6)).pow(2).mean().backward()
+    opt.step()
+meter = Meter()
+for _ in range(12):
+    meter.add(F.mse_loss(net(torch.randn(8, 6)), torch.zeros(8, 1)))
+print(float(meter.total))
+""",
 }

@@ -41,6 +41,13 @@ class Fit:
 Fit().run(6)
 """
 
+SHAPES = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+"""
+
 PROGRAMS = {
     "inside a function, and never walked": """
 import torch
@@ -105,4 +112,38 @@ print(len(kept))
     "what a method gives goes in without a name": VALIDATED.format(kept="self.validate(x)", mark="  # <- BP305"),
     "a number of it goes in": VALIDATED.format(kept="self.validate(x).item()", mark=""),
     "what a method gives has no history": VALIDATED.format(kept="self.validate(x.detach()).detach()", mark=""),
+    "predictions with their graphs in a dict": SHAPES
+    + """
+net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    opt.zero_grad()
+    net(torch.randn(8, 6)).pow(2).mean().backward()
+    opt.step()
+
+def predict(batches):
+    net.eval()
+    found = {}
+    for i, x in enumerate(batches):
+        found[i] = net(x)  # <- BP305
+    return found
+
+print(len(predict(torch.randn(12, 8, 6))))
+""",
+    "outputs of an evaluation kept without graphs, a list of losses that is walked": SHAPES
+    + """
+net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    losses = []
+    for x in torch.randn(5, 8, 6):
+        losses.append(net(x).pow(2).mean())
+    opt.zero_grad()
+    torch.stack(losses).mean().backward()
+    opt.step()
+kept = [net(x).detach() for x in torch.randn(12, 8, 6)]
+with torch.no_grad():
+    total = sum(net(x).pow(2).mean() for x in torch.randn(12, 8, 6))
+print(len(kept), float(total))
+""",
 }

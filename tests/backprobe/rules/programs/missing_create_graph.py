@@ -30,6 +30,13 @@ for x in torch.randn(3, 8, 3):
     optimizer.step()
 """
 
+SHAPES = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+"""
+
 PROGRAMS = {
     "a step on fast weights": """
 import torch
@@ -287,4 +294,58 @@ loss.backward()
     "the gradient of weights scales the loss": PENALTY.format(mark="", loss="fit / slope.norm() + 0.1 * fit"),
     "the gradient of weights is multiplied with them": PENALTY.format(mark="", loss="fit + (slope * w).sum()"),
     "the gradient of weights is taken off it": PENALTY.format(mark="", loss="fit - slope.norm()"),
+    "Sobolev training, the teacher's slope is a target": SHAPES
+    + """
+teacher = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1)).requires_grad_(False)
+student = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.Adam(student.parameters())
+for _ in range(4):
+    x = torch.randn(16, 2, requires_grad=True)
+    (wanted,) = torch.autograd.grad(teacher(x).sum(), x)
+    (slope,) = torch.autograd.grad(student(x).sum(), x, create_graph=True)
+    loss = (slope - wanted).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "a network learns a score that grad() gave": SHAPES
+    + """
+net = nn.Sequential(nn.Linear(2, 16), nn.SiLU(), nn.Linear(16, 2))
+opt = torch.optim.Adam(net.parameters())
+
+def log_density(x):
+    return torch.logsumexp(torch.stack([-(x - 2).pow(2).sum(1), -(x + 2).pow(2).sum(1)]), 0)
+
+for _ in range(4):
+    x = torch.randn(32, 2, requires_grad=True)
+    score = torch.autograd.grad(log_density(x).sum(), x)[0]
+    loss = (net(x.detach()) - score).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "the same name logged first, differentiated later": SHAPES
+    + """
+critic = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.Adam(critic.parameters())
+for _ in range(4):
+    x = torch.randn(8, 3, requires_grad=True)
+    score = critic(x)
+    (g,) = torch.autograd.grad(score.sum(), x, retain_graph=True)
+    print(g.norm().item())
+    (g,) = torch.autograd.grad(score.sum(), x, create_graph=True)
+    loss = score.mean() + (g.norm(dim=1) - 1).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "a direction for a Hessian product is a constant": SHAPES
+    + """
+f = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1)).requires_grad_(False)
+x = torch.randn(4, 3, requires_grad=True)
+(v,) = torch.autograd.grad(f(x).sum(), x)
+(g,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+(hv,) = torch.autograd.grad((g * v).sum(), x)
+print(hv.norm())
+""",
 }

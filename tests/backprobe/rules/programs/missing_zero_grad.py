@@ -73,6 +73,13 @@ for x in torch.randn(4, 8, 3):
     scaler.step(optimizer)  # <- BP210
 """
 
+SHAPES = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+"""
+
 PROGRAMS = {
     "a closure that never clears is told where it walks": CLOSURE.format(clear="pass", mark="  # <- BP210"),
     "a closure that clears": CLOSURE.format(clear="solver.zero_grad()", mark=""),
@@ -85,4 +92,49 @@ PROGRAMS = {
     "a call of another name clears nothing": ANOTHER.format(clear="target.train()", mark="  # <- BP210"),
     "an average of other weights is no training": AVERAGED.format(update="t.lerp_(o, 0.01)", mark=""),
     "its own gradient is used, and never cleared": AVERAGED.format(update="t -= 0.01 * t.grad", mark="  # <- BP210"),
+    "before the batches, in a trainer": SHAPES
+    + """
+class Trainer:
+    def __init__(self, net):
+        self.net, self.opt = net, torch.optim.SGD(net.parameters(), lr=1e-3)
+
+    def epoch(self, batches):
+        self.opt.zero_grad()  # <- BP210
+        for x, y in batches:
+            self.step(x, y)
+
+    def step(self, x, y):
+        loss = F.mse_loss(self.net(x), y)
+        loss.backward()
+        self.opt.step()
+
+trainer = Trainer(nn.Linear(4, 1))
+batches = [(torch.randn(8, 4), torch.randn(8, 1)) for _ in range(4)]
+for _ in range(3):
+    trainer.epoch(batches)
+""",
+    "the module's own, once per pass over the graphs": SHAPES
+    + """
+lin1, lin2 = nn.Linear(3, 8), nn.Linear(8, 2)
+gnn = nn.ModuleList([lin1, lin2])
+opt = torch.optim.Adam(gnn.parameters(), lr=1e-3)
+graphs = [(torch.rand(5, 5), torch.randn(5, 3), torch.randint(0, 2, (5,))) for _ in range(4)]
+for epoch in range(3):
+    gnn.zero_grad()  # <- BP210
+    for adj, feats, label in graphs:
+        h = torch.relu(adj @ lin1(feats))
+        loss = F.cross_entropy(adj @ lin2(h), label)
+        loss.backward()
+        opt.step()
+""",
+    "one clear per epoch, one step per epoch": SHAPES
+    + """
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(4):
+    opt.zero_grad()
+    for _ in range(3):
+        (net(torch.randn(8, 4)).pow(2).mean() / 3).backward()
+    opt.step()
+""",
 }

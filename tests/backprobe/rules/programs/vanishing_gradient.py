@@ -20,7 +20,59 @@ for _ in range(4):
     optimizer.step()
 """
 
+SHAPES = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+"""
+
 PROGRAMS = {
     "a recurrence that forgets, and one activation before it": RECURRENCE.format(gain=0.5, mark="  # <- BP507"),
     "a recurrence that keeps": RECURRENCE.format(gain=1.0, mark=""),
+    "two nets of different scale in one loss do not vanish": SHAPES
+    + """
+def net():
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
+
+big, small = net(), net()
+opt = torch.optim.Adam([*big.parameters(), *small.parameters()])
+for _ in range(5):
+    x = torch.randn(16, 4)
+    loss = (big(x) - 1).pow(2).mean() + 1e-7 * (small(x) - 1).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "residual blocks with small layer scales do not vanish": SHAPES
+    + """
+class Block(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.a, self.b = nn.Linear(d, d), nn.Linear(d, d)
+        self.scale = nn.Parameter(1e-6 * torch.ones(d))
+
+    def forward(self, x):
+        return x + self.scale * self.b(F.gelu(self.a(x)))
+
+net = nn.Sequential(*(Block(8) for _ in range(4)), nn.Linear(8, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for _ in range(5):
+    opt.zero_grad()
+    (net(torch.randn(16, 8)) - 1).pow(2).mean().backward()
+    opt.step()
+""",
+    "a decoder of detached codes, and a tiny penalty on the encoder": SHAPES
+    + """
+enc = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU())
+dec = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 6))
+opt = torch.optim.Adam([*enc.parameters(), *dec.parameters()])
+for _ in range(5):
+    x = torch.randn(16, 6)
+    z = enc(x)
+    loss = F.mse_loss(dec(z.detach()), x) + 1e-8 * z.pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

@@ -5,11 +5,11 @@ from torch import nn
 torch.manual_seed(0)
 first, second = nn.Linear(6, 12), nn.Linear(12, 1)
 with torch.no_grad():
-    first.bias.fill_(-50.0)  #! also
+    first.bias.fill_(-50.0)  #! here
 opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
 for _ in range(5):
     x = torch.randn(32, 6)
-    hidden = torch.relu(first(x))  #! here
+    hidden = torch.relu(first(x))  #! also
     loss = (second(hidden).squeeze(1) - x[:, 0]).pow(2).mean()
     opt.zero_grad()
     loss.backward()

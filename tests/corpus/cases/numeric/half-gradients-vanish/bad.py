@@ -3,12 +3,12 @@ import torch
 from torch import nn
 
 torch.manual_seed(0)
-model = nn.Linear(32, 8).half()
+model = nn.Linear(32, 8).half()  #! here
 opt = torch.optim.SGD(model.parameters(), lr=0.1)
 for x in torch.randn(4, 64, 32).half():
     out = model(x)
     loss = (out.float() * 1e-6).pow(2).mean()
     opt.zero_grad()
-    loss.backward()  #! here
+    loss.backward()  #! also
     opt.step()
     print(float(model.weight.grad.float().abs().sum()))

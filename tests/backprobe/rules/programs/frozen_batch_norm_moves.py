@@ -1,0 +1,62 @@
+"""BP614 frozen-batch-norm-moves."""
+
+SHAPES = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+"""
+
+PROGRAMS = {
+    "a backbone fed in training mode before the steps, then kept in eval": SHAPES
+    + """
+backbone = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU()).requires_grad_(False)
+head = nn.Linear(8, 2)
+for _ in range(5):
+    backbone(torch.randn(32, 6))
+backbone.eval()
+opt = torch.optim.SGD(head.parameters(), lr=0.1)
+for _ in range(4):
+    loss = F.cross_entropy(head(backbone(torch.randn(16, 6))), torch.randint(0, 2, (16,)))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "train() overridden keeps the backbone in eval": SHAPES
+    + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.backbone = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU()).requires_grad_(False)
+        self.head = nn.Linear(8, 2)
+
+    def train(self, mode=True):
+        super().train(mode)
+        self.backbone.eval()
+        return self
+
+    def forward(self, x):
+        return self.head(self.backbone(x))
+
+net = Net()
+opt = torch.optim.SGD(net.head.parameters(), lr=0.1)
+for epoch in range(2):
+    net.train()
+    for _ in range(3):
+        loss = F.cross_entropy(net(torch.randn(16, 6)), torch.randint(0, 2, (16,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+""",
+    "batch norm with momentum 0 in a frozen part": SHAPES
+    + """
+backbone = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8, momentum=0.0), nn.ReLU()).requires_grad_(False)
+head = nn.Linear(8, 2)
+opt = torch.optim.SGD(head.parameters(), lr=0.1)
+for _ in range(4):
+    loss = F.cross_entropy(head(backbone(torch.randn(16, 6))), torch.randint(0, 2, (16,)))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+}
