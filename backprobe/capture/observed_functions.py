@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
+from types import FunctionType
 from typing import Any, Final
 
 import torch
@@ -40,7 +41,9 @@ def watched() -> Iterator[Watched]:
     yield from _hooks()
     yield from _events()
     yield Watched(function=BaseProcess.start, enter="__bp_child__(self)", leave="__bp_child_left__()")
-    yield Watched(function=subprocess.Popen.__init__, enter="__bp_command__(args, executable)")
+    started = subprocess.Popen.__init__
+    if isinstance(started, FunctionType):  # the program may have put something else in its place
+        yield Watched(function=started, enter="__bp_command__(args, executable)")
     swallowed = contextlib.suppress.__exit__
     yield Watched(function=swallowed, returned="__bp_suppressed__(excinst)")
 

@@ -295,3 +295,8 @@ def test_places_of_a_family_are_told_in_order(tmp_path: Path) -> None:
         ("a.b.1.bprec", "first", 7), ("a.b.1.9.bprec", "early", None), ("a.b.1.10.bprec", "late", None),
         ("a.b.2.bprec", "second", None),
     ]  # fmt: skip
+
+
+def test_a_program_that_replaced_popen_before_the_capture_began_is_captured(monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **options: None)
+    assert recorded("import torch\nw = torch.ones(2, requires_grad=True)\n").tensors
