@@ -78,7 +78,7 @@ def written_last(record: Record, tensor: int, moment: int) -> Origin | None:
         for row in lookup(record).inplace_of[tensor]
         if row.done_by == "statement" and row.site is not None and row.moment <= moment
     ]
-    rows += [(at, site) for at, site in _through_data(record).get(tensor, ()) if at <= moment]
+    rows += [(at, site) for at, site in _untracked_writes(record).get(tensor, ()) if at <= moment]
     if rows:
         return Origin(tensor=tensor, site=max(rows)[1])
     row = lookup(record).tensors[tensor]
@@ -93,7 +93,7 @@ def _modules(record: Record) -> dict[int, Module]:
 
 
 @table
-def _through_data(record: Record) -> dict[int, list[tuple[int, int]]]:
+def _untracked_writes(record: Record) -> dict[int, list[tuple[int, int]]]:
     """The statements that write a tensor through `.data`, with the moments before they ended, by tensor."""
     found: dict[int, list[tuple[int, int]]] = {}
     for row in record.operations:

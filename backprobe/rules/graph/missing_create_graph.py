@@ -181,13 +181,13 @@ def check(record: Record) -> Iterator[Finding]:
             continue
         constants = _constants(record, call)
         use = _differentiated_again(record, call, constants)
-        if use is None and not _is_of_data(record, call):
+        if use is None and not _is_slope_of_constants(record, call):
             use = _reaches_root(record, call, constants)
         if use is not None:
             yield _finding(record, call, site_of(record, call.site), use, constants)
 
 
-def _is_of_data(record: Record, call: BackwardCall) -> bool:
+def _is_slope_of_constants(record: Record, call: BackwardCall) -> bool:
     """What was differentiated depends on nothing but the inputs asked for, which are data: no one trains them.
 
     The slope of a frozen teacher or of a known density is a target, whatever is differentiated later.
