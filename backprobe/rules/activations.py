@@ -112,6 +112,12 @@ def _last(called: ast.expr) -> str:
     return called.id if isinstance(called, ast.Name) else ""
 
 
+def built_call(record: Record, module: int) -> ast.Call | None:
+    """The call that builds a module, by its number; None where it is not seen in the source."""
+    row = _modules(record).get(module)
+    return None if row is None else _built(record, row)
+
+
 def _built(record: Record, module: Module) -> ast.Call | None:
     """The call that builds a module, of several in one statement by their order."""
     if module.site is None:
