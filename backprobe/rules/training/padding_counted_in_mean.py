@@ -74,6 +74,8 @@ from backprobe.rules.lookup import lookup, nodes_like
 from backprobe.rules.loss_calls import loss_calls, values_of
 from backprobe.rules.outputs import innermost_call
 from backprobe.rules.rule import Rule
+from backprobe.rules.scopes import last_name
+from backprobe.rules.syntax import parts_of, statement_at
 from backprobe.rules.table import table
 from backprobe.rules.told import told
 from backprobe.rules.walks import behind_shapes, op, op_of, operands, walked
@@ -225,8 +227,21 @@ def _pools_padding(record: Record, mean: Node) -> bool:
         return False
     size = vectors[0].shape
     kept = (size[:-2] + size[-1:], (*size[:-2], 1, size[-1]))
-    is_over_places = len(size) > 2 and out[0].shape in kept and size[-1] != size[-2]
+    is_told = size[-1:] != size[-2:-1] or _written_dim(record, mean, len(size)) == len(size) - 2
+    is_over_places = len(size) > 2 and out[0].shape in kept and is_told
     return is_over_places and _holds(record, made, padding)
+
+
+def _written_dim(record: Record, mean: Node, rank: int) -> int | None:
+    """The dimension that the only `mean` of the statement names as a number, counted from 0."""
+    parts = [part for part in parts_of(statement_at(record, mean.site)) if isinstance(part, ast.Call)]
+    calls = [part for part in parts if last_name(part.func) == "mean"]
+    given = [*(one.value for one in calls[0].keywords if one.arg == "dim"), *calls[0].args] if len(calls) == 1 else []
+    for value in given:
+        number = value.operand if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub) else value
+        if isinstance(number, ast.Constant) and type(number.value) is int:
+            return (number.value if number is value else -number.value) % rank
+    return None
 
 
 def _padding(record: Record, embedding: int) -> int | None:
