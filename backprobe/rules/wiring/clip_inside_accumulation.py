@@ -123,7 +123,7 @@ def _added_later(clip: Clip) -> tuple[LeafGrad, Update] | None:
 
 def _in_span(span: Span, at: int) -> tuple[LeafGrad, Update] | None:
     use = next((update for update in span.updates if update.moment > at), None)
-    if use is None:
+    if use is None or span.updates[0] is not use:  # what a step has used before is no sum of micro-batches
         return None
     before = {row.site for row in span.arrivals if row.moment <= at}
     later = [row for row in span.added if at < row.moment < use.moment and row.site in before]
