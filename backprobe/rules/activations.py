@@ -107,6 +107,12 @@ def _calls(record: Record, site: int, names: tuple[str, ...]) -> list[ast.Call]:
     return [call for call in calls if last_name(call.func) in names]
 
 
+def built_call(record: Record, module: int) -> ast.Call | None:
+    """The call that builds a module, by its number; None where it is not seen in the source."""
+    row = _modules(record).get(module)
+    return None if row is None else _built(record, row)
+
+
 def _built(record: Record, module: Module) -> ast.Call | None:
     """The call that builds a module, of several in one statement by their order."""
     if module.site is None:

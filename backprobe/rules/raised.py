@@ -20,6 +20,11 @@ def raised_as(record: Record, *families: str) -> list[Raised]:
     return [row for row in record.raised if (row.family or family_of(row.message)) in families]
 
 
+def raised_with_text(record: Record, text: str) -> list[Raised]:
+    """The exceptions at a statement of the program whose message contains this text: those of no known family."""
+    return [row for row in record.raised if text in row.message and row.site is not None]
+
+
 def level_of(record: Record, raised: Raised) -> Level:
     """An exception that ended the program is an error; one that it caught is its decision, so it is a note.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from backprobe.rules.gradient import (
+    accumulation_window_dropped,
+    closure_without_clear,
     custom_function_gradient_count,
     custom_function_gradient_shape,
     custom_function_incomplete,
@@ -18,6 +20,7 @@ from backprobe.rules.gradient import (
     hook_changes_size,
     hook_modifies_gradient,
     hook_registered_every_step,
+    loss_saturated,
     missing_zero_grad,
     other_loss_in_gradient,
     parameter_never_used,
@@ -49,4 +52,7 @@ RULES: Final[tuple[RuleModule, ...]] = (
     hook_modifies_gradient,
     hook_changes_size,
     hook_registered_every_step,
+    closure_without_clear,
+    accumulation_window_dropped,
+    loss_saturated,
 )

@@ -15,6 +15,7 @@ from backprobe.rules.inplace import (
     inplace_on_saved,
     out_argument_on_tracked,
     saved_changed_unseen,
+    shared_input_modified,
     stale_alias_read,
     step_before_backward,
 )
@@ -33,4 +34,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     inplace_on_hooked_output,
     saved_changed_unseen,
     stale_alias_read,
+    shared_input_modified,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from backprobe.rules.mode import (
+    batch_norm_of_one,
     checkpoint_input_without_grad,
     dropout_always_on,
     evaluating_in_train_mode,
@@ -19,6 +20,7 @@ from backprobe.rules.mode import (
     graph_break_sample,
     inference_tensor_in_graph,
     numpy_on_tracked,
+    state_detached_each_step,
     training_in_eval_mode,
 )
 from backprobe.rules.rule import RuleModule
@@ -39,4 +41,6 @@ RULES: Final[tuple[RuleModule, ...]] = (
     dropout_always_on,
     frozen_batch_norm_moves,
     checkpoint_input_without_grad,
+    batch_norm_of_one,
+    state_detached_each_step,
 )

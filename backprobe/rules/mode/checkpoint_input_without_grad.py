@@ -73,7 +73,7 @@ from typing import TYPE_CHECKING
 from backprobe.rules.breaks import wanted
 from backprobe.rules.expressions import with_keyword
 from backprobe.rules.finding import Fix
-from backprobe.rules.module_sites import outermost_call
+from backprobe.rules.module_sites import modules_by_number, outermost_call
 from backprobe.rules.naming import together
 from backprobe.rules.rule import Rule
 from backprobe.rules.scopes import last_name
@@ -128,11 +128,18 @@ def _robbed(record: Record, calls: list[WatchedCall]) -> list[int]:
     sites = {call.site for call in calls}
     handed = {_handed(record, call) for call in calls} - {""}
     ran: set[int] = set()
-    for one in record.module_calls:
-        site = outermost_call(record, one).site
-        function = "" if site is None else site_of(record, site).function.rpartition(".")[2]
-        if not one.grad_mode and (site in sites or function in handed):
-            ran.add(one.module)
+    classes: set[str] = set()
+    modules = modules_by_number(record)
+    off = [one for one in record.module_calls if not one.grad_mode]
+    before = -1
+    while before < len(ran):  # a block's own parts are called from its methods, at sites of their own
+        before = len(ran)
+        for one in off:
+            site = outermost_call(record, one).site
+            owner, _, function = ("" if site is None else site_of(record, site).function).rpartition(".")
+            if site in sites or function in handed or owner.rpartition(".")[2] in classes:
+                ran.add(one.module)
+                classes |= {modules[one.module].cls} if modules[one.module].user_code else set()
     return [leaf for leaf in wanted(record) if ran.intersection(owners(record).get(leaf, ()))]
 
 

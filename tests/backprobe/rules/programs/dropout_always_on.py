@@ -37,6 +37,8 @@ PROGRAMS = {
     "an attribute follows the mode": built("return self.out(self.drop(x))", init="self.drop = nn.Dropout(0.4)"),
     "built in forward, of the module's own mode": built("return self.out(nn.Dropout(0.4).train(self.training)(x))"),
     "dropped on purpose by a switch of its own": built("return self.out(nn.Dropout(0.4).train()(x))"),
-    "never in eval mode": built("return self.out(nn.Dropout(0.4)(x))", mode="pass").replace("ones(2, 4)))", "ones(2, 4)))  # <- BP612"),
+    "never in eval mode": built("return self.out(nn.Dropout(0.4)(x))", mode="pass").replace(
+        "ones(2, 4)))", "ones(2, 4)))  # <- BP612"
+    ),
     "built in forward, and no dropout": built("return nn.Softplus()(self.out(x))"),
 }

@@ -53,15 +53,19 @@ for x in torch.randn(3, 5, 3):
 
 PROGRAMS = {
     "a comparison in place of an assignment": COMPARED.format(statement="p.requires_grad == False  # <- BP109"),
-    "a comparison of what was assigned": COMPARED.format(statement="""p.requires_grad = False
-    p.requires_grad == False"""),
+    "a comparison of what was assigned": COMPARED.format(
+        statement="""p.requires_grad = False
+    p.requires_grad == False"""
+    ),
     "a comparison that is used": COMPARED.format(statement="print(p.requires_grad == False)"),
     "a comparison with True": COMPARED.format(statement="p.requires_grad == True"),
     "a comparison of another attribute": COMPARED.format(statement="p.is_leaf == False"),
     "the module of a field": HELD.format(freeze="self.trunk.requires_grad = False  # <- BP109"),
-    "the module of a field, frozen by another statement": HELD.format(freeze="""self.trunk.requires_grad = False
+    "the module of a field, frozen by another statement": HELD.format(
+        freeze="""self.trunk.requires_grad = False
         for p in self.trunk.parameters():
-            p.requires_grad = False"""),
+            p.requires_grad = False"""
+    ),
     "the module of a field, frozen": HELD.format(freeze="self.trunk.requires_grad_(False)"),
     "the modules that a loop runs over": LOOPED.format(over="net[:1]", freeze="m.requires_grad = False  # <- BP109"),
     "the modules that a loop chooses": LOOPED.format(

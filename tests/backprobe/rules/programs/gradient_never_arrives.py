@@ -33,27 +33,19 @@ PROGRAMS = {
     "a function of the program keeps it": _loop(
         "extra = keep(side(hidden))", "loss = main(hidden).mean()", made="kept = []\nkeep = kept.append"
     ),
-    "read after the loop": _loop(
-        "extra = side(hidden)", "loss = main(hidden).mean()", more="print(extra.mean())"
-    ),
+    "read after the loop": _loop("extra = side(hidden)", "loss = main(hidden).mean()", more="print(extra.mean())"),
     "read in the next turn": _loop(
         "past = extra.mean().item() if turn else 0", "extra = side(hidden)", "loss = main(hidden).mean()"
     ),
     "kept in a list": _loop("kept.append(side(hidden))  # <- BP305", "loss = main(hidden).mean()", made="kept = []"),
     "used as it is bound anew": _loop("extra = side(hidden)", "extra = extra.detach()", "loss = main(hidden).mean()"),
     "called once": _loop("extra = side(hidden)", "loss = main(hidden).mean()", turns=1),
-    "called without tracking": _loop(
-        "with torch.no_grad():", "    extra = side(hidden)", "loss = main(hidden).mean()"
-    ),
-    "frozen": _loop(
-        "extra = side(hidden)", "loss = main(hidden).mean()", made="side.requires_grad_(False)"
-    ),
+    "called without tracking": _loop("with torch.no_grad():", "    extra = side(hidden)", "loss = main(hidden).mean()"),
+    "frozen": _loop("extra = side(hidden)", "loss = main(hidden).mean()", made="side.requires_grad_(False)"),
     "used in one turn": _loop(
         "extra = side(hidden)", "loss = main(hidden).mean() + (side(hidden).mean() if turn == 2 else 0)"
     ),
-    "the run was cut short": _loop(
-        "extra = side(hidden)", "loss = main(hidden).mean()", more="raise SystemExit(3)"
-    ),
+    "the run was cut short": _loop("extra = side(hidden)", "loss = main(hidden).mean()", more="raise SystemExit(3)"),
     "in the first statement of a function": """
 import torch
 from torch import nn

@@ -258,6 +258,6 @@ for x in torch.randn(4, 8, 3):
     ),
     "a lambda that only stores": HOOKED.format(body="return None").replace(
         "register_forward_hook(hook)",
-        'register_forward_hook(lambda module, given, output: kept.update(x=output.detach()))',
+        "register_forward_hook(lambda module, given, output: kept.update(x=output.detach()))",
     ),
 }

@@ -14,12 +14,18 @@ for x in torch.randn(3, 8, 3):
 """
 
 PROGRAMS = {
-    "a quantile's loss": LOSS.format(loss="""err = target - pred  # <- BP808
-    loss = torch.maximum(0.9 * err, -0.1 * err).mean()"""),
-    "a quantile's loss of a row": LOSS.format(loss="""err = target - pred.squeeze(1)
-    loss = torch.maximum(0.9 * err, -0.1 * err).mean()"""),
-    "the logarithm of a hyperbolic cosine": LOSS.format(loss="""err = pred - target  # <- BP808
-    loss = torch.log(torch.cosh(err)).sum()"""),
+    "a quantile's loss": LOSS.format(
+        loss="""err = target - pred  # <- BP808
+    loss = torch.maximum(0.9 * err, -0.1 * err).mean()"""
+    ),
+    "a quantile's loss of a row": LOSS.format(
+        loss="""err = target - pred.squeeze(1)
+    loss = torch.maximum(0.9 * err, -0.1 * err).mean()"""
+    ),
+    "the logarithm of a hyperbolic cosine": LOSS.format(
+        loss="""err = pred - target  # <- BP808
+    loss = torch.log(torch.cosh(err)).sum()"""
+    ),
     "predictions are compared with each other": LOSS.format(
         loss="loss = pred.pow(2).mean() - 0.1 * (pred - pred.squeeze(1)).abs().mean()"
     ),

@@ -17,7 +17,8 @@ PROGRAMS = {
     "another one is named": TRAIN.format(mark="  # <- BP706", step="other.step"),
     "another method is named": TRAIN.format(mark="  # <- BP706", step="optimizer.state_dict"),
     "given a name and called": TRAIN.format(
-        mark="", step="""step = optimizer.step
-    step()"""
+        mark="",
+        step="""step = optimizer.step
+    step()""",
     ),
 }

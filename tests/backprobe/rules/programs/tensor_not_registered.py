@@ -50,8 +50,10 @@ for x in torch.randn(3, 8, 2):
 
 PROGRAMS = {
     "flagged afterwards": net("self.gain = torch.ones(2)  # <- BP714\n        self.gain.requires_grad_()"),
-    "made by a method": net("self.reset()")
-    .replace("    def forward", "    def reset(self):\n        self.gain = torch.ones(2, requires_grad=True)  # <- BP714\n\n    def forward"),
+    "made by a method": net("self.reset()").replace(
+        "    def forward",
+        "    def reset(self):\n        self.gain = torch.ones(2, requires_grad=True)  # <- BP714\n\n    def forward",
+    ),
     "one turn is no pattern": net("self.gain = torch.ones(2, requires_grad=True)", turns=1),
     "made anew in each pass": net(
         "self.gain = None",
@@ -63,11 +65,11 @@ PROGRAMS = {
         net.gain -= 0.1 * net.gain.grad
         net.gain.grad = None
 """,
-    "held by an optimizer of its own": net("self.gain = torch.ones(2, requires_grad=True)")
-    .replace("for x in", "second = torch.optim.SGD([net.gain], lr=0.1)\nfor x in")
+    "held by an optimizer of its own": net("self.gain = torch.ones(2, requires_grad=True)").replace(
+        "for x in", "second = torch.optim.SGD([net.gain], lr=0.1)\nfor x in"
+    )
     + "    second.step()\n    second.zero_grad()\n",
-    "an optimizer that holds no parameter": net("self.gain = torch.ones(2, requires_grad=True)")
-    .replace(
+    "an optimizer that holds no parameter": net("self.gain = torch.ones(2, requires_grad=True)").replace(
         "torch.optim.SGD(net.parameters(), lr=0.1)",
         "torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)  # <- BP701",
     ),
@@ -91,7 +93,10 @@ for x in torch.randn(3, 8, 3):
     ),
     "Parameters in a plain list that are registered beside it": LISTED.format(
         made="[nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))]"
-    ).replace("        self.out =", """        for at, one in enumerate(self.gains):
+    ).replace(
+        "        self.out =",
+        """        for at, one in enumerate(self.gains):
             self.register_parameter(f"gain{at}", one)
-        self.out ="""),
+        self.out =""",
+    ),
 }

@@ -1,0 +1,254 @@
+"""BP866 causal-mask-flipped: a triangular mask lets each place see what comes after it, and nothing before.
+
+What it finds:
+    A mask is made by `tril` or `triu` and goes into attention in the way that blocks the places before: a lower
+    triangle of minus infinities, or of ones where ones are blocked, or an upper one of ones where ones take part. The
+    finding stands where the triangle is taken.
+
+Why it matters:
+    A language model then reads the very words that it is to predict. The loss falls fast, and what it generates later
+    is nonsense: there the words to come are not known.
+
+What PyTorch does:
+    Nothing: a mask is a tensor. A mask of numbers is added to the scores. Of truth values, True takes part in
+    `scaled_dot_product_attention` and is left out in `nn.MultiheadAttention` and `nn.Transformer`. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    table, out = nn.Embedding(9, 4), nn.Linear(4, 9)
+    for ids in torch.randint(0, 9, (3, 2, 6)):
+        x = table(ids[:, :-1])
+        keep = torch.triu(torch.ones(5, 5))  # <- here
+        scores = (x @ x.transpose(1, 2)).masked_fill(keep == 0, float("-inf"))
+        logits = out(scores.softmax(-1) @ x)
+        nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    table, out = nn.Embedding(9, 4), nn.Linear(4, 9)
+    for ids in torch.randint(0, 9, (3, 2, 6)):
+        x = table(ids[:, :-1])
+        keep = torch.tril(torch.ones(5, 5))
+        scores = (x @ x.transpose(1, 2)).masked_fill(keep == 0, float("-inf"))
+        logits = out(scores.softmax(-1) @ x)
+        nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
+
+Near miss: the upper triangle is what is blocked
+    import torch
+    from torch import nn
+
+    table, out = nn.Embedding(9, 4), nn.Linear(4, 9)
+    for ids in torch.randint(0, 9, (3, 2, 6)):
+        x = table(ids[:, :-1])
+        later = torch.ones(5, 5, dtype=torch.bool).triu(1)
+        scores = (x @ x.transpose(1, 2)).masked_fill(later, float("-inf"))
+        logits = out(scores.softmax(-1) @ x)
+        nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
+
+Near miss: a triangle that is no mask
+    import torch
+    from torch import nn
+
+    layer = nn.Linear(4, 16)
+    for x in torch.randn(3, 8, 4):
+        factor = torch.triu(layer(x).view(8, 4, 4))
+        (factor @ factor.transpose(1, 2)).pow(2).mean().backward()
+
+Blind spots:
+    How a mask is used is read off the source. One that lets a place see one too many, or that goes through a function
+    of the program's own, is not judged. A model that reads from the end is found, and is to be allowed by a comment.
+
+Source:
+    torch.nn.functional.scaled_dot_product_attention and torch.nn.MultiheadAttention in PyTorch's documentation.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.rule import Rule
+from backprobe.rules.scopes import last_name, scope_of
+from backprobe.rules.syntax import Tree, region_in, site_of, statement, tree_of
+from backprobe.rules.told import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Operation, Record
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="causal-mask-flipped",
+    code="BP866",
+    since="0.1",
+    severity="warning",
+    confidence="likely",
+    fix="manual",
+    needs=("backward",),
+)
+
+_TRIANGLES: Final = {"tril": "lower", "triu": "upper", "tril_": "lower", "triu_": "upper"}
+_KEEPS: Final = frozenset({
+    "bool", "to", "float", "unsqueeze", "view", "expand", "reshape", "type", "contiguous", "cuda", "int", "byte",
+})  # fmt: skip
+"""Methods after which a mask means what it meant."""
+_BLOCKING: Final = frozenset({"attn_mask", "mask", "src_mask", "tgt_mask"})
+"""Parameters of torch's attention modules by which a mask of truth values is handed in."""
+_LARGE: Final = 1e3
+"""A number under minus this is what a blocked score is filled with."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per expression that takes a triangle."""
+    if not record.backward_calls:
+        return
+    found: dict[tuple[int, int, int], list[Operation]] = {}
+    for row in record.operations:
+        if row.function.rpartition(".")[2] in _TRIANGLES:
+            found.setdefault((row.statement, row.line, row.col), []).append(row)
+    for rows in found.values():
+        call = _call_at(record, rows[0])
+        tree = tree_of(record, site_of(record, rows[0].statement))
+        if call is not None and tree is not None and _blocks_the_past(tree, call):
+            yield _finding(record, rows, call)
+
+
+def _call_at(record: Record, row: Operation) -> ast.Call | None:
+    """The call of the triangle in its statement."""
+    site = site_of(record, row.statement)
+    for part in ast.walk(statement(record, site) or ast.Pass()):
+        if isinstance(part, ast.Call) and last_name(part.func) in _TRIANGLES:
+            region = region_in(record, site.source, part)
+            if (region.start_line, region.start_col) == (row.line, row.col):
+                return part
+    return None
+
+
+def _blocks_the_past(tree: Tree, call: ast.Call) -> bool:
+    """The lower triangle is what is blocked, as far as the source shows it."""
+    half = _TRIANGLES[last_name(call.func)]
+    inner = [part for part in ast.walk(call) if part is not call]
+    inner += [one for part in inner if isinstance(part, ast.Name) for one in _assigned(tree, part)]
+    if any(isinstance(part, ast.expr) and _is_far_below(part) for part in inner):
+        return half == "lower"
+    if not any(isinstance(part, ast.Call) and last_name(part.func) in ("ones", "ones_like") for part in inner):
+        return False
+    blocked = {one for one in _uses(tree, call, ones=True) if one is not None}
+    wanted = half == "lower"
+    return blocked == {wanted}
+
+
+def _assigned(tree: Tree, name: ast.Name) -> Iterator[ast.AST]:
+    """The parts of what a name is assigned in its function."""
+    for part in ast.walk(scope_of(tree, name)):
+        if isinstance(part, ast.Assign) and any(
+            isinstance(one, ast.Name) and one.id == name.id for one in part.targets
+        ):
+            yield from ast.walk(part.value)
+
+
+def _uses(tree: Tree, start: ast.expr, *, ones: bool, depth: int = 0) -> Iterator[bool | None]:
+    """At each use of a mask whether what was 1 in the triangle is blocked; None where that is not known.
+
+    Args:
+        ones: What was 1 is true of the expression; False: it was turned round on the way.
+    """
+    inner: ast.expr = start
+    for above in tree.ancestors(start):
+        if isinstance(above, ast.Attribute | ast.keyword):
+            continue
+        if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and _holds(above.func.value, inner):
+            if above.func.attr == "logical_not":
+                ones = not ones
+            elif above.func.attr not in _KEEPS:
+                yield None
+                return
+        elif isinstance(above, ast.Call):
+            yield _blocks_in(above, inner, ones=ones)
+            return
+        elif isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Invert):
+            ones = not ones
+        elif isinstance(above, ast.Compare):
+            ones = ones if _is_true_of_ones(above) else not ones
+        elif isinstance(above, ast.Assign) and depth == 0 and len(above.targets) == 1:
+            for load in _loads(tree, above.targets[0]):
+                yield from _uses(tree, load, ones=ones, depth=1)
+            return
+        elif not isinstance(above, ast.Subscript):
+            yield None
+            return
+        inner = above
+
+
+def _holds(node: ast.AST, part: ast.AST) -> bool:
+    return any(one is part for one in ast.walk(node))
+
+
+def _is_true_of_ones(node: ast.Compare) -> bool:
+    """`mask == 1`, `mask != 0` and `mask > 0` are true where the mask is 1; `mask == 0` and `mask < 1` are not."""
+    value = node.comparators[0].value if isinstance(node.comparators[0], ast.Constant) else None
+    if isinstance(node.ops[0], ast.Eq):
+        return bool(value)
+    return isinstance(node.ops[0], ast.Gt | ast.GtE) or (isinstance(node.ops[0], ast.NotEq) and not value)
+
+
+def _blocks_in(call: ast.Call, part: ast.expr, *, ones: bool) -> bool | None:
+    """Whether a call blocks what was 1 in the triangle."""
+    name = last_name(call.func)
+    if name in ("masked_fill", "masked_fill_") and call.args:
+        fill = call.args[-1]
+        is_mask = _holds(call.args[0], part) or (len(call.args) > 2 and _holds(call.args[1], part))
+        return ones if is_mask and _is_far_below(fill) else None
+    if name == "where" and len(call.args) == 3 and _holds(call.args[0], part):
+        return not ones if _is_far_below(call.args[2]) else ones if _is_far_below(call.args[1]) else None
+    keyword = next((one.arg for one in call.keywords if _holds(one.value, part)), None)
+    if name == "scaled_dot_product_attention" and keyword == "attn_mask":
+        return not ones
+    return ones if keyword in _BLOCKING else None
+
+
+def _is_far_below(node: ast.expr) -> bool:
+    """Minus infinity, or a number far below any score: `float("-inf")`, `-torch.inf`, `-1e9`, `torch.finfo(d).min`."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = node.operand
+        is_large = isinstance(value, ast.Constant) and isinstance(value.value, int | float) and value.value >= _LARGE
+        return is_large or (isinstance(value, ast.Attribute | ast.Name | ast.Call) and "inf" in ast.unparse(value))
+    return ast.unparse(node).replace('"', "'") == "float('-inf')" or ast.unparse(node).endswith(").min")
+
+
+def _loads(tree: Tree, target: ast.expr) -> list[ast.expr]:
+    """Where the name or attribute that is assigned is read: in the same function; an attribute in the whole file."""
+    if not isinstance(target, ast.Name | ast.Attribute):
+        return []
+    text = ast.unparse(target)
+    return [
+        part
+        for part in ast.walk(tree.module)
+        if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == text
+        and (isinstance(target, ast.Attribute) or scope_of(tree, part) is scope_of(tree, target))
+    ]  # fmt: skip
+
+
+def _finding(record: Record, rows: list[Operation], call: ast.Call) -> Finding:
+    site = site_of(record, rows[0].statement)
+    text = ast.unparse(call)
+    shown = text if len(text) <= 60 else f"{ast.unparse(call.func)}(...)"
+    other = {"tril": "triu", "triu": "tril"}[last_name(call.func).rstrip("_")]
+    return told(
+        record,
+        RULE,
+        site.site,
+        (
+            f"`{shown}` makes a mask that blocks what comes before each place, and leaves what comes after.",
+            "A model that predicts the next place reads it: training looks good, and generation fails.",
+            f"Take `{other}`, or turn the mask round.",
+        ),
+        binding=last_name(call.func),
+        moments=[row.moment or 0 for row in rows],
+        region=region_in(record, site.source, call),
+        evidence={"times": len(rows), "assumed": "each place is meant to see those before it"},
+    )

@@ -1,0 +1,228 @@
+"""BP865 micro-batch-means-unequal: micro-batches of very different sizes are averaged as if they were equal.
+
+What it finds:
+    Several backward calls feed each step, each with the mean of a class loss over its own targets and all with the same
+    factor, though in every step the greatest number of targets that count is at least 1.5 times the smallest.
+
+Why it matters:
+    The step follows a mean of means: a token of a short text counts many times more than one of a long text. The result
+    is not that of one large batch, and depends on how the data was cut.
+
+What PyTorch does:
+    `reduction="mean"` divides by the targets of this call. Accumulation adds what it is given. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        for tokens in (12, 3):
+            loss = nn.functional.cross_entropy(model(torch.randn(tokens, 4)), torch.arange(tokens) % 3)  # <- here
+            (loss / 2).backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        for tokens in (12, 3):
+            target = torch.arange(tokens) % 3
+            loss = nn.functional.cross_entropy(model(torch.randn(tokens, 4)), target, reduction="sum")
+            (loss / 15).backward()
+        optimizer.step()
+
+Near miss: the last batch of the data is a small one
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, size in enumerate((8, 8, 8, 2)):
+        nn.functional.cross_entropy(model(torch.randn(size, 4)), torch.arange(size) % 3).div(2).backward()
+        if i % 2:
+            optimizer.step()
+            optimizer.zero_grad()
+
+Near miss: each mean is weighted with its number
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        for tokens in (12, 3):
+            loss = nn.functional.cross_entropy(model(torch.randn(tokens, 4)), torch.arange(tokens) % 3)
+            (loss * tokens / 15).backward()
+        optimizer.step()
+
+Near miss: two tasks
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(12, 4)), torch.arange(12) % 3).backward()
+        nn.functional.cross_entropy(model(torch.randn(3, 4)), torch.arange(3) % 3).backward()
+        optimizer.step()
+
+Blind spots:
+    Of more than 64 targets only their number is known, not how many are ignored.
+
+Source:
+    "Fixing gradient accumulation", Hugging Face (2024). 1.5 in every step: batches of samples differ in the last only.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.arrivals import came_to
+from backprobe.rules.lookup import lookup
+from backprobe.rules.loss_calls import LossCall, callee, loss_calls, region_of_call, shape_of, tensor_given
+from backprobe.rules.naming import optimizer_name
+from backprobe.rules.options import threshold
+from backprobe.rules.rule import Rule
+from backprobe.rules.table import table
+from backprobe.rules.told import told
+from backprobe.rules.training.targets_all_ignored import IGNORED
+from backprobe.rules.walks import node_of
+
+if TYPE_CHECKING:
+    from backprobe.record import OptimizerEvent, Record, SmallValue
+    from backprobe.rules.finding import Finding
+
+RULE = Rule(
+    name="micro-batch-means-unequal",
+    code="BP865",
+    since="0.1",
+    severity="warning",
+    confidence="heuristic",
+    fix="manual",
+    needs=("call", "node", "stats", "optimizer", "backward"),
+    thresholds={"ratio": 1.5},
+)
+
+LEAST: Final = 2
+"""Steps, and calls in each."""
+_SAME: Final = 1e-3
+"""By how much the factors of the calls may differ, as a share: rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One call: how many targets count, and the gradient that came to its result."""
+
+    call: LossCall
+    count: int
+    factor: float
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per call of a loss in the program."""
+    by_site: dict[int, list[_Part]] = {}
+    for call in loss_calls(record, "cross_entropy", "nll_loss"):
+        part = None if "reduction" in call.call.arguments else _part(record, call)
+        if part is not None:
+            by_site.setdefault(call.site, []).append(part)
+    for site, parts in by_site.items():
+        for optimizer in record.optimizers:
+            steps = [
+                event for event in record.optimizer_events
+                if event.kind == "step" and event.optimizer == optimizer.optimizer
+            ]  # fmt: skip
+            windows = _windows(parts, steps)
+            if len(windows) >= LEAST and all(_is_uneven(window) for window in windows):
+                yield _finding(record, site, optimizer.optimizer, windows)
+                break
+
+
+def _part(record: Record, call: LossCall) -> _Part | None:
+    node = node_of(record, call.call.outputs[0]) if call.call.outputs else None
+    arrived = [] if node is None else came_to(record, node)
+    came = arrived[0].grad_output if len(arrived) == 1 else None
+    count = _counted(record, call)
+    return None if came is None or came.sum is None or not count else _Part(call, count, came.sum)
+
+
+def _counted(record: Record, call: LossCall) -> int | None:
+    """The targets that are not ignored; all of them where their values are not kept."""
+    target = tensor_given(call.call, "target")
+    shape = shape_of(record, target)
+    if target is None or shape is None or not lookup(record).tensors[target].dtype.startswith("int"):
+        return None
+    count = lookup(record).tensors[target].numel
+    rows = [row for row in _kept(record).get(target, ()) if row.moment <= call.moment]
+    kept = rows[-1] if rows else None
+    if kept is not None and kept.dtype == "int64":
+        ignored = call.call.arguments.get("ignore_index", IGNORED)
+        values = struct.unpack(f"<{len(kept.elements) // 8}q", kept.elements)
+        count = sum(1 for value in values if value != ignored)
+    return count
+
+
+@table
+def _kept(record: Record) -> dict[int, list[SmallValue]]:
+    """The elements that were kept of each small tensor, in order of moments."""
+    found: dict[int, list[SmallValue]] = {}
+    for row in record.small_values:
+        if row.of == "value":
+            found.setdefault(row.tensor, []).append(row)
+    return {tensor: sorted(rows, key=lambda row: row.moment) for tensor, rows in found.items()}
+
+
+def _windows(parts: list[_Part], steps: list[OptimizerEvent]) -> list[list[_Part]]:
+    """The calls that fed each step."""
+    found: list[list[_Part]] = []
+    start = -1
+    for step in steps:
+        inside = [part for part in parts if start < part.call.moment <= step.moment]
+        start = step.moment
+        if inside:
+            found.append(inside)
+    return found
+
+
+def _is_uneven(window: list[_Part]) -> bool:
+    """Very different numbers of targets, and one factor for all."""
+    factors, counts = [part.factor for part in window], [part.count for part in window]
+    same = max(factors) - min(factors) <= _SAME * abs(max(factors))
+    return len(window) >= LEAST and same and max(counts) >= threshold(RULE, "ratio") * min(counts)
+
+
+def _finding(record: Record, site: int, optimizer: int, windows: list[list[_Part]]) -> Finding:
+    first = windows[0]
+    counts = [part.count for part in first]
+    name, who = callee(record, first[0].call.call), optimizer_name(record, optimizer)
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"`{name}` takes means of {min(counts)} to {max(counts)} targets for one step of `{who}`, of equal weight.",
+            "A target in a small micro-batch counts more than one in a large one: it is not the mean over all.",
+            'Use `reduction="sum"` and divide by the number of targets in all micro-batches of the step.',
+        ),
+        binding=name,
+        moments=[part.call.moment for window in windows for part in window],
+        region=region_of_call(record, first[0].call.call),
+        evidence={
+            "targets": counts[:16],
+            "factor": first[0].factor,
+            "steps": len(windows),
+            "ratio": threshold(RULE, "ratio"),
+        },
+        optimizers=(optimizer,),
+    )

@@ -1,0 +1,94 @@
+"""BP768 scheduler-per-batch."""
+
+PROGRAMS = {
+    "a cosine over the epochs, stepped by the batch": """
+import torch
+from torch import nn
+
+config = {"epochs": 5, "lr": 0.1}
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"], momentum=0.9)
+epochs = config["epochs"]
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)
+batches = [torch.randn(8, 4) for _ in range(6)]
+for epoch in range(epochs):
+    for x in batches:
+        optimizer.zero_grad()
+        (model(x) - 1).pow(2).mean().backward()
+        optimizer.step()
+        schedule.step()  # <- BP768
+""",
+    "an exponential decay in the training step of a class": """
+import torch
+from torch import nn
+
+class Fit:
+    def __init__(self, net):
+        self.net = net
+        self.opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+        self.sched = torch.optim.lr_scheduler.ExponentialLR(self.opt, gamma=0.5)
+
+    def training_step(self, x):
+        loss = (self.net(x) - x[:, :1]).abs().mean()
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+        self.sched.step()  # <- BP768
+
+    def run(self, data, epochs):
+        for _ in range(epochs):
+            for x in data:
+                self.training_step(x)
+
+Fit(nn.Linear(4, 1)).run([torch.randn(8, 4) for _ in range(16)], 4)
+""",
+    "by the batch, over all of them": """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+batches = [torch.randn(8, 4) for _ in range(6)]
+epochs = 5
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs * len(batches))
+for epoch in range(epochs):
+    for x in batches:
+        optimizer.zero_grad()
+        (model(x) - 1).pow(2).mean().backward()
+        optimizer.step()
+        schedule.step()
+""",
+    "by the epoch, a hundredth in the end": """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[4, 6], gamma=0.1)
+for epoch in range(8):
+    for x in torch.randn(5, 8, 4):
+        optimizer.zero_grad()
+        (model(x) - 1).pow(2).mean().backward()
+        optimizer.step()
+    schedule.step()
+""",
+    "warm restarts go on and on, and a short run at the end of a long one": """
+import torch
+from torch import nn
+
+model, other = nn.Linear(4, 1), nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+second = torch.optim.SGD(other.parameters(), lr=1e-7)
+restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=5)
+linear = torch.optim.lr_scheduler.LinearLR(second, start_factor=1.0, end_factor=0.01, total_iters=20)
+for epoch in range(5):
+    for x in torch.randn(5, 8, 4):
+        optimizer.zero_grad()
+        second.zero_grad()
+        (model(x) + other(x) - 1).pow(2).mean().backward()
+        optimizer.step()
+        second.step()
+        restarts.step()
+        linear.step()
+""",
+}
