@@ -81,7 +81,7 @@ RULE = Rule(
     fix="unsafe",
     needs=("backward", "binding", "module", "optimizer", "grad-life", "raised"),
     explains=("requires-grad-forced", "root-without-history", "step-without-gradient", "grad-read-when-none"),
-    refines=("parameter-never-used",),
+    refines=("parameter-never-used", "gradient-never-arrives"),
 )
 
 

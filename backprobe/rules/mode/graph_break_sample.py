@@ -68,9 +68,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from backprobe.rules.break_told import breaks_of, ended_text, replaced, told_break
+from backprobe.rules.drawn import WITHOUT_RSAMPLE
 from backprobe.rules.finding import Fix
 from backprobe.rules.rule import Rule
 
@@ -90,21 +91,6 @@ RULE = Rule(
     explains=("requires-grad-forced", "root-without-history", "step-without-gradient", "grad-read-when-none"),
     refines=("parameter-never-used",),
 )
-
-
-_WITHOUT: Final = frozenset(
-    {
-        "Bernoulli",
-        "Binomial",
-        "Categorical",
-        "Geometric",
-        "Multinomial",
-        "NegativeBinomial",
-        "OneHotCategorical",
-        "Poisson",
-    }
-)
-"""Distributions over discrete values: they have no `rsample()`."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -127,7 +113,7 @@ def _is_discrete(record: Record, one: Break) -> bool:
     names = {
         row.function.split(".")[-2] for row in record.watched_calls if row.site == one.site and "." in row.function
     }
-    return bool(names & _WITHOUT)
+    return bool(names & WITHOUT_RSAMPLE)
 
 
 def _fixes(record: Record, one: Break) -> Iterator[Fix]:

@@ -97,8 +97,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from backprobe.rules.arithmetic import summands
+from backprobe.rules.break_told import is_constant_penalty
 from backprobe.rules.lookup import bindings_named, lookup
 from backprobe.rules.naming import together
+from backprobe.rules.partial_cuts import partial_cuts
 from backprobe.rules.reach import reaches
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import state_at
@@ -108,6 +110,7 @@ from backprobe.rules.trained import in_optimizers, with_gradient
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Record
+    from backprobe.rules.breaks import Break
     from backprobe.rules.finding import Finding
 
 RULE = Rule(
@@ -131,9 +134,14 @@ def check(record: Record) -> Iterator[Finding]:
         if _is_scalar(record, total.tensor) and _is_tracked(record, total) and _is_walked(record, total.tensor):
             for term in _terms(record, total):
                 by_site.setdefault(term.site, []).append((term, total))
+    told_of: set[int] = set()
     for found in by_site.values():
         if len(found) >= LEAST:
+            told_of |= {term.tensor for term, _total in found}
             yield _finding(record, found)
+    for one in partial_cuts(record):
+        if is_constant_penalty(one) and told_of.isdisjoint(one.tensors) and one.made is not None:
+            yield _of_parameters(record, one, one.made)
 
 
 def _sums(record: Record) -> Iterator[Binding]:
@@ -202,6 +210,29 @@ def _is_walked(record: Record, tensor: int) -> bool:
     """A backward call began at this tensor, or met the node that made it."""
     made = lookup(record).node_of.get(tensor)
     return made is not None and any(made.node in reaches(record)[call.call].met for call in record.backward_calls)
+
+
+def _of_parameters(record: Record, one: Break, made: int) -> Finding:
+    """A term that was found by taking the loss apart: it may have no name, and a value for each row."""
+    return told(
+        record,
+        RULE,
+        made,
+        (
+            f"`{one.term}` is made of {together(record, one.leaves)} and has no history: a constant in the loss.",
+            "The loss that is shown contains it, and no gradient comes from it: it penalises nothing.",
+            f"Keep it tracked: no {one.ending.how} on the way.",
+        ),
+        binding=one.term,
+        moments=[lookup(record).calls[call].moment_before for call in one.calls],
+        related=(("this backward call gets no gradient from it", one.root),),
+        evidence={
+            "parameters": [*one.leaves[:16]],
+            "steps": len(one.calls),
+            "assumed": "a term that is added to the loss is meant to train",
+        },
+        tensors=[*one.leaves, *one.tensors],
+    )
 
 
 def _finding(record: Record, found: list[tuple[Binding, Binding]]) -> Finding:
