@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from backprobe.rules.breaks import Break, breaks
+from backprobe.rules.codes import code_cuts
 from backprobe.rules.drawn import drawn_cuts
 from backprobe.rules.endings import Kind, ending_region
 from backprobe.rules.finding import Edit, Fix, Region
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
 
 
 def is_constant_penalty(one: Break) -> bool:
-    """A term of parameters without their history: it is told as a term that is a constant."""
-    return bool(one.term) and one.of_parameters and one.kind in ("detach", "no-grad")
+    """A term of parameters that loses their history where it is made: it is told as a term that is a constant."""
+    is_own = one.kind == "no-grad" or (one.kind == "detach" and one.site == one.made)
+    return bool(one.term) and one.of_parameters and is_own
 
 
 def breaks_of(record: Record, kind: Kind) -> Iterator[Break]:
-    """The cuts of one kind, total ones and those of a term; of one in a statement that an exception was caught for, too."""
-    every = (*breaks(record), *partial_cuts(record), *drawn_cuts(record))
+    """The cuts of one kind, total and partial; of one in a statement that an exception was caught for, too."""
+    every = (*breaks(record), *partial_cuts(record), *drawn_cuts(record), *code_cuts(record))
     return (one for one in every if one.kind == kind and not is_constant_penalty(one))
 
 
@@ -51,8 +53,9 @@ def told_break(record: Record, rule: Rule, one: Break, first: str, advice: str, 
     them = "it" if len(one.leaves) == 1 else "them"
     hurt = f"The backward call{where} does not reach {them}: {_hurt(record, one)}."
     if one.is_partial:
-        term = f"`{one.term}` is a constant in the loss" if one.term else "What follows is no reason to change them in the loss"
-        hurt = f"{term}{where}: its other terms train, and nothing is said."
+        hurt = f"No gradient of the loss{where} comes back through it: only other ways train {them}."
+    if one.term:
+        hurt = f"`{one.term}` is a constant in the loss{where}: its other terms train, this one changes no gradient."
     if one.raised is not None:
         hurt = f"The backward call{where} finds no history at all, and raises."
     moments = [lookup(record).calls[call].moment_before for call in one.calls] or [one.moment]

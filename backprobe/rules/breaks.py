@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.endings import KINDS, Ending, Kind
 from backprobe.rules.expressions import keyword
-from backprobe.rules.flow import Arrival, Step, arrivals
+from backprobe.rules.flow import arrivals
+from backprobe.rules.flow_steps import Arrival, Step
 from backprobe.rules.lookup import lookup
 from backprobe.rules.raised import raised_as
 from backprobe.rules.reach import reaches
@@ -125,7 +126,10 @@ def _break_of(record: Record, leaf: int) -> Break | None:
     best = min(ways, key=_order, default=None)
     if best is None or best.step.ending is None:
         return None
-    site, root = site_around(record, best.step.ended_in, best.step.ending.node), site_around(record, best.source, best.root)
+    site, root = (
+        site_around(record, best.step.ended_in, best.step.ending.node),
+        site_around(record, best.source, best.root),
+    )
     calls = tuple(call.call for call in record.backward_calls if is_same_statement(record, call.site, root))
     raised = next((row for row in raised_as(record, "no-history") if is_same_statement(record, row.site, root)), None)
     if site is None or (raised is None and (not calls or _is_flagged(record, calls, best.step.ending))):

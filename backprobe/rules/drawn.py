@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.breaks import Break, breaks, site_around
 from backprobe.rules.expression_places import expression_of, operations_of
-from backprobe.rules.flow import Arrival
+from backprobe.rules.flow_steps import Arrival
 from backprobe.rules.partial_cuts import cut_at, partial_cuts, stepped_after, ways_from
 from backprobe.rules.syntax import is_same_statement
 from backprobe.rules.table import table
@@ -96,7 +96,7 @@ def _is_value(record: Record, node: ast.expr) -> bool:
         seen: set[int] = set()
         waiting = [row]
         while waiting and len(seen) < _MOST:
-            for one in _takers(record, waiting.pop()):
+            for one in takers(record, waiting.pop()):
                 name = one.function.rpartition(".")[2]
                 if one.operation in seen:
                     continue
@@ -115,7 +115,7 @@ def _is_weighed(record: Record, scored: Operation) -> bool:
     """A `log_prob` is multiplied by a tensor further on."""
     waiting, seen = [scored], set[int]()
     while waiting and len(seen) < _MOST:
-        for one in _takers(record, waiting.pop()):
+        for one in takers(record, waiting.pop()):
             name = one.function.rpartition(".")[2]
             if one.operation in seen:
                 continue
@@ -153,7 +153,7 @@ def _scored(record: Record) -> dict[ast.expr, list[Operation]]:
     return dict(found)
 
 
-def _takers(record: Record, made: Operation) -> list[Operation]:
+def takers(record: Record, made: Operation) -> list[Operation]:
     """The operations that a result went into."""
     by_tensor, by_operation = _users(record)
     of_tensor = by_tensor.get(made.tensor, []) if made.tensor is not None else []

@@ -17,7 +17,7 @@ _Place = tuple[int, int, int, int, int]
 
 
 def expression_of(record: Record, operation: Operation) -> ast.expr | None:
-    """The expression of the source that an operation evaluated; None where the source is not known or does not parse."""
+    """The expression that an operation evaluated; None where the source is not known or does not parse."""
     source = lookup(record).sites[operation.statement].source
     place = (source, operation.line, operation.col, operation.end_line, operation.end_col)
     return _expressions(record).get(place)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.endings import Ending, ending_at, takes_no_elements
+from backprobe.rules.flow_steps import Arrival, Key, Program, Step
 from backprobe.rules.scopes import (
     Function,
-    Names,
     binder_of,
     inside_comprehension,
     last_name,
@@ -38,55 +38,6 @@ _GATHERS: Final = frozenset({"all_gather", "all_gather_into_tensor", "all_to_all
 """Functions of `torch.distributed` that fill what they are given first with values, without a history."""
 
 _ROOTED: Final = frozenset({"backward", "manual_backward"})
-Key = int | str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A place that the value has come to.
-
-    Attributes:
-        part: The expression that holds it. source: its file.
-        ending: Where its history ended first; None: nowhere so far.
-        ended_in: The file of that.
-        key: Of which element of the expression's value it is; None: of all.
-        origin: The expression that it came from first.
-    """
-
-    part: ast.expr
-    source: int
-    ending: Ending | None = None
-    ended_in: int = 0
-    key: Key = None
-    origin: ast.expr | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """The value came to the root of a backward call, or to a place that was asked for, with this ending on its way."""
-
-    root: ast.expr
-    source: int
-    step: Step
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What a flow needs to know of the run.
-
-    Attributes:
-        names: By file.
-        grad_off: The ending of a statement that ran without grad mode, or None.
-        forwards: The `forward` methods of the user's own modules that a call enters.
-        callers: The calls that enter a `forward`.
-        hooked: The forward hooks that a call runs, which are given its output last.
-    """
-
-    names: dict[int, Names]
-    grad_off: Callable[[int, ast.stmt], Ending | None]
-    forwards: Callable[[int, ast.Call], list[tuple[int, Function]]]
-    callers: Callable[[int, Function], list[tuple[int, ast.Call]]]
-    hooked: Callable[[ast.Call], list[tuple[int, Function]]]
 
 
 def arrivals(program: Program, starts: Iterable[Step], stops: frozenset[ast.expr] = frozenset()) -> list[Arrival]:
@@ -184,7 +135,9 @@ class _Walk:
             own = [(s, one) for s, file in self.program.names.items() for one in file.functions.get(called, ())]
         for source, function in self.program.hooked(call):
             given = parameters_of(function)[-1:]
-            self._add(self.program.names[source].loads.get((function, "".join(given)), ()), replace(step, source=source))
+            self._add(
+                self.program.names[source].loads.get((function, "".join(given)), ()), replace(step, source=source)
+            )
         own += self.program.forwards(step.source, call)
         for source, function in own:
             self._into_function(source, function, call, inner, step)
@@ -278,7 +231,9 @@ class _Walk:
                     reads = (one for one in file.attributes.get(target.attr, ()) if isinstance(one.ctx, ast.Load))
                     self._add(reads, replace(step, source=number))
             owner = ast.unparse(target.value)
-            self._add((call for call in names.calls.get(last_name(target.value), ()) if ast.unparse(call.func) == owner), step)
+            self._add(
+                (call for call in names.calls.get(last_name(target.value), ()) if ast.unparse(call.func) == owner), step
+            )
         elif isinstance(target, ast.Name):
             bound = binder_of(names, node, target.id), target.id
             if self._is_new(step, *bound):

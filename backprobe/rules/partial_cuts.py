@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.breaks import Break, breaks, site_around, steps_after
 from backprobe.rules.endings import KINDS
 from backprobe.rules.expression_places import expression_of, given_to, operations_of
-from backprobe.rules.flow import Arrival, Step, arrivals
+from backprobe.rules.flow import arrivals
+from backprobe.rules.flow_steps import Arrival, Step
 from backprobe.rules.ingredients import operations_by_number
 from backprobe.rules.lookup import lookup
 from backprobe.rules.steps import state_at
 from backprobe.rules.syntax import statement_at
 from backprobe.rules.table import table
-from backprobe.rules.terms import Term, linear_sources, terms, trained_by
+from backprobe.rules.term_sources import linear_sources, trained_by
+from backprobe.rules.terms import Term, terms
 from backprobe.rules.trained import in_optimizers
 from backprobe.rules.training_modes import called_modules
 from backprobe.rules.uses import program_of, uses_of
@@ -39,40 +41,58 @@ LEAST: Final = 2
 @table
 def partial_cuts(record: Record) -> tuple[Break, ...]:
     """The terms that were cut off from what the next step trains, each with its place, in order."""
-    grouped: defaultdict[tuple[ast.expr, ...], list[Term]] = defaultdict(list)
-    for one in terms(record):
-        grouped[one.nodes].append(one)
     told = {one.ending.node for one in breaks(record)}
     found: dict[ast.expr, Break] = {}
-    for rows in grouped.values():
-        one = _cut(record, rows) if len(rows) >= LEAST else None
+    for rows in terms_by_place(record):
+        one = _cut(record, rows)
         if one is not None and one.ending.node not in told:
             found.setdefault(one.ending.node, one)
     return tuple(sorted(found.values(), key=lambda one: (one.moment, one.site)))
 
 
+@table
+def terms_by_place(record: Record) -> list[list[Term]]:
+    """The terms of several roots that one expression made."""
+    grouped: defaultdict[tuple[ast.expr, ...], list[Term]] = defaultdict(list)
+    for one in terms(record):
+        grouped[one.nodes].append(one)
+    return [rows for rows in grouped.values() if len(rows) >= LEAST]
+
+
+def untrained_terms(record: Record) -> Iterator[list[Term]]:
+    """Terms without a history that nothing leads to which an optimizer holds, in the source or in the run."""
+    held = frozenset(in_optimizers(record))
+    for rows in terms_by_place(record):
+        if any(one.is_tracked or one.tensor is None or is_meant(record, one) for one in rows):
+            continue
+        if not any(way.root in rows[0].nodes for way in _into_terms(record, held)):
+            yield rows
+
+
 def _cut(record: Record, rows: list[Term]) -> Break | None:
     """Where the terms of one expression were cut off; None if they train something, or are right as they are."""
     held = stepped_after(record, [one.call for one in rows])
-    if not held or any(_trains(record, one, held) or _is_meant(record, one) for one in rows):
+    if not held or any(_trains(record, one, held) or is_meant(record, one) for one in rows):
         return None
-    stops = frozenset(rows[0].nodes)
-    ways = [one for one in ways_from(record, held, stops) if one.root in stops]
-    ended = [one for one in map(lambda way: _ended(record, way), ways) if one is not None and _is_cut(record, one)]
+    ways = [one for one in _into_terms(record, held) if one.root in rows[0].nodes]
+    ended = [one for one in (_ended(record, way) for way in ways) if one is not None and _is_cut(record, one)]
     if not ended or any(_has_own_gradient(record, one, rows[0]) for one in ended):
         return None
     best = min(ended, key=_order)
     one = cut_at(record, best, [row.call for row in rows], held)
-    same = [
-        way.step.ending
-        for way in ended
-        if way.step.ending is not None and best.step.ending is not None and way.step.ending.kind == best.step.ending.kind
-    ]
-    others = tuple({way.node: way for way in same if one is not None and way.node is not one.ending.node}.values())
+    if one is None:
+        return None
+    every = [way.step.ending for way in ended if way.step.ending is not None]
+    others = {way.node: way for way in every if way.kind == one.kind and way.node is not one.ending.node}
     tensors = tuple(row.tensor for row in rows if row.tensor is not None)
     of_parameters = not any(way.step.origin in called_modules(record) for way in ended)
-    return one and replace(
-        one, others=others, term=_name(record, rows[0]), tensors=tensors, of_parameters=of_parameters, made=rows[0].site
+    return replace(
+        one,
+        others=tuple(others.values()),
+        term=_name(record, rows[0]),
+        tensors=tensors,
+        of_parameters=of_parameters,
+        made=rows[0].site,
     )
 
 
@@ -122,12 +142,35 @@ def _used_later(record: Record, term: Term, leaves: frozenset[int]) -> set[int]:
     }
 
 
-def _is_meant(record: Record, term: Term) -> bool:
-    """A tensor that was added as it is, and has a gradient of its own or is a summand too."""
+def is_meant(record: Record, term: Term) -> bool:
+    """A tensor that was added as it is, and has a gradient of its own, is a summand too, or is taken away elsewhere."""
     if term.is_tracked:
         return False
-    sources, _is_all = linear_sources(record, term)
-    return any(one in term.beside or node_of(record, one) in walked(record) for one in sources)
+    sources, passed = linear_sources(record, term)
+    if any(one in term.beside or node_of(record, one) in walked(record) for one in sources):
+        return True
+    return any(len(_tracked_users(record).get(one, ())) > 1 for one in passed)
+
+
+@table
+def _tracked_users(record: Record) -> dict[int, set[ast.expr]]:
+    """The expressions with a history that a tensor goes into: `top` of `(x - top).exp().sum().log() + top`."""
+    found: defaultdict[int, set[ast.expr]] = defaultdict(set)
+    for row in record.operations:
+        node = expression_of(record, row) if row.requires_grad else None
+        for one in _taken(record, row) if node is not None else ():
+            found[one] |= set() if node is None else {node}
+    return dict(found)
+
+
+def _taken(record: Record, row: Operation) -> set[int]:
+    """The tensors that go into an operation, also through others that gave it something without a history."""
+    known, found, waiting = operations_by_number(record), set[int](), [row]
+    while waiting:
+        one = waiting.pop()
+        found |= set(one.operands)
+        waiting += [known[inner] for inner in one.inner if inner in known and not known[inner].requires_grad]
+    return found
 
 
 def _has_own_gradient(record: Record, way: Arrival, term: Term) -> bool:
@@ -149,6 +192,21 @@ def ways_from(record: Record, held: frozenset[int], stops: frozenset[ast.expr] =
         for step in _uses(record, leaf):
             starts.setdefault((step.part, step.ending.node if step.ending else None), step)
     return arrivals(program_of(record), starts.values(), stops)
+
+
+def _into_terms(record: Record, held: frozenset[int]) -> list[Arrival]:
+    """The ways of what these leaves give to the terms of the roots."""
+    known = _walks(record)
+    if held not in known:
+        stops = frozenset(node for rows in terms_by_place(record) for one in rows for node in one.nodes)
+        known[held] = [one for one in ways_from(record, held, stops) if one.root in stops]
+    return known[held]
+
+
+@table
+def _walks(_record: Record) -> dict[frozenset[int], list[Arrival]]:
+    """By leaves, filled as they are asked for."""
+    return {}
 
 
 def _uses(record: Record, leaf: int) -> list[Step]:
@@ -193,9 +251,9 @@ def _is_cut(record: Record, way: Arrival) -> bool:
 
 def _takes_tracked(record: Record, row: Operation) -> bool:
     known = operations_by_number(record)
-    if any(known[one].requires_grad for one in row.inner if one in known):
+    if any(known[one].requires_grad or known[one].result == "tensors" for one in row.inner if one in known):
         return True
-    if not row.complete or row.result in ("number", "array") and not row.operands:
+    if not row.complete or (row.result in ("number", "array") and not row.operands):
         return True
     states = (state_at(record, one, row.moment or 0) for one in row.operands)
     return any(state is not None and state.requires_grad for state in states) or _is_drawn(row)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.causes import cause_between
+from backprobe.rules.expression_places import operations_at
 from backprobe.rules.expressions import insertion
 from backprobe.rules.finding import Edit
-from backprobe.rules.expression_places import operations_at
 from backprobe.rules.lookup import bindings_named, lookup
 from backprobe.rules.named import binding_named, tensor_named
 from backprobe.rules.reach import reaches

@@ -17,13 +17,9 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.expression_places import expression_of, operations_at
 from backprobe.rules.ingredients import made_by, operations_by_number
 from backprobe.rules.lookup import bindings_named, lookup
-from backprobe.rules.module_sites import modules_by_number
-from backprobe.rules.reach import leaves_behind
 from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import site_of, statement, value_of
+from backprobe.rules.syntax import parts_of, site_of, statement, value_of
 from backprobe.rules.table import table
-from backprobe.rules.training_modes import called_modules
-from backprobe.rules.walks import node_of
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Operation, Record
@@ -37,8 +33,6 @@ SUMS: Final = frozenset({
 
 PRODUCTS: Final = frozenset({"*", "/", "mul", "mul_", "div", "div_", "multiply", "divide", "true_divide", "scale"})
 """Functions whose result has one factor for each thing that goes in."""
-
-_DETACHED: Final = frozenset({"detach", "data", "item", "float", "cpu", "tolist", "numpy"})
 
 _NAMED: Final = (ast.Name, ast.Attribute)
 
@@ -98,7 +92,7 @@ class _Sum:
         if root is not None and made_by(self.record).get(root) is None and not lookup(self.record).bindings_of[root]:
             root = None
         if root is not None:
-            self._tensor(root, None)
+            self._tensor(root)
         else:
             rows = operations_at(self.record).get(self.call.site or -1, ())
             before = [one for one in rows if (one.moment or 0) < self.call.moment_before and one.requires_grad]
@@ -109,7 +103,7 @@ class _Sum:
         beside = frozenset(self.sums | {one.tensor for one in self.found if one.tensor is not None and one.is_tracked})
         return [_with(one, beside) for one in self.found]
 
-    def _tensor(self, tensor: int, inside: Operation | None) -> None:
+    def _tensor(self, tensor: int) -> None:
         """A tensor that requires grad, or not: taken apart, or a term."""
         if tensor in self.seen or len(self.seen) > _MOST:
             return
@@ -144,7 +138,7 @@ class _Sum:
 
     def _part(self, part: int | Operation) -> None:
         if isinstance(part, int):
-            self._tensor(part, None)
+            self._tensor(part)
         elif part.result in ("tensors", "other") and part.function.rpartition(".")[2] in SUMS:
             for one in self._parts(part):
                 self._part(one)
@@ -167,12 +161,13 @@ class _Sum:
     def _elements(self, made: Operation) -> Iterator[int]:
         """What the dict or list held that is summed by `sum(losses.values())`: its elements as they were bound last."""
         node, site = expression_of(self.record, made), site_of(self.record, made.statement)
-        names = {ast.unparse(one) for one in ast.walk(node) if isinstance(one, _NAMED)} if node is not None else set()
+        names = {ast.unparse(one) for one in parts_of(node) if isinstance(one, _NAMED)}
         last: dict[str, int] = {}
         for name, rows in bindings_named(self.record).items():
             if name.partition("[")[0] in names and name.endswith("]"):
                 before = [row for row in rows if row.moment <= (made.moment or 0) and row.function == site.function]
-                last |= {name: before[-1].tensor for _ in before[-1:]}
+                if before:
+                    last[name] = before[-1].tensor
         yield from last.values()
 
     def _part_is_tracked(self, part: int | Operation) -> bool:
@@ -195,7 +190,9 @@ class _Sum:
         for site, moment in sites:
             if moment > self.call.moment_before or not _is_sum(statement(record, site_of(record, site))):
                 continue
-            values = [row for row in operations_at(record).get(site, ()) if row.is_value and (row.moment or 0) <= moment]
+            values = [
+                row for row in operations_at(record).get(site, ()) if row.is_value and (row.moment or 0) <= moment
+            ]
             for row in values[-1:]:
                 yield row if row.tensor is None else row.tensor
 
@@ -277,71 +274,3 @@ def _holds_tensor(record: Record, node: ast.AST, function: str) -> bool:
         return False
     rows = bindings_named(record)[ast.unparse(node)]
     return any(row.function in (function, "<module>") for row in rows)
-
-
-# ---- how a term was made
-
-
-def linear_sources(record: Record, term: Term) -> tuple[set[int], bool]:
-    """The tensors that require grad which sums, scalings and detaching alone lead from to an untracked term.
-
-    And whether each way down the term ends at one: nothing else was computed.
-    """
-    found: set[int] = set()
-    waiting: list[int | Operation] = [one for one in (term.operation or term.tensor,) if one is not None]
-    seen: set[int] = set()
-    is_all = True
-    while waiting and len(seen) < _MOST:
-        one = waiting.pop()
-        if isinstance(one, int):
-            state = state_at(record, one, term.call.moment_before)
-            if state is not None and state.requires_grad:
-                found.add(one)
-                continue
-            made = made_by(record).get(one)
-            if made is None:
-                continue
-            one = made
-        if one.operation in seen:
-            continue
-        seen.add(one.operation)
-        name = one.function.rpartition(".")[2]
-        if name not in SUMS and name not in PRODUCTS and name not in _DETACHED:
-            is_all = False
-            continue
-        known = operations_by_number(record)
-        waiting += [*one.operands, *(known[inner] for inner in one.inner if inner in known)]
-    return found, is_all
-
-
-
-def trained_by(record: Record, value: int | Operation | None) -> frozenset[int]:
-    """The leaves that a gradient of a value goes on to; empty where that is not known."""
-    known, index = operations_by_number(record), lookup(record)
-    waiting: list[int | Operation] = [] if value is None else [value]
-    found: set[int] = set()
-    seen: set[int] = set()
-    while waiting and len(seen) < _MOST:
-        one = waiting.pop()
-        if isinstance(one, int):
-            made = node_of(record, one)
-            history = index.snapshots_of[one]
-            if made is not None:
-                found |= leaves_behind(record, made)
-            elif history and history[-1].is_leaf and history[-1].requires_grad:
-                found.add(one)
-            continue
-        if one.operation not in seen:
-            seen.add(one.operation)
-            found |= _held_by_called(record, one)
-            waiting += [*one.operands, *(known[inner] for inner in one.inner if inner in known)]
-    return frozenset(found)
-
-
-def _held_by_called(record: Record, made: Operation) -> set[int]:
-    """The parameters of the modules that an operation calls."""
-    node = expression_of(record, made)
-    numbers = called_modules(record).get(node, frozenset()) if node is not None else frozenset[int]()
-    rows = (one for number in numbers for one in modules_by_number(record)[number].parameters)
-    tensors = (one.tensor for one in rows if one.tensor is not None)
-    return {one for one in tensors if (was := state_at(record, one, made.moment or 0)) and was.requires_grad}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.endings import Ending
-from backprobe.rules.flow import Program, Step
+from backprobe.rules.flow_steps import Program, Step
 from backprobe.rules.hook_cuts import hook_cuts, hooks_at
 from backprobe.rules.lookup import lookup
 from backprobe.rules.modes import switched_off_at

@@ -120,7 +120,7 @@ def _fixes(record: Record, one: Break) -> Iterator[Fix]:
     """A name may hold the tensor itself; the attribute of a module that has such a parameter may not."""
     node, around = one.ending.node, statement(record, site_of(record, one.site))
     to_names = isinstance(around, ast.Assign) and all(isinstance(target, ast.Name) for target in around.targets)
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        if to_names or isinstance(around, ast.Return):
-            edit = replaced(record, one, node, ast.unparse(node.args[0]))
-            yield Fix(title="Use the tensor itself", safety="unsafe", edits=(edit,))
+    is_wrap = isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords
+    if isinstance(node, ast.Call) and is_wrap and (to_names or isinstance(around, ast.Return)):
+        edit = replaced(record, one, node, ast.unparse(node.args[0]))
+        yield Fix(title="Use the tensor itself", safety="unsafe", edits=(edit,))

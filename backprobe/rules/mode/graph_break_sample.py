@@ -3,6 +3,7 @@
 What it finds:
     The only way from trained parameters to a root goes through `sample()` of a distribution. No backward call of the
     run reaches them, through `log_prob` or otherwise. The finding stands at that call.
+    So it is if other terms of the loss train them, but what follows the sample cannot.
 
 Why it matters:
     The forward pass is right, the loss may even fall, and the parameters behind the cut never learn anything.
