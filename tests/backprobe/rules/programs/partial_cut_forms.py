@@ -162,7 +162,7 @@ for obs in torch.randn(4, 10, 6):
     dist = torch.distributions.Categorical(logits=pi(h))
     a = dist.sample()
     ret = torch.randn(10)
-    loss = -(dist.log_prob(a) * (ret - value)).mean() + (ret - value).square().mean()
+    loss = -(dist.log_prob(a) * (ret - value.detach())).mean() + (ret - value).square().mean()
     opt.zero_grad()
     loss.backward()
     opt.step()
