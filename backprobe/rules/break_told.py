@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from backprobe.rules.breaks import Break, breaks
+from backprobe.rules.codes import code_cuts
+from backprobe.rules.drawn import drawn_cuts
 from backprobe.rules.endings import Kind, ending_region
 from backprobe.rules.finding import Edit, Fix, Region
 from backprobe.rules.lookup import lookup
 from backprobe.rules.naming import capital, optimizer_name, together
+from backprobe.rules.partial_cuts import partial_cuts
 from backprobe.rules.places import source_lines
 from backprobe.rules.raised import level_of
 from backprobe.rules.syntax import region_in, site_of, text_in
@@ -25,9 +28,16 @@ if TYPE_CHECKING:
     from backprobe.rules.rule import Rule
 
 
+def is_constant_penalty(one: Break) -> bool:
+    """A term of parameters that loses their history where it is made: it is told as a term that is a constant."""
+    is_own = one.kind == "no-grad" or (one.kind == "detach" and one.site == one.made)
+    return bool(one.term) and one.of_parameters and is_own
+
+
 def breaks_of(record: Record, kind: Kind) -> Iterator[Break]:
-    """The total cuts of one kind; of a cut in a statement that an exception was caught for, too."""
-    return (one for one in breaks(record) if one.kind == kind)
+    """The cuts of one kind, total and partial; of one in a statement that an exception was caught for, too."""
+    every = (*breaks(record), *partial_cuts(record), *drawn_cuts(record), *code_cuts(record))
+    return (one for one in every if one.kind == kind and not is_constant_penalty(one))
 
 
 def told_break(record: Record, rule: Rule, one: Break, first: str, advice: str, fixes: Sequence[Fix] = ()) -> Finding:
@@ -42,6 +52,10 @@ def told_break(record: Record, rule: Rule, one: Break, first: str, advice: str, 
     who = together(record, one.leaves)
     them = "it" if len(one.leaves) == 1 else "them"
     hurt = f"The backward call{where} does not reach {them}: {_hurt(record, one)}."
+    if one.is_partial:
+        hurt = f"No gradient of the loss{where} comes back through it: only other ways train {them}."
+    if one.term:
+        hurt = f"`{one.term}` is a constant in the loss{where}: its other terms train, this one changes no gradient."
     if one.raised is not None:
         hurt = f"The backward call{where} finds no history at all, and raises."
     moments = [lookup(record).calls[call].moment_before for call in one.calls] or [one.moment]
@@ -58,10 +72,11 @@ def told_break(record: Record, rule: Rule, one: Break, first: str, advice: str, 
             "lost": one.lost[:200],
             "ended_by": one.ending.how,
             "without_gradient": [*one.leaves[:16]],
+            **({"term": one.term[:200]} if one.term else {}),
             "backward_calls": [*one.calls[:16]],
         },
         fixes=fixes if not one.others else (),
-        tensors=[*one.leaves, *_bound(record, one)],
+        tensors=[*one.tensors, *_bound(record, one)] if one.is_partial else [*one.leaves, *_bound(record, one)],
         calls=one.calls,
         optimizers=sorted({held for leaf in one.leaves for held in in_optimizers(record).get(leaf, ())}),
         level=None if one.raised is None else level_of(record, one.raised),
@@ -76,6 +91,9 @@ def _hurt(record: Record, one: Break) -> str:
 
 
 def _related(record: Record, one: Break) -> Iterator[tuple[str, int | None]]:
+    if one.is_partial:
+        yield "this backward call gets no gradient from it", one.root
+        return
     for leaf in one.leaves[:1]:
         held = in_optimizers(record).get(leaf, ())
         site = next((row.site for row in record.optimizers if row.optimizer in held), None)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.endings import KINDS, Ending, Kind
 from backprobe.rules.expressions import keyword
-from backprobe.rules.flow import Arrival, Step, arrivals
+from backprobe.rules.flow import arrivals
+from backprobe.rules.flow_steps import Arrival, Step
 from backprobe.rules.lookup import lookup
 from backprobe.rules.raised import raised_as
 from backprobe.rules.reach import reaches
@@ -37,6 +38,9 @@ class Break:
         leaves: The trained tensors behind it that never got a gradient.
         root: The statement of the backward call that they should have been reached from; calls: those calls.
         raised: The exception with which that call ended, if nothing at all was left to walk.
+        is_partial: Other ways to the leaves stay open; term: the name of the one term of the loss that was cut off, if
+            it is a whole one; tensors: its values; made: the statement that made it.
+        of_parameters: What was cut off are parameters themselves, not what modules made of them.
     """
 
     ending: Ending
@@ -49,6 +53,11 @@ class Break:
     calls: tuple[int, ...]
     raised: Raised | None
     moment: int
+    is_partial: bool = False
+    term: str = ""
+    tensors: tuple[int, ...] = ()
+    made: int | None = None
+    of_parameters: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -117,7 +126,10 @@ def _break_of(record: Record, leaf: int) -> Break | None:
     best = min(ways, key=_order, default=None)
     if best is None or best.step.ending is None:
         return None
-    site, root = _site(record, best.step.ended_in, best.step.ending.node), _site(record, best.source, best.root)
+    site, root = (
+        site_around(record, best.step.ended_in, best.step.ending.node),
+        site_around(record, best.source, best.root),
+    )
     calls = tuple(call.call for call in record.backward_calls if is_same_statement(record, call.site, root))
     raised = next((row for row in raised_as(record, "no-history") if is_same_statement(record, row.site, root)), None)
     if site is None or (raised is None and (not calls or _is_flagged(record, calls, best.step.ending))):
@@ -163,7 +175,7 @@ def _order(way: Arrival) -> tuple[int, int]:
     return (0, 0) if ending is None else (KINDS.index(ending.kind), ending.node.lineno)
 
 
-def _site(record: Record, source: int, node: ast.expr) -> int | None:
+def site_around(record: Record, source: int, node: ast.expr) -> int | None:
     """The site of the statement around an expression."""
     above: ast.AST = node
     tree = trees(record)[source]
@@ -205,21 +217,22 @@ def _calls_flag(record: Record, tensor: int | None) -> bool:
 def _for_its_step(record: Record, leaf: int, ways: list[Arrival]) -> list[Arrival]:
     """Of several roots those that an optimizer of the leaf steps on."""
     held = set(in_optimizers(record).get(leaf, ()))
-    own = [one for one in ways if held & _steps_after(record, one)]
+    own = [one for one in ways if held & _steps_of(record, one)]
     return own or ways
 
 
-def _steps_after(record: Record, way: Arrival) -> set[int]:
+def _steps_of(record: Record, way: Arrival) -> set[int]:
     """The optimizers that step next after the backward calls of a root."""
-    site = _site(record, way.source, way.root)
+    site = site_around(record, way.source, way.root)
     stepped: set[int] = set()
     for call in record.backward_calls:
         if is_same_statement(record, call.site, site):
-            stepped |= _next_steps(record, call)
+            stepped |= steps_after(record, call)
     return stepped
 
 
-def _next_steps(record: Record, call: BackwardCall) -> set[int]:
+def steps_after(record: Record, call: BackwardCall) -> set[int]:
+    """The optimizers that step next after a backward call."""
     found: set[int] = set()
     starts = sorted(one.moment_before for one in record.backward_calls if one.moment_before > call.moment_before)
     steps = [row for row in record.optimizer_events if row.kind == "step" and row.moment > call.moment_before]

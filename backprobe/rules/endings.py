@@ -8,10 +8,19 @@ from typing import Final, Literal
 
 from backprobe.rules.causes import NO_ELEMENTS, name_of
 
-Kind = Literal["no-grad", "detach", "numpy", "item", "rebuild", "sample", "non-differentiable"]
+Kind = Literal["no-grad", "detach", "numpy", "item", "rebuild", "parameter", "sample", "non-differentiable"]
 """In the order in which a reader would blame them, where a value goes through several."""
 
-KINDS: Final[tuple[Kind, ...]] = ("no-grad", "detach", "numpy", "item", "rebuild", "sample", "non-differentiable")
+KINDS: Final[tuple[Kind, ...]] = (
+    "no-grad",
+    "detach",
+    "numpy",
+    "item",
+    "rebuild",
+    "parameter",
+    "sample",
+    "non-differentiable",
+)
 
 _METHODS: Final[dict[str, Kind]] = {
     "detach": "detach",
@@ -101,6 +110,8 @@ def _call(call: ast.Call) -> Ending | None:
         return Ending(kind="numpy", node=call, how=f"`{written}()`")
     if (first or last != "tensor") and last in _REBUILDING and (first in ("", "torch") or last == "new_tensor"):
         return Ending(kind="rebuild", node=call, how=f"`{written}()`")
+    if last == "Parameter":
+        return Ending(kind="parameter", node=call, how=f"`{written}()`")
     if last == "tensor":
         return Ending(kind="rebuild", node=call, how="`tensor()`")
     if last == "as_tensor" and call.args and isinstance(call.args[0], ast.List | ast.ListComp | ast.Tuple):

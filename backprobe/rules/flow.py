@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.endings import Ending, ending_at, takes_no_elements
+from backprobe.rules.flow_steps import Arrival, Key, Program, Step
 from backprobe.rules.scopes import (
     Function,
-    Names,
     binder_of,
     inside_comprehension,
     last_name,
@@ -34,59 +34,15 @@ _MOST: Final = 4000
 """Places that one value is followed to; beyond, the answer is what was found by then."""
 
 _GROWS: Final = frozenset({"append", "extend", "insert", "add", "update", "appendleft", "copy_", "index_copy_"})
+_GATHERS: Final = frozenset({"all_gather", "all_gather_into_tensor", "all_to_all", "all_to_all_single"})
+"""Functions of `torch.distributed` that fill what they are given first with values, without a history."""
+
 _ROOTED: Final = frozenset({"backward", "manual_backward"})
-Key = int | str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A place that the value has come to.
-
-    Attributes:
-        part: The expression that holds it. source: its file.
-        ending: Where its history ended first; None: nowhere so far.
-        ended_in: The file of that.
-        key: Of which element of the expression's value it is; None: of all.
-        origin: The expression that it came from first.
-    """
-
-    part: ast.expr
-    source: int
-    ending: Ending | None = None
-    ended_in: int = 0
-    key: Key = None
-    origin: ast.expr | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """The value came to the root of a backward call, with this ending on its way."""
-
-    root: ast.Call
-    source: int
-    step: Step
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What a flow needs to know of the run.
-
-    Attributes:
-        names: By file.
-        grad_off: The ending of a statement that ran without grad mode, or None.
-        forwards: The `forward` methods of the user's own modules that a call enters.
-        callers: The calls that enter a `forward`.
-    """
-
-    names: dict[int, Names]
-    grad_off: Callable[[int, ast.stmt], Ending | None]
-    forwards: Callable[[int, ast.Call], list[tuple[int, Function]]]
-    callers: Callable[[int, Function], list[tuple[int, ast.Call]]]
-
-
-def arrivals(program: Program, starts: Iterable[Step]) -> list[Arrival]:
-    """Every way of a value to a backward call: one for each root and ending."""
-    walk = _Walk(program)
+def arrivals(program: Program, starts: Iterable[Step], stops: frozenset[ast.expr] = frozenset()) -> list[Arrival]:
+    """Every way of a value to a backward call, or to one of the stops before: one for each root and ending."""
+    walk = _Walk(program, stops)
     walk.waiting.extend(starts)
     return walk.run()
 
@@ -94,11 +50,12 @@ def arrivals(program: Program, starts: Iterable[Step]) -> list[Arrival]:
 @dataclass(slots=True)
 class _Walk:
     program: Program
+    stops: frozenset[ast.expr] = frozenset()
     waiting: deque[Step] = field(default_factory=deque[Step])
     seen: set[tuple[ast.AST, ast.AST | None, Key]] = field(default_factory=set[tuple[ast.AST, "ast.AST | None", Key]])
     taken: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
-    found: dict[tuple[ast.Call, ast.AST | None], Arrival] = field(
-        default_factory=dict[tuple[ast.Call, "ast.AST | None"], Arrival]
+    found: dict[tuple[ast.expr, ast.AST | None], Arrival] = field(
+        default_factory=dict[tuple[ast.expr, "ast.AST | None"], Arrival]
     )
 
     def run(self) -> list[Arrival]:
@@ -115,6 +72,8 @@ class _Walk:
         tree = self.program.names[step.source].tree
         inner: ast.AST = step.part
         for above in tree.ancestors(step.part):
+            if isinstance(inner, ast.expr) and inner in self.stops:
+                self._root(inner, step)
             if isinstance(above, ast.stmt):
                 off = self.program.grad_off(step.source, above)
                 self._arrive(above, inner, step if off is None else _ended(step, off))
@@ -166,10 +125,19 @@ class _Walk:
         if called in _GROWS and isinstance(call.func, ast.Attribute):
             self._bind(call.func.value, call, step)
             return True
+        if called in _GATHERS and call.args and inner is not call.args[0]:
+            how = f"`{ast.unparse(call.func)}()`"
+            self._bind(call.args[0], call, _ended(step, Ending(kind="rebuild", node=call, how=how)))
+            return True
         library = isinstance(call.func, ast.Attribute) and root_name(call.func) in names.imported
         own = [] if library else [(step.source, one) for one in names.functions.get(called, ())]
         if not own and not library:
             own = [(s, one) for s, file in self.program.names.items() for one in file.functions.get(called, ())]
+        for source, function in self.program.hooked(call):
+            given = parameters_of(function)[-1:]
+            self._add(
+                self.program.names[source].loads.get((function, "".join(given)), ()), replace(step, source=source)
+            )
         own += self.program.forwards(step.source, call)
         for source, function in own:
             self._into_function(source, function, call, inner, step)
@@ -255,11 +223,17 @@ class _Walk:
                 self._bind(one, node, step)
         elif isinstance(target, ast.Starred | ast.Subscript):
             self._bind(target.value, node, replace(step, key=None))
+        elif isinstance(target, ast.Attribute) and target.attr == "data":
+            self._bind(target.value, node, _ended(step, Ending(kind="detach", node=target, how="`.data`")))
         elif isinstance(target, ast.Attribute):
             for number, file in self.program.names.items():
                 if self._is_new(step, number, target.attr):
                     reads = (one for one in file.attributes.get(target.attr, ()) if isinstance(one.ctx, ast.Load))
                     self._add(reads, replace(step, source=number))
+            owner = ast.unparse(target.value)
+            self._add(
+                (call for call in names.calls.get(last_name(target.value), ()) if ast.unparse(call.func) == owner), step
+            )
         elif isinstance(target, ast.Name):
             bound = binder_of(names, node, target.id), target.id
             if self._is_new(step, *bound):
@@ -274,9 +248,9 @@ class _Walk:
     def _add(self, parts: Iterable[ast.expr], step: Step) -> None:
         self.waiting.extend(replace(step, part=part) for part in parts)
 
-    def _root(self, call: ast.Call, step: Step) -> None:
-        key = (call, step.ending.node if step.ending else None)
-        self.found.setdefault(key, Arrival(root=call, source=step.source, step=step))
+    def _root(self, root: ast.expr, step: Step) -> None:
+        key = (root, step.ending.node if step.ending else None)
+        self.found.setdefault(key, Arrival(root=root, source=step.source, step=step))
 
 
 def _ended(step: Step, ending: Ending) -> Step:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.endings import Ending
 from backprobe.rules.functions import returns
 from backprobe.rules.hook_code import hook_function, hook_lambda
-from backprobe.rules.scopes import parameters_of, root_name
+from backprobe.rules.scopes import Function, parameters_of, root_name
 from backprobe.rules.table import table
+from backprobe.rules.training_modes import called_modules
 
 if TYPE_CHECKING:
     from backprobe.record import Hook, Record
@@ -29,6 +30,19 @@ def hook_cuts(record: Record) -> dict[int, tuple[Ending, int]]:
             for value in _detached(record, hook):
                 ending = Ending(kind="detach", node=value, how=f"the hook's `{ast.unparse(value)[:40]}`")
                 found.setdefault(hook.module, (ending, files[hook.path]))
+    return found
+
+
+@table
+def hooks_at(record: Record) -> dict[ast.expr, list[tuple[int, Function]]]:
+    """The functions that forward hooks call in a call expression of the program, each with its file."""
+    files = {row.path: row.source for row in record.sources}
+    found: dict[ast.expr, list[tuple[int, Function]]] = {}
+    for hook in record.hooks:
+        function = hook_function(record, hook) if hook.kind == "module-forward" and hook.path in files else None
+        for part, modules in called_modules(record).items() if function is not None else ():
+            if function is not None and hook.module in modules:
+                found.setdefault(part, []).append((files[hook.path or ""], function))
     return found
 
 

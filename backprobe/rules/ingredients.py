@@ -40,7 +40,7 @@ def unnamed_from(record: Record) -> dict[int, tuple[int, ...]]:
 
 def is_detached(record: Record, tensor: int) -> bool:
     """A `detach()` or `.data` of the program gave the tensor."""
-    made = _made_by(record).get(tensor)
+    made = made_by(record).get(tensor)
     return made is not None and made.function.endswith(_DETACHES)
 
 
@@ -49,7 +49,7 @@ def undetached_from(record: Record, tensor: int) -> set[int]:
 
     Where no operation of the program gave it, the parents of its first binding.
     """
-    made = _made_by(record).get(tensor)
+    made = made_by(record).get(tensor)
     if made is None:
         return {one for bound in lookup(record).bindings_of[tensor][:1] for one in bound.parents}
     found: set[int] = set()
@@ -58,16 +58,17 @@ def undetached_from(record: Record, tensor: int) -> set[int]:
         row = waiting.pop()
         if not row.function.endswith(_DETACHES):
             found |= set(row.operands)
-            waiting += [_operations(record)[one] for one in row.inner if one in _operations(record)]
+            waiting += [operations_by_number(record)[one] for one in row.inner if one in operations_by_number(record)]
     return found
 
 
 @table
-def _operations(record: Record) -> dict[int, Operation]:
+def operations_by_number(record: Record) -> dict[int, Operation]:
+    """The operations by their number."""
     return {row.operation: row for row in record.operations}
 
 
 @table
-def _made_by(record: Record) -> dict[int, Operation]:
+def made_by(record: Record) -> dict[int, Operation]:
     """The first operation that gave a tensor: further ones only hand it on."""
     return {row.tensor: row for row in reversed(record.operations) if row.tensor is not None}

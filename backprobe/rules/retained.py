@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.causes import cause_between
+from backprobe.rules.expression_places import operations_at
 from backprobe.rules.expressions import insertion
 from backprobe.rules.finding import Edit
 from backprobe.rules.lookup import bindings_named, lookup
@@ -20,7 +21,7 @@ from backprobe.rules.syntax import parts_of, region_in, tree_of
 from backprobe.rules.table import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Operation, Record, Site
+    from backprobe.record import Record, Site
 
 LEAST: Final = 3
 """Times that something is taken in before it is a pattern (to be repeated takes two, to have a shape three)."""
@@ -172,19 +173,11 @@ def _given(record: Record, site: Site, call: ast.Call, moment: int) -> int | Non
     """The tracked tensor that a call of a function of the program gave in that execution, and that never had a name."""
     region = region_in(record, site.source, call)
     place = (region.start_line, region.start_col, region.end_line, region.end_col)
-    for row in reversed(_operations_at(record).get(site.site, [])):
+    for row in reversed(operations_at(record).get(site.site, [])):
         if row.moment is not None and row.moment <= moment and (row.line, row.col, row.end_line, row.end_col) == place:
             own = row.requires_grad and row.tensor is not None and row.tensor not in row.operands
             return row.tensor if own else None
     return None
-
-
-@table
-def _operations_at(record: Record) -> dict[int, list[Operation]]:
-    found: defaultdict[int, list[Operation]] = defaultdict(list)
-    for row in record.operations:
-        found[row.statement].append(row)
-    return dict(found)
 
 
 def _elements(record: Record, site: Site, value: ast.Name, moment: int) -> Iterator[Operand]:

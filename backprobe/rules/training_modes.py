@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.grad_spans import grad_spans
 from backprobe.rules.lookup import lookup
-from backprobe.rules.module_sites import calls_by_number, expressions_of, modules_by_number
+from backprobe.rules.module_sites import calls_by_number, expressions_of, modules_by_number, outermost_call
 from backprobe.rules.reach import reaches
 from backprobe.rules.table import table
 
@@ -50,6 +50,21 @@ def inside(record: Record, call: ModuleCall) -> Iterator[ModuleCall]:
         one = waiting.pop()
         yield one
         waiting += children_of(record).get(one.module_call, ())
+
+
+@table
+def called_modules(record: Record) -> dict[ast.expr, frozenset[int]]:
+    """The modules that run in a call expression of the program, those inside them too."""
+    found: dict[ast.expr, set[int]] = {}
+    seen: set[tuple[int, int | None]] = set()
+    for call in record.module_calls:
+        if (call.module, call.site) in seen or outermost_call(record, call) is not call:
+            continue
+        seen.add((call.module, call.site))
+        written = expressions_of(record, call)
+        for part in () if written is None else written[1]:
+            found.setdefault(part, set()).update(one.module for one in inside(record, call))
+    return {part: frozenset(numbers) for part, numbers in found.items()}
 
 
 def module_of(record: Record, call: ModuleCall) -> Module | None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.endings import Ending
-from backprobe.rules.flow import Program, Step
-from backprobe.rules.hook_cuts import hook_cuts
+from backprobe.rules.flow_steps import Program, Step
+from backprobe.rules.hook_cuts import hook_cuts, hooks_at
 from backprobe.rules.lookup import lookup
 from backprobe.rules.modes import switched_off_at
 from backprobe.rules.module_sites import entered, entering, expressions_of, outermost_call
@@ -152,4 +152,5 @@ def program_of(record: Record) -> Program:
         grad_off=grad_off,
         forwards=lambda _source, call: entered(record).get(call, []),
         callers=lambda _source, function: entering(record).get(function, []),
+        hooked=lambda call: hooks_at(record).get(call, []),
     )

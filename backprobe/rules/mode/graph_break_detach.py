@@ -3,6 +3,7 @@
 What it finds:
     The only way from trained parameters to a root goes through `detach()`, `detach_()` or `.data`. No backward call of
     the run reaches them. The finding stands at that expression.
+    So it is of one term of a loss whose other terms train.
 
 Why it matters:
     The forward pass is right, the loss may even fall, and the parameters behind the cut never learn anything.
@@ -94,7 +95,7 @@ RULE = Rule(
     fix="unsafe",
     needs=("backward", "binding", "module", "optimizer", "grad-life", "raised"),
     explains=("requires-grad-forced", "root-without-history", "step-without-gradient", "grad-read-when-none"),
-    refines=("parameter-never-used",),
+    refines=("parameter-never-used", "gradient-never-arrives"),
 )
 
 

@@ -3,6 +3,7 @@
 What it finds:
     The only way from trained parameters to a root goes through `.item()`, `float()`, `.tolist()` or a function of
     `math`. No backward call of the run reaches them. The finding stands at that expression.
+    So it is of one term of a loss whose other terms train.
 
 Why it matters:
     The forward pass is right, the loss may even fall, and the parameters behind the cut never learn anything.

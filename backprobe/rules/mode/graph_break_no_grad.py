@@ -4,6 +4,7 @@ What it finds:
     Parameters that an optimizer steps on are used under `no_grad`, `inference_mode` or `set_grad_enabled(False)`, and
     what comes out goes into the loss. No backward call of the run reaches them. The finding stands at the `with` or at
     the decorator.
+    So it is of one term of a loss whose other terms train.
 
 Why it matters:
     The forward pass is right, the loss may even fall, and the parameters behind the cut never learn anything.
@@ -105,7 +106,7 @@ RULE = Rule(
     fix="unsafe",
     needs=("backward", "binding", "module", "optimizer", "grad-life", "raised"),
     explains=("requires-grad-forced", "root-without-history", "step-without-gradient", "grad-read-when-none"),
-    refines=("parameter-never-used",),
+    refines=("parameter-never-used", "gradient-never-arrives"),
 )
 
 

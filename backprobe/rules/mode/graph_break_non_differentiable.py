@@ -3,6 +3,8 @@
 What it finds:
     The only way from trained parameters to a root goes through an index (`argmax`), a comparison, a count or a cast to
     an integer. No backward call of the run reaches them. The finding stands at that expression.
+    So it is of one term of a loss whose other terms train, and of codes that `argmin` looks up in the table that was
+    compared, and that a module takes without a straight-through estimator.
 
 Why it matters:
     The forward pass is right, the loss may even fall, and the parameters behind the cut never learn anything.

@@ -3,6 +3,7 @@
 What it finds:
     The only way from trained parameters to a root goes through `sample()` of a distribution. No backward call of the
     run reaches them, through `log_prob` or otherwise. The finding stands at that call.
+    So it is if other terms of the loss train them, but what follows the sample cannot.
 
 Why it matters:
     The forward pass is right, the loss may even fall, and the parameters behind the cut never learn anything.
@@ -68,9 +69,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from backprobe.rules.break_told import breaks_of, ended_text, replaced, told_break
+from backprobe.rules.drawn import WITHOUT_RSAMPLE
 from backprobe.rules.finding import Fix
 from backprobe.rules.rule import Rule
 
@@ -90,21 +92,6 @@ RULE = Rule(
     explains=("requires-grad-forced", "root-without-history", "step-without-gradient", "grad-read-when-none"),
     refines=("parameter-never-used",),
 )
-
-
-_WITHOUT: Final = frozenset(
-    {
-        "Bernoulli",
-        "Binomial",
-        "Categorical",
-        "Geometric",
-        "Multinomial",
-        "NegativeBinomial",
-        "OneHotCategorical",
-        "Poisson",
-    }
-)
-"""Distributions over discrete values: they have no `rsample()`."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -127,7 +114,7 @@ def _is_discrete(record: Record, one: Break) -> bool:
     names = {
         row.function.split(".")[-2] for row in record.watched_calls if row.site == one.site and "." in row.function
     }
-    return bool(names & _WITHOUT)
+    return bool(names & WITHOUT_RSAMPLE)
 
 
 def _fixes(record: Record, one: Break) -> Iterator[Fix]:

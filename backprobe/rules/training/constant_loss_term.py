@@ -1,8 +1,9 @@
 """BP810 constant-loss-term: a term of the loss is made of trained parameters and has no history.
 
 What it finds:
-    A scalar that was computed from trained parameters alone, without a history (under `no_grad`, of `.detach()` or
-    `.data`, through `.item()`), is added to the loss in several steps. The finding stands where the term is made.
+    A term that was computed from trained parameters alone, without a history (under `no_grad`, of `.detach()` or
+    `.data`), is added to the loss in several steps; or one of torch's losses is, that compares two things which nothing
+    trained went into. The finding stands where the term is made, or what was compared.
 
 Why it matters:
     A penalty that is a constant penalises nothing: the loss that is printed contains it, and no gradient comes from it.
@@ -80,9 +81,21 @@ Near miss: a straight-through estimator adds what it takes away
         loss.backward()
         optimizer.step()
 
+Near miss: a constant that is no loss, such as the entropy of the targets
+    import torch
+    from torch import nn
+
+    teacher, net = nn.Linear(6, 3).requires_grad_(False), nn.Linear(6, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(4, 9, 6):
+        wanted = teacher(x).softmax(1)
+        loss = (wanted * wanted.log()).sum(1).mean() - (wanted * net(x).log_softmax(1)).sum(1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
 Blind spots:
-    A term of outputs, not of parameters: a detached bootstrap value or baseline is added on purpose. A term that is
-    never given a name. One whose parameters get no gradient at all is BP601 to BP606's.
+    A term of what modules gave is BP601 to BP607's, as is one whose parameters get no gradient at all.
 
 Source:
     "Locally disabling gradient computation" in PyTorch's documentation; observed with torch 2.13.
@@ -97,8 +110,11 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from backprobe.rules.arithmetic import summands
+from backprobe.rules.break_told import is_constant_penalty
 from backprobe.rules.lookup import bindings_named, lookup
+from backprobe.rules.loss_calls import FUNCTIONAL
 from backprobe.rules.naming import together
+from backprobe.rules.partial_cuts import partial_cuts, untrained_terms
 from backprobe.rules.reach import reaches
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import state_at
@@ -107,8 +123,10 @@ from backprobe.rules.told import told
 from backprobe.rules.trained import in_optimizers, with_gradient
 
 if TYPE_CHECKING:
-    from backprobe.record import Binding, Record
+    from backprobe.record import Binding, Record, WatchedCall
+    from backprobe.rules.breaks import Break
     from backprobe.rules.finding import Finding
+    from backprobe.rules.terms import Term
 
 RULE = Rule(
     name="constant-loss-term",
@@ -131,9 +149,26 @@ def check(record: Record) -> Iterator[Finding]:
         if _is_scalar(record, total.tensor) and _is_tracked(record, total) and _is_walked(record, total.tensor):
             for term in _terms(record, total):
                 by_site.setdefault(term.site, []).append((term, total))
+    told_of: set[int] = set()
     for found in by_site.values():
         if len(found) >= LEAST:
+            told_of |= {term.tensor for term, _total in found}
             yield _finding(record, found)
+    for one in partial_cuts(record):
+        if is_constant_penalty(one) and told_of.isdisjoint(one.tensors) and one.made is not None:
+            yield _of_parameters(record, one, one.made)
+    for rows in untrained_terms(record) if record.optimizer_events else ():
+        call = next((one for one in record.watched_calls if _is_loss(one) and rows[0].tensor in one.outputs), None)
+        if call is not None:
+            yield _of_nothing_trained(record, rows, call)
+
+
+def _is_loss(call: WatchedCall) -> bool:
+    """A loss of torch that compares two things."""
+    name = call.function.removeprefix(FUNCTIONAL)
+    return (
+        name != call.function and len(call.inputs) > 1 and name.endswith(("loss", "entropy", "kl_div", "with_logits"))
+    )
 
 
 def _sums(record: Record) -> Iterator[Binding]:
@@ -202,6 +237,54 @@ def _is_walked(record: Record, tensor: int) -> bool:
     """A backward call began at this tensor, or met the node that made it."""
     made = lookup(record).node_of.get(tensor)
     return made is not None and any(made.node in reaches(record)[call.call].met for call in record.backward_calls)
+
+
+def _of_parameters(record: Record, one: Break, made: int) -> Finding:
+    """A term that was found by taking the loss apart: it may have no name, and a value for each row."""
+    return told(
+        record,
+        RULE,
+        made,
+        (
+            f"`{one.term}` is made of {together(record, one.leaves)} and has no history: a constant in the loss.",
+            "The loss that is shown contains it, and no gradient comes from it: it penalises nothing.",
+            f"Keep it tracked: no {one.ending.how} on the way.",
+        ),
+        binding=one.term,
+        moments=[lookup(record).calls[call].moment_before for call in one.calls],
+        related=(("this backward call gets no gradient from it", one.root),),
+        evidence={
+            "parameters": [*one.leaves[:16]],
+            "steps": len(one.calls),
+            "assumed": "a term that is added to the loss is meant to train",
+        },
+        tensors=[*one.leaves, *one.tensors],
+    )
+
+
+def _of_nothing_trained(record: Record, rows: list[Term], call: WatchedCall) -> Finding:
+    """A loss of torch between two things that nothing trained went into."""
+    term, given = rows[0], call.inputs[0].tensor
+    bound = lookup(record).bindings_of[given] if given is not None else []
+    made = bound[-1] if bound and bound[-1].parents else None
+    name = f"`{made.name}`" if made is not None else "what it is given first"
+    of_term = lookup(record).bindings_of[term.tensor] if term.tensor is not None else []
+    text = of_term[-1].name if of_term else call.function
+    return told(
+        record,
+        RULE,
+        term.site if made is None else made.site,
+        (
+            f"Nothing that is trained went into {name}: `{text}` compares two constants.",
+            "The loss that is shown contains it, and no gradient comes from it: it teaches nothing.",
+            "Give it the output of what is to be trained, with its history.",
+        ),
+        binding=text,
+        moments=[one.call.moment_before for one in rows],
+        related=(("the loss is computed here", term.site),),
+        evidence={"function": call.function, "steps": len(rows), "assumed": "a loss in the sum is meant to train"},
+        tensors=[one.tensor for one in rows if one.tensor is not None],
+    )
 
 
 def _finding(record: Record, found: list[tuple[Binding, Binding]]) -> Finding:

@@ -36,10 +36,16 @@ PROGRAMS = {
         "fit = net(x).square().mean()", "count = (net.weight.detach() > 0).sum()", "loss = fit + count"
     ),
     "each row has its own": _loop(
-        "fit = net(x).square()", "size = net.weight.detach().norm()", "both = fit + size", "loss = both.mean()"
+        "fit = net(x).square()",
+        "size = net.weight.detach().norm()  # <- BP810",
+        "both = fit + size",
+        "loss = both.mean()",
     ),
-    "a term of outputs": _loop(
-        "out = net(x)", "fit = out.square().mean()", "level = out.detach().abs().mean()", "loss = fit + level"
+    "a term of outputs is told by its cut": _loop(
+        "out = net(x)",
+        "fit = out.square().mean()",
+        "level = out.detach().abs().mean()  # <- BP601",
+        "loss = fit + level",
     ),
     "nothing walks the sum": _loop(
         "loss = net(x).square().mean()", "size = net.weight.detach().norm()", "shown = loss + size"

@@ -52,3 +52,49 @@ for x in torch.randn(3, 4, 5):
     opt.step()
 """,
 }
+
+_CODES = """
+import torch
+from torch import nn
+
+enc, dec, book = nn.Linear(6, 4), nn.Linear(4, 6), nn.Embedding(8, 4)
+opt = torch.optim.Adam([*enc.parameters(), *dec.parameters(), *book.parameters()], lr=1e-3)
+for x in torch.randn(4, 12, 6):
+    z = enc(x)
+    {body}
+    loss = loss + (codes - z.detach()).square().mean() + 0.25 * (z - codes.detach()).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+def _codes(*lines: str) -> str:
+    return _CODES.format(body="\n    ".join(lines))
+
+
+PROGRAMS |= {
+    "codes are decoded as they were looked up": _codes(
+        "index = torch.cdist(z, book.weight).argmin(1)  # <- BP606",
+        "codes = book(index)",
+        "loss = (dec(codes) - x).square().mean()",
+    ),
+    "codes taken from the table by index": _codes(
+        "apart = (z[:, None] - book.weight).square().sum(-1)",
+        "codes = book.weight[apart.argmin(dim=-1)]  # <- BP606",
+        "loss = (dec(codes) - x).square().mean()",
+    ),
+    "a straight-through estimator hands the codes on": _codes(
+        "codes = book(torch.cdist(z, book.weight).argmin(1))",
+        "loss = (dec(z + (codes - z).detach()) - x).square().mean()",
+    ),
+    "codes that only attract": _codes(
+        "codes = book(torch.cdist(z, book.weight).argmin(1))", "loss = (dec(z) - x).square().mean()"
+    ),
+    "the nearest of another table": _codes(
+        "with torch.no_grad():",
+        "    near = torch.cdist(z, x[:8, :4]).argmin(1)",
+        "codes = book(near)",
+        "loss = (dec(codes) - x).square().mean() + (dec(z) - x).square().mean()",
+    ),
+}

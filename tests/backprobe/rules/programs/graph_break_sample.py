@@ -36,7 +36,7 @@ enc, dec = nn.Linear(6, 2), nn.Linear(2, 6)
 opt = torch.optim.Adam([*enc.parameters(), *dec.parameters()], lr=1e-2)
 for x in torch.rand(3, 10, 6):
     posterior = Normal(enc(x), 1.0)
-    latent = posterior.sample()
+    latent = posterior.sample()  # <- BP607
     loss = (dec(latent) - x).pow(2).mean() + posterior.mean.pow(2).mean()
     opt.zero_grad()
     loss.backward()
