@@ -16,6 +16,7 @@ import backprobe
 from backprobe.record import Record, check
 from backprobe.record.processes import Family, relatives
 from backprobe.show.amounts import counted
+from tests.backprobe.capture.in_process import recorded
 from tests.support.forks import Job, run
 
 REAL = Path(__file__).parents[2] / "real_programs"
@@ -298,5 +299,5 @@ def test_places_of_a_family_are_told_in_order(tmp_path: Path) -> None:
 
 
 def test_a_program_that_replaced_popen_before_the_capture_began_is_captured(monkeypatch):
-    monkeypatch.setattr(subprocess, "Popen", lambda *args, **options: None)
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: None)
     assert recorded("import torch\nw = torch.ones(2, requires_grad=True)\n").tensors
