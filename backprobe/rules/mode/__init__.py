@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from backprobe.rules.mode import (
+    batch_norm_of_one,
     checkpoint_input_without_grad,
     dropout_always_on,
     evaluating_in_train_mode,
@@ -39,4 +40,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     dropout_always_on,
     frozen_batch_norm_moves,
     checkpoint_input_without_grad,
+    batch_norm_of_one,
 )
