@@ -192,11 +192,17 @@ def _copies(node: ast.AST) -> bool:
 
 
 def _changed_since(record: Record, parameters: list[int], taken: int, until: int) -> bool:
-    """An optimizer changed a parameter between the last time that the statement ran before the load, and the load."""
+    """An optimizer changed a parameter between the last time that the statement ran before the load, and the load.
+
+    Of a statement under an `if`, as one that keeps the best, the first time: which one is the last is chance.
+    """
     runs = [row.moment for row in record.moments if row.site == taken and row.moment < until]
     if not runs:
         return False
-    return any(runs[-1] < update.moment < until for one in parameters for update in updates_of(record).get(one, ()))
+    node, tree = statement_at(record, taken), tree_of(record, site_of(record, taken))
+    chosen = node is not None and tree is not None and any(isinstance(one, ast.If) for one in tree.ancestors(node))
+    since = runs[0] if chosen else runs[-1]
+    return any(since < update.moment < until for one in parameters for update in updates_of(record).get(one, ()))
 
 
 def _finding(record: Record, taken: int, found: list[tuple[WatchedCall, list[int]]]) -> Finding:
