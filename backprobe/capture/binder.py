@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final
@@ -65,7 +66,7 @@ class Binder:
             self._recorder.modules.bind(value, target if isinstance(target, str) else None, facts.site)
         elif issubclass(kind, torch.optim.Optimizer):
             self._recorder.optimizers.bind(value, target if isinstance(target, str) else None, facts.site)
-        elif kind in (tuple, list, dict) or issubclass(kind, tuple):
+        elif kind in (tuple, list, dict, OrderedDict) or issubclass(kind, tuple):
             if depth >= _DEPTH or len(value) > self._recorder.options.caps.tuple_elements:
                 return
             for part, element in _parts(target, value):
@@ -130,7 +131,7 @@ def _found_in(kind: type, name: str) -> Any:
 
 def _parts(target: Target, value: Any) -> list[tuple[Target, Any]]:
     """The elements of a tuple, list or dict, each with its own target."""
-    if type(value) is dict:
+    if issubclass(type(value), dict):
         base = target if isinstance(target, str) else ""
         named = [(f"{base}[{key!r}]" if base else None, e) for key, e in value.items() if type(key) in (str, int)]
         return list(named)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 _MOST_HELD = 10_000
 """Parameters of one module that are listed: more would not fit a frame."""
 
+_MOST_PARTS = 64
+"""Parts of one module that are told by name where it holds one of them more than once."""
+
 
 @dataclass(slots=True)
 class KnownModule:
@@ -33,11 +38,16 @@ class KnownModule:
 
 
 class Modules:
-    """Meets modules and follows their calls."""
+    """Meets modules and follows their calls.
+
+    Attributes:
+        on_name: Called with a module's number, a name that it was given, and the site of the statement that gave it.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self.known: dict[int, KnownModule] = {}
+        self.on_name: Callable[[int, str, int], None] | None = None
         self._rows: dict[int, ModuleCall | None] = {}
         self._keys = ParameterKeys()
         self._next = self._next_call = 0
@@ -51,6 +61,21 @@ class Modules:
             self._refresh(known, module)
         else:
             self.meet_tree(module, binding, site)
+        if self.on_name is not None and binding is not None and site is not None:
+            self._name(module, binding, site)
+
+    def _name(self, module: torch.nn.Module, binding: str, site: int) -> None:
+        """Tell the name, and those of the parts that this module holds more than once."""
+        known, tell = self._find(module), self.on_name
+        if known is None or tell is None:
+            return
+        tell(known.number, binding, site)
+        parts = [(key, part) for key, part in module._modules.items() if part is not None]
+        if len({id(part) for _key, part in parts}) < len(parts):
+            times = Counter(id(part) for _key, part in parts)
+            for key, part in parts[:_MOST_PARTS]:
+                if times[id(part)] > 1 and (held := self._find(part)) is not None:
+                    tell(held.number, f"{binding}.{key}", site)
 
     def meet_tree(self, module: torch.nn.Module, binding: str | None, site: int | None) -> None:
         """List a root module and all that it contains."""

@@ -53,6 +53,7 @@ class Observers:
         self.children = Children(recorder)
         if recorder.options.walks:
             recorder.sites.on_text = self.calls.read
+            recorder.modules.on_name = self.calls.named
 
     def mode_entered(self, by: str, subject: Any, after: Any, caller: FrameType) -> None:
         """A mode is switched, if the program did it: itself, or by a decorator."""

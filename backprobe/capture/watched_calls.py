@@ -19,7 +19,7 @@ import torch
 from backprobe.capture.options import is_kept
 from backprobe.capture.text import name
 from backprobe.capture.watched_functions import TABLE, WatchedFunction, named_in
-from backprobe.record import Passed, WatchedCall
+from backprobe.record import NAMED, Passed, WatchedCall
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
@@ -33,6 +33,7 @@ _CALLERS: Final = (
 
 _MOST: Final = 50_000
 _MOST_TENSORS: Final = 16
+_MOST_NAMES: Final = 10_000
 _SIZES: Final = (int, float, bool, str, type(None))
 
 
@@ -67,6 +68,19 @@ class WatchedCalls:
         self._next = 0
         self._times: Counter[tuple[int | None, int]] = Counter()
         self._columns: dict[tuple[CodeType, int], int | None] = {}
+        self._names: set[tuple[int, str, int]] = set()
+
+    def named(self, module: int, binding: str, site: int) -> None:
+        """A statement gave a module a name: written down once for each statement."""
+        key = (module, binding, site)
+        if key in self._names or len(self._names) >= _MOST_NAMES:
+            return
+        self._names.add(key)
+        recorder = self._recorder
+        given = {"module": module, "name": name(binding)}
+        row = WatchedCall(n=self._next, function=NAMED, moment=recorder.moments.now(), site=site, arguments=given)
+        recorder.writer.add("watched_calls", row)
+        self._next += 1
 
     def read(self, text: str) -> None:
         """A file of the program was met: what it names is watched from now on."""
@@ -157,9 +171,15 @@ class WatchedCalls:
         plain: dict[str, Any] = {}
         tensors: list[Passed] = []
         for parameter, value in zip(one.parameters, given, strict=True):
-            if parameter == "self" or parameter.startswith("_"):
+            if parameter == "self" and one.loads:
+                plain["module"] = self._recorder.modules.number_of(value)
+            elif parameter == "self" or parameter.startswith("_"):
                 continue
-            if one.variadic and parameter == one.parameters[-1]:
+            elif one.loads and isinstance(value, dict):
+                named = ((key, held) for key, held in dict.items(value) if type(key) is str and _is_tensor(held))
+                first = itertools.islice(named, _MOST_TENSORS)
+                tensors += [self._passed(name(key), held, site) for key, held in first]
+            elif one.variadic and parameter == one.parameters[-1]:
                 tensors += [self._passed(str(place), v, site) for place, v in enumerate(value) if _is_tensor(v)]
             elif _is_tensor(value):
                 tensors.append(self._passed(parameter, value, site))

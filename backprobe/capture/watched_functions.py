@@ -1,4 +1,4 @@
-"""The functions of torch whose calls are written down: losses, softmax, dropout, distributions, checkpoint, DDP.
+"""The functions of torch whose calls are written down: losses, softmax, dropout, distributions, checkpoint, DDP, loads.
 
 1. One is watched once a file of the program names it or the module that calls it: reading and compiling torch's
    sources takes a millisecond for each.
@@ -29,7 +29,7 @@ class WatchedFunction:
             without underscores.
         parameters: Its parameters, in the order in which the tap is given their values; the last collects what is
             given beyond the others if it is `variadic`.
-        gives: It returns a value; a region does not.
+        gives: It returns a value; a region does not. loads: A method of a module that takes a dict of tensors.
     """
 
     function: FunctionType
@@ -39,6 +39,7 @@ class WatchedFunction:
     defaults: dict[str, Any]
     variadic: bool
     gives: bool = True
+    loads: bool = False
 
 
 def _plain(function: Any) -> FunctionType:
@@ -46,7 +47,7 @@ def _plain(function: Any) -> FunctionType:
     return inspect.unwrap(function)
 
 
-def _one(function: Any, name: str, *words: str, gives: bool = True) -> WatchedFunction:
+def _one(function: Any, name: str, *words: str, gives: bool = True, loads: bool = False) -> WatchedFunction:
     plain = _plain(function)
     code: CodeType = plain.__code__
     count = code.co_argcount + code.co_kwonlyargcount
@@ -57,8 +58,9 @@ def _one(function: Any, name: str, *words: str, gives: bool = True) -> WatchedFu
     defaults = dict(zip(positional[len(positional) - len(given) :], given, strict=True))
     defaults.update(plain.__kwdefaults__ or {})
     return WatchedFunction(
-        function=plain, name=name, words=words, parameters=parameters, defaults=defaults, variadic=variadic, gives=gives
-    )
+        function=plain, name=name, words=words, parameters=parameters, defaults=defaults, variadic=variadic,
+        gives=gives, loads=loads,
+    )  # fmt: skip
 
 
 _SHORT: Final = {
@@ -85,6 +87,8 @@ def _table() -> Iterator[WatchedFunction]:
     ddp, parallel = DistributedDataParallel, "torch.nn.parallel.DistributedDataParallel"
     yield _one(ddp.forward, f"{parallel}.forward", "distributeddataparallel")
     yield _one(ddp.no_sync, f"{parallel}.no_sync", "nosync", gives=False)
+    load = torch.nn.Module.load_state_dict
+    yield _one(load, "torch.nn.Module.load_state_dict", "loadstatedict", gives=False, loads=True)
     yield from _distributions()
 
 

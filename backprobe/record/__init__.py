@@ -1,6 +1,6 @@
 """What is left behind of a run: plain typed values and their codec."""
 
-from backprobe.record.asked import Hook, Mode, Passed, WatchedCall
+from backprobe.record.asked import NAMED, Hook, Mode, Passed, WatchedCall
 from backprobe.record.codec import (
     MAGIC,
     MOST_FRAME_BYTES,
@@ -43,6 +43,7 @@ __all__ = [
     "KEYS",
     "MAGIC",
     "MOST_FRAME_BYTES",
+    "NAMED",
     "REFERENCES",
     "SCHEMA_VERSION",
     "TABLES",

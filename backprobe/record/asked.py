@@ -1,6 +1,6 @@
 """What the program asked of autograd: hooks it registered, modes it switched, calls of functions that rules watch."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -111,19 +111,26 @@ class Passed(Row, frozen=True, kw_only=True):
     tensor: Id | None
 
 
+NAMED: Final = "="
+"""`function` of the rows that say that a statement gave a module a name."""
+
+
 class WatchedCall(Row, frozen=True, kw_only=True):
-    """A call of a function that rules ask about: losses, softmax, dropout, detach, checkpoint, clip, hooks, DDP.
+    """A call of a function that rules ask about: losses, softmax, dropout, checkpoint, distributions, DDP, loads.
+
+    A statement that gave a module a name counts as a call of `=`, once for each module, name and statement.
 
     Attributes:
         n: Its number, in order of time.
-        function: torch's full name: `torch.nn.functional.cross_entropy`, `torch.Tensor.detach`.
+        function: torch's full name: `torch.nn.functional.cross_entropy`, `torch.nn.Module.load_state_dict`; or `=`.
         moment: The first moment after the call. None: the record ends inside it.
         site: The statement that called it. None: outside the user's files.
         thread: In which thread.
         module_call: The innermost module call open then; of `nn.CrossEntropyLoss` its own. None: none.
         arguments: Arguments that are no tensors, by parameter: a number, a truth value, None, or text as Python writes
-            it. Those left at their default are not in it.
-        inputs: The tensors handed in, by parameter.
+            it. Those left at their default are not in it. Of `=` and `load_state_dict` the number of the `module`, None
+            for one that is not recorded; of `=` also the `name`.
+        inputs: The tensors handed in, by parameter; of `load_state_dict` the first ones of the dict, by key.
         outputs: Tensors that came back, in order; those without a row are left out.
         raised: It ended with an exception.
         col: First column of the call in its line, 1-based, in code points. None: not known.

@@ -210,13 +210,14 @@ int bp_bind_value(bp_statements *statements, bp_site *site, PyObject *target, Py
     if (bp_is_tensor(value)) {
         return bind_tensor(statements, site, target, value, parents, count);
     }
-    if (kind == &PyDict_Type || kind == &PyList_Type || PyTuple_Check(value)) {
-        Py_ssize_t length = kind == &PyDict_Type ? PyDict_GET_SIZE(value) : Py_SIZE(value);
+    int is_dict = kind == &PyDict_Type || kind == &PyODict_Type; /* a state_dict is of the second */
+    if (is_dict || kind == &PyList_Type || PyTuple_Check(value)) {
+        Py_ssize_t length = is_dict ? PyDict_GET_SIZE(value) : Py_SIZE(value);
         if (depth >= DEPTH || length > statements->tuple_elements) {
             return 0;
         }
-        return kind == &PyDict_Type ? bind_items(statements, site, target, value, parents, count, depth)
-                                    : bind_elements(statements, site, target, value, parents, count, depth);
+        return is_dict ? bind_items(statements, site, target, value, parents, count, depth)
+                       : bind_elements(statements, site, target, value, parents, count, depth);
     }
     if (PyType_IsSubtype(kind, bp_torch.module)) {
         return bind_part(statements->modules, site, target, value);

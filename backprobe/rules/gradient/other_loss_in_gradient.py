@@ -3,7 +3,8 @@
 What it finds:
     A backward call leaves gradients in the parameters of two optimizers; the one that it is meant for steps. The other
     one's parameters keep theirs, their own backward call adds to it, and their optimizer steps on the sum. The finding
-    stands at that second call.
+    stands at that second call; or, where the first loss took in what the other network made and needs no gradient
+    beyond that, at the expression that takes it in.
 
 Why it matters:
     A discriminator is trained on the generator's wish as well: each step is partly the wrong way.
@@ -56,6 +57,21 @@ Near miss: one joint loss, then both step
         first.zero_grad()
         second.zero_grad()
 
+Near miss: what the second call leaves in the first network is stepped on too
+    import torch
+    from torch import nn
+
+    quick, slow = nn.Linear(2, 3), nn.Linear(3, 1)
+    first = torch.optim.SGD(quick.parameters(), lr=0.1)
+    second = torch.optim.SGD(slow.parameters(), lr=0.1)
+    for turn in range(8):
+        first.zero_grad()
+        slow(quick(torch.randn(4, 2))).pow(2).mean().backward()
+        first.step()
+        if turn % 4 == 3:
+            second.step()
+            second.zero_grad()
+
 Blind spots:
     Two losses that are meant to add up, with the other network's step between them, look the same: the finding says
     what it assumes.
@@ -66,22 +82,23 @@ Source:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import line_before
-from backprobe.rules.finding import Fix
+from backprobe.rules.expressions import insertion, line_before
+from backprobe.rules.finding import Fix, Region
 from backprobe.rules.grad_spans import Span, grad_spans
 from backprobe.rules.lookup import lookup
 from backprobe.rules.naming import capital, optimizer_name, receiver, together
-from backprobe.rules.reach import reaches
+from backprobe.rules.reach import leaves_behind, reaches
 from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of, statement
+from backprobe.rules.syntax import parts_of, region_in, site_of, statement
 from backprobe.rules.told import told
 from backprobe.rules.updates import Update, updates
 
 if TYPE_CHECKING:
-    from backprobe.record import LeafGrad, Record
+    from backprobe.record import LeafGrad, Operation, Record
     from backprobe.rules.finding import Finding
 
 RULE = Rule(
@@ -100,7 +117,7 @@ LEAST: Final = 2
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per place of the second call."""
-    groups: dict[int, list[tuple[Span, Update, LeafGrad]]] = {}
+    groups: dict[int, list[_Mixed]] = {}
     if len({update.optimizer for update in updates(record)}) < LEAST:
         return  # one optimizer has no other's loss in its gradients
     for spans in grad_spans(record).values():
@@ -111,7 +128,11 @@ def check(record: Record) -> Iterator[Finding]:
         yield _finding(record, site, found)
 
 
-def _mixed(record: Record, span: Span) -> tuple[Span, Update, LeafGrad] | None:
+_Mixed = tuple["Span", "Update", "LeafGrad"]
+"""A gradient of two losses, the step on the first of them, and what the second brought."""
+
+
+def _mixed(record: Record, span: Span) -> _Mixed | None:
     """Between two calls that filled a gradient, an optimizer stepped that the first was for and that lacks the leaf."""
     if not span.updates or span.updates[0].optimizer is None:
         return None
@@ -122,13 +143,100 @@ def _mixed(record: Record, span: Span) -> tuple[Span, Update, LeafGrad] | None:
             others = update.optimizer is not None and span.tensor not in update.tensors
             if others and before.moment < update.moment < after.moment:
                 meant = reaches(record)[before.call].leaves & update.tensors
-                if meant and not (after.call is not None and reaches(record)[after.call].leaves & update.tensors):
+                if meant and not _is_used(record, after, update.tensors):
                     return span, update, after
     return None
 
 
-def _finding(record: Record, site: int, found: list[tuple[Span, Update, LeafGrad]]) -> Finding:
+def _is_used(record: Record, arrival: LeafGrad, tensors: frozenset[int]) -> bool:
+    """What the call of this arrival left in those leaves was stepped on: it is their loss too.
+
+    A generator's loss always goes through the critic; what it leaves there is cleared unread.
+    """
+    reached = frozenset[int]() if arrival.call is None else reaches(record)[arrival.call].leaves & tensors
+    for tensor in reached:
+        for span in grad_spans(record).get(tensor, ()):
+            stepped = any(update.moment > arrival.moment for update in span.updates)
+            if stepped and any(row.call == arrival.call for row in span.arrivals):
+                return True
+    return False
+
+
+def _taken_in(record: Record, mixed: _Mixed) -> tuple[Operation, int] | None:
+    """The operation by which the first loss takes in what the leaf made, and that tensor.
+
+    Nothing that goes in has a leaf of the first optimizer behind it, and what comes out has: a critic, given a sample
+    of the generator. A generator's loss that goes through the critic has none such.
+    """
+    span, update, _after = mixed
+    index, call = lookup(record), span.filled.call
+    for row in record.operations if call is not None else ():
+        made = index.node_of.get(row.tensor) if row.tensor is not None else None
+        if made is None or call is None or made.node not in reaches(record)[call].met:
+            continue
+        if not leaves_behind(record, made.node) & update.tensors:
+            continue
+        below = {one: leaves_behind(record, index.node_of[one].node) for one in row.operands if one in index.node_of}
+        given = [one for one, leaves in below.items() if span.tensor in leaves]
+        if given and not any(leaves & update.tensors for leaves in below.values()):
+            return row, given[0]
+    return None
+
+
+def _detached(record: Record, row: Operation, tensor: int) -> Iterator[Fix]:
+    """`.detach()` behind the name that is handed in."""
+    site = site_of(record, row.statement)
+    bound = {one.name for one in lookup(record).bindings_of[tensor]}
+    for part in parts_of(statement(record, site)):
+        if isinstance(part, ast.Call) and region_in(record, site.source, part) == _region(row):
+            for argument in part.args:
+                if isinstance(argument, ast.Name) and argument.id in bound:
+                    end = region_in(record, site.source, argument)
+                    edit = insertion(record, site, end.end_line, end.end_col, ".detach()")
+                    yield Fix(title="Detach what the other network made", safety="unsafe", edits=(edit,))
+
+
+def _region(row: Operation) -> Region:
+    return Region(start_line=row.line, start_col=row.col, end_line=row.end_line, end_col=row.end_col)
+
+
+def _entering(record: Record, found: list[_Mixed], row: Operation, tensor: int) -> Finding:
+    """The finding where the first loss takes in what the other network made."""
     span, update, after = found[0]
+    own, other = optimizer_name(record, span.updates[0].optimizer), optimizer_name(record, update.optimizer)
+    tensors = sorted({one.tensor for one, _update, _after in found})
+    bound = lookup(record).bindings_of[tensor]
+    name = f"`{bound[-1].name}`" if bound else "What is handed in"
+    return told(
+        record,
+        RULE,
+        row.statement,
+        (
+            f"{name} is tracked here: the loss of `{other}` leaves gradients in {together(record, tensors)} too.",
+            f"They are not cleared before their own backward call: `{own}` steps on the sum of both.",
+            "Hand it in with `.detach()`.",
+        ),
+        binding=bound[-1].name if bound else own,
+        moments=sorted({one.moment for _span, _update, one in found}),
+        region=_region(row),
+        related=(
+            ("this call leaves the gradients", span.filled.site),
+            ("their own call adds to them", after.site),
+            (f"`{own}` steps on the sum", span.updates[0].site),
+        ),
+        evidence={"tensors": tensors[:16], "assumed": "each optimizer steps on its own loss"},
+        fixes=_detached(record, row, tensor),
+        tensors=tensors,
+        calls=() if after.call is None else (after.call,),
+        optimizers=(span.updates[0].optimizer,) if span.updates[0].optimizer is not None else (),
+    )
+
+
+def _finding(record: Record, site: int, found: list[_Mixed]) -> Finding:
+    span, update, after = found[0]
+    entry = _taken_in(record, found[0])
+    if entry is not None:
+        return _entering(record, found, *entry)
     own, other = optimizer_name(record, span.updates[0].optimizer), optimizer_name(record, update.optimizer)
     tensors = sorted({one.tensor for one, _update, _after in found})
     already = "already hold" if len(tensors) > 1 else "already holds"

@@ -156,7 +156,9 @@ def _lost(record: Record, tensor: int, steps: list[Update]) -> list[Span]:
             return []
         counts.append(len(dropped))
         found += dropped
-    return found if len(counts) >= LEAST_STEPS and len(set(counts)) == 1 else []
+    # the first window may differ from the others: what cleared before it did not follow a step
+    later = counts[1:] if len(counts) > LEAST_STEPS else counts
+    return found if len(counts) >= LEAST_STEPS and len(set(later)) == 1 else []
 
 
 def _is_lost(record: Record, span: Span) -> bool:

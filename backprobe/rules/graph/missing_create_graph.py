@@ -127,11 +127,12 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.arithmetic import dotted, goes_in, summands
 from backprobe.rules.expressions import with_keyword
 from backprobe.rules.finding import Finding, Fix, Occurrences, Region, Related, rule_name
-from backprobe.rules.ingredients import is_detached, undetached_from
+from backprobe.rules.ingredients import is_detached, operands_below, undetached_from
 from backprobe.rules.lookup import bindings_named, lookup
 from backprobe.rules.places import location
 from backprobe.rules.raised import level_of, raised_as
 from backprobe.rules.reach import between, reaches
+from backprobe.rules.returned_gradients import Flow, flow_of
 from backprobe.rules.rule import Level, Rule
 from backprobe.rules.steps import state_at, step_of
 from backprobe.rules.syntax import is_same_statement, region_in, site_of, statement
@@ -179,10 +180,11 @@ def check(record: Record) -> Iterator[Finding]:
         judged[call.site] += 1
         if judged[call.site] > MAX_CALLS:
             continue
-        constants = _constants(record, call)
+        flow = flow_of(record, call)
+        constants = flow.constants | _constants(record, call)
         use = _differentiated_again(record, call, constants)
         if use is None and not _is_slope_of_constants(record, call):
-            use = _reaches_root(record, call, constants)
+            use = _reaches_root(record, call, constants, flow)
         if use is not None:
             yield _finding(record, call, site_of(record, call.site), use, constants)
 
@@ -334,14 +336,15 @@ def _made_of_returned(record: Record, call: BackwardCall, later: BackwardCall) -
     return False
 
 
-def _reaches_root(record: Record, call: BackwardCall, constants: dict[int, str]) -> _Use | None:
+def _reaches_root(record: Record, call: BackwardCall, constants: dict[int, str], flow: Flow) -> _Use | None:
     """A tracked value that took a constant in by arithmetic, from which no trained parameter lies before a root."""
     of_trained = any(root.tensor in trained(record) for root in call.inputs or ())
     for binding in record.bindings:
         state = state_at(record, binding.tensor, binding.moment)
         if state is None or not state.requires_grad:
             continue
-        site = _takes_in(record, call, binding, constants)
+        taken = flow.taken.get(binding.tensor)
+        site = _takes_in(record, call, binding, constants) or (None if taken is None else taken.statement)
         # the gradient of weights scales losses and steps in many correct programs; added to a loss it does nothing
         added = of_trained and site == binding.site and _is_added(record, binding, constants)
         if site is None or _is_step(record, call, binding) or (of_trained and not added):
@@ -351,7 +354,25 @@ def _reaches_root(record: Record, call: BackwardCall, constants: dict[int, str])
         if _is_walked_plainly(record, binding.tensor):
             name = _first_name(constants)
             return _Use(site=site, binding=name, level=RULE.severity, raised=False)
+    return None if of_trained else _nameless_at_root(record, call, constants, flow)
+
+
+def _nameless_at_root(record: Record, call: BackwardCall, constants: dict[int, str], flow: Flow) -> _Use | None:
+    """The same of a tensor that never had a name: a helper returned it."""
+    index = lookup(record)
+    inputs = {root.tensor for root in call.inputs or ()}
+    for tensor, row in flow.taken.items():
+        operands = set(operands_below(record)[row.operation])
+        if index.bindings_of[tensor] or operands & trained(record) or _steps(inputs, row):
+            continue
+        if _is_walked_plainly(record, tensor):
+            return _Use(site=row.statement, binding=_first_name(constants), level=RULE.severity, raised=False)
     return None
+
+
+def _steps(inputs: set[int | None], row: Operation) -> bool:
+    """A sum of what was differentiated and its gradient: a step on a sample."""
+    return row.function in ("+", "-") and not inputs.isdisjoint(row.operands)
 
 
 def _is_added(record: Record, binding: Binding, constants: dict[int, str]) -> bool:
@@ -384,7 +405,7 @@ def _is_step(record: Record, call: BackwardCall, binding: Binding) -> bool:
 
 def _first_name(constants: dict[int, str]) -> str:
     """What the returned gradient is called: the first name bound, where there is one."""
-    return next(iter(constants.values()), "the gradient")
+    return next((name for name in constants.values() if name), "the gradient")
 
 
 def _is_walked_plainly(record: Record, tensor: int) -> bool:
@@ -455,7 +476,7 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
             "call": call.call,
             "create_graph": False,
             "used_line": site_of(record, use.site).line,
-            "constants": [*dict.fromkeys(constants.values())][:8],
+            "constants": [*dict.fromkeys(name for name in constants.values() if name)][:8],
             "assumed": "the gradient is meant to be differentiated",
         },
         fixes=fixes,

@@ -85,7 +85,8 @@ from backprobe.rules.module_sites import calls_by_number, modules_by_number, out
 from backprobe.rules.places import region_of
 from backprobe.rules.rule import Rule
 from backprobe.rules.scopes import target_names
-from backprobe.rules.syntax import region_in, statement, trees
+from backprobe.rules.second_names import held_by, module_names
+from backprobe.rules.syntax import Tree, region_in, statement, trees
 from backprobe.rules.told import told
 from backprobe.rules.training_modes import inside
 
@@ -180,6 +181,9 @@ def _trainable_of(record: Record, site: Site, owner: str) -> set[int] | None:
     looped = _looped_over(record, site, owner)
     if looped is not None:
         return None if any(one.user_code and _has_property(record, one.cls) for one in record.modules) else looped
+    named = _named_here(record, site, owner)
+    if named:
+        return None if any(one.user_code and _has_property(record, one.cls) for one in named) else _held(record, named)
     call = _call_of(record, site, owner)
     below = [] if call is None else [modules_by_number(record).get(one.module) for one in inside(record, call)]
     if any(one is not None and one.user_code and _has_property(record, one.cls) for one in below):
@@ -198,6 +202,32 @@ def _module_called(record: Record, owner: str) -> Module | None:
     return None
 
 
+def _reads_flag(tree: Tree, owner: str) -> bool:
+    """The program reads the attribute: it is a flag of its own."""
+    return any(
+        isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == f"{owner}.{_FLAG}"
+        for part in ast.walk(tree.module)
+    )
+
+
+def _named_here(record: Record, site: Site, owner: str) -> list[Module]:
+    """The modules that a statement of the same function gave that name."""
+    known, tree = modules_by_number(record), trees(record).get(site.source)
+    if tree is None or _reads_flag(tree, owner):
+        return []
+    return [
+        known[module]
+        for module, rows in module_names(record).items()
+        if module in known
+        and any(row.name == owner and lookup(record).sites[row.site].function == site.function for row in rows)
+    ]
+
+
+def _held(record: Record, named: list[Module]) -> set[int] | None:
+    """The parameters of those modules and of what their calls ran."""
+    return {tensor for one in named for tensor in held_by(record, one.module)} or None
+
+
 def _looped_over(record: Record, site: Site, owner: str) -> set[int] | None:
     """The parameters of the module that a loop runs over whose own name is the owner; None where it is none of that.
 
@@ -207,10 +237,7 @@ def _looped_over(record: Record, site: Site, owner: str) -> set[int] | None:
     node, tree = statement(record, site), trees(record).get(site.source)
     if node is None or tree is None or any(row.function == site.function for row in bindings_named(record)[owner]):
         return None
-    if any(
-        isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == f"{owner}.{_FLAG}"
-        for part in ast.walk(tree.module)
-    ):
+    if _reads_flag(tree, owner):
         return None
     for above in tree.ancestors(node):
         if isinstance(above, ast.For) and owner in target_names(above.target):

@@ -2,8 +2,8 @@
 
 What it finds:
     A leaf had a gradient, a statement bound its name to a tensor computed from it, and the gradient of that name is
-    None from then on, or the next loss has no history; or the name is a loop's own, and nothing reads what it was bound
-    to. The finding stands at that statement.
+    None from then on, or the next loss has no history; or the name is a loop's own, which held a parameter, and nothing
+    reads what it was bound to. The finding stands at that statement.
 
 Why it matters:
     After the first update there is no leaf left that a gradient could be stored in: training stops, or fails a line
@@ -92,8 +92,9 @@ from backprobe.rules.lookup import lookup
 from backprobe.rules.raised import level_at, level_of
 from backprobe.rules.rule import Rule
 from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import site_of, statement, tree_of
+from backprobe.rules.syntax import parts_of, site_of, statement, statement_at, tree_of
 from backprobe.rules.told import told
+from backprobe.rules.uses import owners
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Raised, Record
@@ -127,7 +128,13 @@ def check(record: Record) -> Iterator[Finding]:
 
 
 def _lost(record: Record, binding: Binding) -> int | None:
-    """The leaf of that name, with a gradient, that gave way to a result of itself whose gradient the program needs."""
+    """The leaf of that name, with a gradient, that gave way to a result of itself whose gradient the program needs.
+
+    Or the parameter that a loop's name held, and a statement bound that name to something that nothing reads.
+    """
+    parameter = _held_by_loop(record, binding)
+    if parameter is not None and _is_unread(record, binding):
+        return parameter
     new = state_at(record, binding.tensor, binding.moment)
     if new is None or (new.requires_grad and new.is_leaf) or binding.name not in site_of(record, binding.site).reads:
         return None
@@ -162,11 +169,26 @@ def _raised_untracked(record: Record, binding: Binding) -> Raised | None:
     return next((row for row in later if "does not require grad" in row.message), None)
 
 
+def _held_by_loop(record: Record, binding: Binding) -> int | None:
+    """The parameter of a module that a name held as the loop around a statement gave it, before another tensor."""
+    old = binding.replaces
+    if old is None or old not in owners(record) or not isinstance(statement_at(record, binding.site), ast.Assign):
+        return None
+    given = [row for row in lookup(record).bindings_of[old] if row.name == binding.name]
+    return old if any(isinstance(statement_at(record, row.site), ast.For) for row in given) else None
+
+
 def _is_thrown_away(record: Record, binding: Binding) -> bool:
     """A statement binds a loop's own name to an update, and nothing reads the name until the loop binds it again."""
+    node = statement_at(record, binding.site)
+    return any(_is_grad(part) for part in parts_of(node)) and _is_unread(record, binding)
+
+
+def _is_unread(record: Record, binding: Binding) -> bool:
+    """A statement binds a loop's own name, and nothing reads the name until the loop binds it again."""
     site = site_of(record, binding.site)
     node, tree = statement(record, site), tree_of(record, site)
-    if node is None or tree is None or not any(_is_grad(part) for part in ast.walk(node)):
+    if node is None or tree is None:
         return False
     loops = (around for around in tree.ancestors(node) if isinstance(around, _SCOPES))
     loop = next(
@@ -202,7 +224,7 @@ def _finding(record: Record, site: int, found: list[tuple[Binding, int]]) -> Fin
             "What the loop runs over stays as it is: nothing is updated.",
             f"Change `{name}` in place under `torch.no_grad()`.",
         )
-        if _is_thrown_away(record, first)
+        if _held_by_loop(record, first) is not None or _is_thrown_away(record, first)
         else (
             f"This statement makes a new tensor and calls it `{name}`: it is no leaf, so `{name}.grad` stays None.",
             "Only the first update has an effect.",

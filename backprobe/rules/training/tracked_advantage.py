@@ -133,6 +133,7 @@ def check(record: Record) -> Iterator[Finding]:
         for tensor in call.outputs
         if (made := behind_shapes(record, node_of(record, tensor))) is not None
     }
+    logs |= set(_picked(record))
     by_site: dict[int, list[tuple[Node, int, int]]] = {}
     for node in record.nodes if logs else ():
         if op(node) != "Mul" or node.node not in walked(record) or node.site is None:
@@ -142,6 +143,16 @@ def check(record: Record) -> Iterator[Finding]:
             by_site.setdefault(node.site, []).append((node, *value))
     for site, found in by_site.items():
         yield _finding(record, site, found)
+
+
+def _picked(record: Record) -> Iterator[int]:
+    """The nodes that pick log-probabilities out of a log-softmax: `log_softmax(...).gather(1, actions)`."""
+    for node in record.nodes:
+        if op(node) in ("Gather", "Index"):
+            for source in operands(record, node.node):
+                made = None if source is None else behind_shapes(record, source)
+                if made is not None and op(lookup(record).nodes[made]) == "LogSoftmax":
+                    yield node.node
 
 
 def _value(record: Record, node: Node, logs: set[int]) -> tuple[int, int] | None:

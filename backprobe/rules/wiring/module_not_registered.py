@@ -111,10 +111,11 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.first_values import is_given_values
 from backprobe.rules.grad_lives import grad_lives
 from backprobe.rules.parameter_lists import last_name
 from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_at, site_of, statement, trees
+from backprobe.rules.syntax import site_at, site_of, statement, tree_of, trees
 from backprobe.rules.table import table
 from backprobe.rules.told import told
 from backprobe.rules.trained import in_optimizers
@@ -163,7 +164,7 @@ def _built_at(record: Record, module: Module, around: Module) -> int | None:
     a new module of this class to something.
     """
     if module.site is not None:
-        return module.site
+        return _added_at(record, module.site) or module.site
     found = [
         node
         for tree in trees(record).values()
@@ -174,6 +175,27 @@ def _built_at(record: Record, module: Module, around: Module) -> int | None:
     ]
     place = site_at(record, found[0]) if len(found) == 1 else None
     return None if place is None else place.site
+
+
+def _added_at(record: Record, built: int) -> int | None:
+    """The statement of the same function that puts what one built under a name of its own into a list or dict."""
+    node, tree = statement(record, site_of(record, built)), tree_of(record, site_of(record, built))
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    if tree is None or node is None or not isinstance(target, ast.Name) or _holder(node) is not None:
+        return None
+    scope = next((above for above in tree.ancestors(node) if isinstance(above, ast.FunctionDef)), tree.module)
+    for one in ast.walk(scope):
+        value = one.value if isinstance(one, ast.Assign | ast.Expr) else None
+        held = _holder(one) if isinstance(one, ast.Assign | ast.Expr) else None
+        given = value.args if isinstance(value, ast.Call) else [value]
+        if (
+            held is not None
+            and held[0].startswith("self.")
+            and any(last_name(part) == target.id for part in given if part)
+        ):
+            place = site_at(record, one) if isinstance(one, ast.stmt) else None
+            return None if place is None else place.site
+    return None
 
 
 def _called_in(node: ast.Expr) -> set[str | None]:
@@ -232,7 +254,9 @@ def _is_left_out(record: Record, module: Module) -> bool:
     stepped = {event.optimizer for event in record.optimizer_events if event.kind == "step"}
     lives = [life for one in _parameters(record, module) if (life := grad_lives(record).get(one))]
     return bool(lives and stepped) and all(
-        life.tensor not in in_optimizers(record) and not life.writes and len(life.steps) >= LEAST_STEPS
+        life.tensor not in in_optimizers(record)
+        and not is_given_values(record, life)
+        and len(life.steps) >= LEAST_STEPS
         for life in lives
     )
 

@@ -143,6 +143,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.expressions import replacement
 from backprobe.rules.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
+from backprobe.rules.first_values import is_given_values
 from backprobe.rules.grad_lives import GradLife, grad_lives
 from backprobe.rules.lookup import lookup
 from backprobe.rules.module_tree import calls_of_modules
@@ -166,7 +167,7 @@ RULE = Rule(
     confidence="likely",
     fix="unsafe",
     needs=("optimizer", "module", "grad-life", "version"),
-    explains=("step-without-gradient",),
+    explains=("step-without-gradient", "graph-break-no-grad"),
 )
 
 LEAST_STEPS: Final = 2
@@ -203,7 +204,7 @@ def _trains_a_module(record: Record, optimizer: Optimizer) -> bool:
 
 def _is_left_out(record: Record, life: GradLife) -> bool:
     """A trainable parameter in training mode, with gradients in several steps, that nothing ever writes."""
-    if life.writes or life.tensor in in_optimizers(record) or not required_grad(record, life.tensor):
+    if is_given_values(record, life) or life.tensor in in_optimizers(record) or not required_grad(record, life.tensor):
         return False
     ended = record.end is not None and record.end.exit_code == 0
     if len(life.steps) < (LEAST_STEPS if ended else LEAST_STEPS_CUT_SHORT):
@@ -339,7 +340,8 @@ def _fixes(record: Record, optimizer: Optimizer, site: Site, missing: list[int])
         return
     roots = {parameters(record)[tensor].split(".")[0] for tensor in missing}
     every = {tensor for tensor, key in parameters(record).items() if key.split(".")[0] in roots}
-    bound = {module.binding for module in record.modules if module.site is not None}
+    made = ((module.binding, module.site) for module in record.modules)
+    bound = {name for name, at in made if at is not None and site_of(record, at).function == "<module>"}
     if argument.func.attr != "parameters" or every != set(missing) or not roots <= bound or site.function != "<module>":
         return
     region = region_in(record, site.source, argument)

@@ -134,7 +134,7 @@ Near miss: a list that registers what it holds
         optimizer.step()
 
 Blind spots:
-    A list that is filled by `append` is not followed.
+    A list that is filled by `append` is followed where one statement of the class alone fills it so.
 
 Source:
     torch.nn.Module and torch.nn.parameter.Parameter in PyTorch's documentation; observed with torch 2.13.
@@ -142,12 +142,15 @@ Source:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.first_values import is_given_values
 from backprobe.rules.grad_lives import grad_lives
 from backprobe.rules.lookup import lookup
 from backprobe.rules.rule import Rule
+from backprobe.rules.syntax import method_called, site_at, trees
 from backprobe.rules.told import told
 from backprobe.rules.trained import in_optimizers, parameters
 from backprobe.rules.uses import owners
@@ -168,6 +171,8 @@ RULE = Rule(
     refines=("parameters-not-in-optimizer",),
 )
 
+_ADDS: Final = frozenset({"append", "extend", "insert", "update", "setdefault"})
+
 LEAST_STEPS: Final = 2
 """Steps with a gradient: once is no pattern."""
 
@@ -178,10 +183,16 @@ def check(record: Record) -> Iterator[Finding]:
     held = {row.tensor for one in record.optimizers if one.optimizer in stepped for row in one.tensors}
     if held.isdisjoint(parameters(record)):
         return
+    hidden: dict[int, tuple[str, str, list[GradLife]]] = {}
     for life in grad_lives(record).values():
         binding = _attribute(record, life.tensor)
         if binding is not None and _is_left_out(record, life, in_a_container=binding.name.endswith("]")):
-            yield _finding(record, life, binding)
+            cls = binding.function.rpartition(".")[0].rpartition(".")[2]
+            yield _finding(record, (cls, binding.name), binding.site, [life])
+        elif binding is None and (place := _built_at(record, life)) is not None:
+            hidden.setdefault(place[0], (*place[1:], []))[2].append(life)
+    for site, (cls, name, lives) in hidden.items():
+        yield _finding(record, (cls, f"{name}[]"), site, lives)
 
 
 def _attribute(record: Record, tensor: int) -> Binding | None:
@@ -195,27 +206,65 @@ def _attribute(record: Record, tensor: int) -> Binding | None:
     return None
 
 
+def _built_at(record: Record, life: GradLife) -> tuple[int, str, str] | None:
+    """The statement of a class that puts an `nn.Parameter` that its methods name into a container, if it is only one.
+
+    With the class and the name of the container.
+    """
+    index = lookup(record)
+    row = index.tensors[life.tensor]
+    if row.cls != "Parameter" or life.tensor in owners(record):
+        return None
+    owner = next((name for one in index.bindings_of[life.tensor] if (name := one.function.rpartition(".")[0])), "")
+    if not owner or not _is_left_out(record, life, in_a_container=True):
+        return None
+    found = [
+        (place.site, owner, name)
+        for tree in trees(record).values()
+        for cls in ast.walk(tree.module)
+        if isinstance(cls, ast.ClassDef) and cls.name == owner.rpartition(".")[2]
+        for node in ast.walk(cls)
+        if isinstance(node, ast.Assign | ast.Expr)
+        and any(method_called(part) == "Parameter" for part in ast.walk(node))
+        and (name := _container(node)) is not None
+        and (place := site_at(record, node)) is not None
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _container(node: ast.Assign | ast.Expr) -> str | None:
+    """The plain list or dict of `self` that a statement stores into."""
+    if isinstance(node, ast.Assign):
+        held = node.targets[0]
+        text = ast.unparse(held.value) if isinstance(held, ast.Subscript) else None
+    else:
+        call = node.value
+        added = call.func if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+        text = ast.unparse(added.value) if added is not None and added.attr in _ADDS else None
+    return text if text is not None and text.startswith("self.") else None
+
+
 def _is_left_out(record: Record, life: GradLife, *, in_a_container: bool) -> bool:
     """Gradients in several steps, and nobody that uses them; an `nn.Parameter` only where a container hides it."""
     registered = life.tensor in owners(record) if in_a_container else True
     used = (
         (lookup(record).tensors[life.tensor].cls == "Parameter" and registered)
         or life.tensor in in_optimizers(record)
-        or life.writes
+        or is_given_values(record, life)
         or any(read.tensor == life.tensor for read in record.grad_reads)
     )
     return not used and len(life.steps) >= LEAST_STEPS
 
 
-def _finding(record: Record, life: GradLife, binding: Binding) -> Finding:
-    cls = binding.function.rpartition(".")[0].rpartition(".")[2]
-    name, inside, _key = binding.name.partition("[")
+def _finding(record: Record, owner: tuple[str, str], site: int, lives: list[GradLife]) -> Finding:
+    cls, life = owner[0], lives[0]
+    name, inside, _key = owner[1].partition("[")
     what = ("container", "what it holds") if inside else ("tensor", "it")
     hidden = lookup(record).tensors[life.tensor].cls == "Parameter"
     return told(
         record,
         RULE,
-        binding.site,
+        site,
         (
             f"`{name}` is a plain {what[0]}, so `{cls}` does not register {what[1]}: `parameters()` leaves it out.",
             "It gets gradients in every step, no optimizer holds it, and it never changes.",
@@ -225,5 +274,5 @@ def _finding(record: Record, life: GradLife, binding: Binding) -> Finding:
         moments=[row.moment for row in life.arrivals],
         related=(("gradients arrive from here", life.arrivals[0].site),),
         evidence={"class": cls, "steps_with_gradient": len(life.steps)},
-        tensors=[life.tensor],
+        tensors=[one.tensor for one in lives],
     )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from backprobe.capture.options import Options
+from backprobe.record import NAMED
 from tests.backprobe.capture.in_process import line_of, recorded
 
 HEAD = (
@@ -76,7 +77,7 @@ def test_a_tensor_without_a_node_comes_from_the_call_as_written() -> None:
 
 def test_a_loss_module_names_its_own_call() -> None:
     record = recorded(HEAD + "c = nn.CrossEntropyLoss()\nl = c(x, t)\n")
-    (row,) = record.watched_calls
+    (row,) = [one for one in record.watched_calls if one.function != NAMED]
     assert [one.module_call for one in record.module_calls] == [row.module_call]
 
 
@@ -95,7 +96,7 @@ NEAR_MISSES = {
 
 @pytest.mark.parametrize("case", NEAR_MISSES)
 def test_what_the_program_does_not_call_is_not_told(case: str) -> None:
-    assert recorded(HEAD + NEAR_MISSES[case]).watched_calls == ()
+    assert {row.function for row in recorded(HEAD + NEAR_MISSES[case]).watched_calls} <= {NAMED}
 
 
 def test_a_builtin_is_told_by_its_node_and_as_the_call_a_tensor_comes_from() -> None:
@@ -178,3 +179,40 @@ def test_a_compiled_function_is_one_graph_as_it_is_plain() -> None:
     assert record.raised == ()
     told = [row.function for row in record.watched_calls]
     assert told.count(F_ + "cross_entropy") == 1  # of the plain code: what was compiled runs as one
+
+
+NAMES = HEAD + (
+    "net = nn.Linear(3, 1)\n"
+    "other = net\n"
+    "pair = nn.ModuleList([net] * 2)\n"
+    "for part in pair:\n"
+    "    pass\n"
+    "state = net.state_dict()\n"
+    "net.load_state_dict(state)\n"
+)
+
+
+def test_each_name_of_a_module_is_told_once_for_its_statement() -> None:
+    record = recorded(NAMES)
+    number = next(row.module for row in record.modules if row.cls == "Linear")
+    told = [
+        (row.arguments["name"], line_of(record, row.site))
+        for row in record.watched_calls
+        if row.function == NAMED and row.arguments["module"] == number
+    ]
+    assert told == [("net", 4), ("other", 5), ("pair.0", 6), ("pair.1", 6), ("part", 7)]
+
+
+def test_what_a_module_loads_is_told_with_the_memory_that_it_lies_in() -> None:
+    record = recorded(NAMES)
+    (row,) = [one for one in record.watched_calls if one.function == "torch.nn.Module.load_state_dict"]
+    assert [one.name for one in row.inputs] == ["weight", "bias"]
+    tensors = {one.tensor: one for one in record.tensors}
+    module = next(one for one in record.modules if one.module == row.arguments["module"])
+    memory = [tensors[one.tensor].storage for one in module.parameters if one.tensor is not None]
+    assert [tensors[one.tensor].storage for one in row.inputs if one.tensor is not None] == memory
+
+
+def test_a_state_names_its_tensors_by_key() -> None:
+    names = [row.name for row in recorded(NAMES).bindings]
+    assert names[-2:] == ["state['weight']", "state['bias']"]

@@ -51,9 +51,9 @@ for _ in range(3):
             p = p - 0.1 * q * p.grad if p.is_leaf else p
         print(p.norm())"""
     ),
-    "no gradient goes into it": LOOP.format(
+    "what it makes goes nowhere, and no gradient goes into it": LOOP.format(
         update="""for p in model.parameters():
-        p = p * 2"""
+        p = p * 2  # <- BP102"""
     ),
     "without tracking, and the next call finds no history": """
 import torch
