@@ -306,7 +306,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(23)
 data = TensorDataset(torch.randn(9, 4), torch.randint(0, 2, (9,)))
-loader = DataLoader(data, batch_size=4)  # <- BP650
+loader = DataLoader(data, batch_size=4)  # <- BP668
 net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
 for x, y in loader:
@@ -323,7 +323,7 @@ class Policy(nn.Module):
         super().__init__()
         self.net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
     def act(self, state):
-        return self.net(state.unsqueeze(0)).argmax(1)  # <- BP650
+        return self.net(state.unsqueeze(0)).argmax(1)  # <- BP668
 
 torch.manual_seed(24)
 policy = Policy()
