@@ -68,6 +68,9 @@ RULES: Final[tuple[RuleModule, ...]] = (
     ddp_forward_bypassed,
     ddp_unused_parameters,
     ddp_step_unsynchronised,
+    copy_is_alias,
+    state_kept_by_reference,
+    one_module_repeated,
     parametrization_bypassed,
     functional_result_dropped,
     swa_without_bn_update,
@@ -78,7 +81,4 @@ RULES: Final[tuple[RuleModule, ...]] = (
     parameter_in_two_groups,
     scheduler_per_batch,
     scheduler_past_its_end,
-    copy_is_alias,
-    state_kept_by_reference,
-    one_module_repeated,
 )

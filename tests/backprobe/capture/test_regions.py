@@ -120,4 +120,5 @@ def test_a_rank_of_ddp_shows_the_gradient_that_arrived_and_the_mean_that_is_kept
     kept = [row.grad_stats for row in record.snapshots if row.tensor == weight.tensor and row.grad_stats is not None]
     assert kept[-1].norm == pytest.approx(3 * math.sqrt(3)), "the mean of 2 and of the other rank's 4"
     assert [row.chain for row in record.module_calls] == ["model#0", "model#0.module#0"]
-    assert [row.function for row in record.watched_calls] == ["torch.nn.parallel.DistributedDataParallel.forward"]
+    called = [row.function for row in record.watched_calls if row.function != "="]
+    assert called == ["torch.nn.parallel.DistributedDataParallel.forward"]

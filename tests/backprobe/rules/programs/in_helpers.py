@@ -168,10 +168,10 @@ torch.manual_seed(14)
 net = nn.Linear(4, 1)
 opt = torch.optim.SGD(net.parameters(), lr=0.01)
 for epoch in range(2):
-    opt.zero_grad()
+    opt.zero_grad()  # <- BP210
     for x in torch.randn(4, 8, 4):
         loss = (net(x) - 1).pow(2).mean()
-        loss.backward()  # <- BP210
+        loss.backward()
         opt.step()
 """,
     "second order: a method of a model gives slopes without a graph": """
