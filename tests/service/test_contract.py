@@ -11,7 +11,6 @@ import itertools
 import json
 import os
 import re
-import shutil
 import sqlite3
 from collections import Counter, defaultdict
 from fnmatch import fnmatchcase
@@ -341,11 +340,9 @@ def states(site, folder):
         with contextlib.closing(sqlite3.connect(there)) as connection:
             connection.execute("vacuum into ?", [str(saved)])
 
-        def again():
-            site.context.database.close()
-            for more in ("-wal", "-shm"):
-                there.with_name(there.name + more).unlink(missing_ok=True)
-            shutil.copy(saved, there)
+        def again():  # by SQLite's own backup: a thread of the site may have the file open
+            with contextlib.closing(sqlite3.connect(saved)) as kept, contextlib.closing(sqlite3.connect(there)) as now:
+                kept.backup(now)
 
         yield again
         return
