@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -187,7 +188,8 @@ class Operations:
         flow = _Flow((), (number,), below.parents, below.complete, below.complete)
         if kind == "tensor":
             key, made = id(value), self._made
-            made[key] = OwnRef(value, lambda _, key=key: made.pop(key, None) and None), flow
+            # `pop` alone, no frame of Python: a signal handler that raised in one would be lost
+            made[key] = OwnRef(value, partial(made.pop, key)), flow
         return flow
 
     def _is_value(self, me: int, number: int, facts: OperationFacts, flow: _Flow, waiting: list[Any]) -> None:

@@ -114,3 +114,33 @@ def test_a_handler_that_raises_leaves_the_lock_open_for_other_threads(tmp_path: 
     )
     assert captured == f"{plain}0 \n"
     assert seconds < 30
+
+
+def test_a_handler_that_raises_while_a_tensor_dies_is_met_by_the_program(tmp_path: Path) -> None:
+    plain, _, captured = both(
+        tmp_path,
+        """\
+        import signal
+        from collections import deque
+        from functools import partial
+        from operator import call
+
+        import torch
+
+        def tick(number, frame):
+            raise TimeoutError("tick")
+
+        signal.signal(signal.SIGALRM, tick)
+        w = torch.ones(2, requires_grad=True)
+        met = 0
+        for attempt in range(20):
+            kept = [[w * 2, w + 1], [w * 3]]
+            late = partial(signal.setitimer, signal.ITIMER_REAL, 1e-4), partial(sum, range(1_000_000)), kept.clear
+            try:
+                deque(map(call, late), 0)  # the tensors die after the signal came, and before any frame could handle it
+            except TimeoutError:
+                met += 1
+        print(met, w.requires_grad)
+        """,
+    )
+    assert captured == f"{plain}0 \n"
