@@ -54,6 +54,8 @@ def after(site: int, *values: Any) -> None:
         if recorder.statements.is_idle(site, values):
             return
     except Exception as error:
+        if recorder.guard.is_users(error):  # of a signal handler
+            raise
         recorder.guard.note(error)
         return
     recorder.guard.run(recorder.statements.after, site, values)

@@ -6,16 +6,18 @@ import textwrap
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.support.forks import run
 
 
-def both(tmp_path: Path, source: str) -> tuple[str, float, str]:
+def both(tmp_path: Path, source: str, core: str | None = None) -> tuple[str, float, str]:
     """A program's output plain, the seconds it took captured, and its output then with our count of errors."""
     path = tmp_path / "program.py"
     path.write_text(textwrap.dedent(source))
-    (plain,) = run([("plain", path, [])])
+    (plain,) = run([("plain", path, [])], core)
     start = time.monotonic()
-    (captured,) = run([("captured", path, [])])
+    (captured,) = run([("captured", path, [])], core)
     assert (plain["code"], captured["code"]) == (0, 0), (plain["err"], captured["err"])
     return (
         plain["out"],
@@ -144,3 +146,41 @@ def test_a_handler_that_raises_while_a_tensor_dies_is_met_by_the_program(tmp_pat
         """,
     )
     assert captured == f"{plain}0 \n"
+
+
+@pytest.mark.parametrize("core", ["c", "python"])
+def test_what_a_handler_raises_between_two_statements_is_met_by_the_program(core: str, tmp_path: Path, require) -> None:
+    if core == "c":
+        require("core")
+    plain, _, captured = both(
+        tmp_path,
+        """\
+        import random
+        import signal
+
+        import torch
+
+        raised = 0
+
+        def tick(number, frame):
+            global raised
+            raised += 1
+            raise TimeoutError("tick")
+
+        signal.signal(signal.SIGALRM, tick)
+        random.seed(1)
+        w = torch.ones(2, requires_grad=True)
+        met = 0
+        while raised < 400:
+            try:
+                before = raised
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 1e-3))
+                while raised == before:
+                    kept = w.requires_grad
+            except TimeoutError:
+                met += 1
+        print(raised - met)
+        """,
+        core,
+    )
+    assert captured == f"{plain}0 \n" == "0\n0 \n"
