@@ -23,7 +23,7 @@ from backprobe.capture.children import wait_for_all
 from backprobe.capture.compiling import Tapping
 from backprobe.capture.deep import Again, Deep
 from backprobe.capture.dynamo import Watcher
-from backprobe.capture.endings import exit_code, seed, show
+from backprobe.capture.endings import exit_code, keep_wrappers, seed, show
 from backprobe.capture.environment import header
 from backprobe.capture.guard import without_ours
 from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, remember
@@ -213,6 +213,7 @@ def _run(program: _Program, options: Options, sink: Sink) -> End:
         end = _finish(program, recorder, error, deep)
     finally:
         Live.now = None
+        recorder.guard.apart(keep_wrappers, recorder.modules.alive())
         recorder.guard.apart(instrument.take_out)
         recorder.guard.apart(recorder.close)
     return msgspec.structs.replace(end, own_errors=recorder.guard.errors, own_error=recorder.guard.first)

@@ -175,6 +175,10 @@ class Modules:
                     found[id(tensor)] = tensor
         return list(found.values())
 
+    def alive(self) -> list[torch.nn.Module]:
+        """The modules that live."""
+        return [module for known in self.known.values() if (module := known.ref()) is not None]
+
     def rest(self) -> None:
         """Calls are not followed from now on: those that are open end here."""
         number = next_sequence_number()

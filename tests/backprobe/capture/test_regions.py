@@ -11,6 +11,7 @@ import pytest
 
 from backprobe.record import Record, loads
 from tests.backprobe.capture.in_process import line_of, recorded
+from tests.support.forks import run
 
 COMPILED = """
 import torch
@@ -122,3 +123,28 @@ def test_a_rank_of_ddp_shows_the_gradient_that_arrived_and_the_mean_that_is_kept
     assert [row.chain for row in record.module_calls] == ["model#0", "model#0.module#0"]
     called = [row.function for row in record.watched_calls if row.function != "="]
     assert called == ["torch.nn.parallel.DistributedDataParallel.forward"]
+
+
+WRAPPED = """
+import tempfile
+import torch
+from torch.nn.parallel import DistributedDataParallel
+torch.distributed.init_process_group("gloo", init_method="file://" + tempfile.mktemp(), rank=0, world_size=1)
+model = DistributedDataParallel(torch.nn.Linear(2, 2))
+model(torch.ones(1, 2)).sum().backward()
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_a_wrapper_of_a_process_group_is_not_destroyed_when_the_recorder_lets_go(tmp_path: Path) -> None:
+    path = tmp_path / "captures.py"
+    path.write_text(
+        "import gc\n"
+        "from torch.nn.parallel import DistributedDataParallel\n"
+        "from backprobe.capture.launch import run_source\n"
+        f"assert run_source({WRAPPED!r}).end.exit_code == 0\n"
+        "gc.collect()\n"
+        "print(sum(isinstance(found, DistributedDataParallel) for found in gc.get_objects()))\n"
+    )
+    (ran,) = run([("plain", path, [])])
+    assert (ran["out"], ran["code"]) == ("1\n", 0), ran["err"]
