@@ -50,13 +50,7 @@ def after(site: int, *values: Any) -> None:
     recorder = Active.attending
     if recorder is None:
         return
-    try:
-        if recorder.statements.is_idle(site, values):
-            return
-    except Exception as error:
-        if recorder.guard.is_users(error):  # of a signal handler
-            raise
-        recorder.guard.note(error)
+    if recorder.guard.lightly(recorder.statements.is_idle, site, values):
         return
     recorder.guard.run(recorder.statements.after, site, values)
 
