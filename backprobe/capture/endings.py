@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import signal
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import torch
@@ -54,3 +56,22 @@ def keep_wrappers(modules: Iterable[torch.nn.Module]) -> None:
     programs was seen to hang there when the recorder let go of what the program had made.
     """
     _WRAPPERS.extend(module for module in modules if isinstance(module, DistributedDataParallel))
+
+
+_TIMERS: Final = [
+    getattr(signal, name) for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF") if hasattr(signal, name)
+]
+
+
+@contextmanager
+def own_timers() -> Iterator[None]:
+    """Timers that the program set and left running end with it: their signal is not for the report.
+
+    Those that ran before it belong to whoever runs the program, and go on.
+    """
+    free = [timer for timer in _TIMERS if signal.getitimer(timer)[0] == 0]
+    try:
+        yield
+    finally:
+        for timer in free:
+            signal.setitimer(timer, 0)

@@ -23,7 +23,7 @@ from backprobe.capture.children import wait_for_all
 from backprobe.capture.compiling import Tapping
 from backprobe.capture.deep import Again, Deep
 from backprobe.capture.dynamo import Watcher
-from backprobe.capture.endings import exit_code, keep_wrappers, seed, show
+from backprobe.capture.endings import exit_code, keep_wrappers, own_timers, seed, show
 from backprobe.capture.environment import header
 from backprobe.capture.guard import without_ours
 from backprobe.capture.importer import Compiler, FolderFinder, Hook, MemoryFinder, remember
@@ -234,6 +234,7 @@ def _execute(program: _Program, recorder: Recorder, instrument: Instrument) -> B
         Hook(finder),
         Watcher(recorder.guard),
         Picklers(compiler.plain, recorder.guard),
+        own_timers(),
     ):
         try:
             if program.holds_main:

@@ -184,3 +184,16 @@ def test_what_a_handler_raises_between_two_statements_is_met_by_the_program(core
         core,
     )
     assert captured == f"{plain}0 \n" == "0\n0 \n"
+
+
+def test_a_timer_ends_with_the_program_that_set_it_and_others_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "captures.py"
+    path.write_text(
+        "import signal\n"
+        "from backprobe.capture.launch import run_source\n"
+        "signal.setitimer(signal.ITIMER_VIRTUAL, 1000)\n"
+        "run_source('import signal; signal.alarm(1000); signal.setitimer(signal.ITIMER_PROF, 1000)')\n"
+        "print(*(signal.getitimer(timer)[0] > 0 for timer in (0, 1, 2)))\n"
+    )
+    (ran,) = run([("plain", path, [])])
+    assert (ran["out"], ran["code"]) == ("False True False\n", 0), ran["err"]
