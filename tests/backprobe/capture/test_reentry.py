@@ -190,7 +190,7 @@ def test_a_timer_ends_with_the_program_that_set_it_and_others_go_on(tmp_path: Pa
     path = tmp_path / "captures.py"
     path.write_text(
         "import signal\n"
-        "from backprobe.capture.launch import run_source\n"
+        "from backprobe.capture.program.launch import run_source\n"
         "signal.setitimer(signal.ITIMER_VIRTUAL, 1000)\n"
         "run_source('import signal; signal.alarm(1000); signal.setitimer(signal.ITIMER_PROF, 1000)')\n"
         "print(*(signal.getitimer(timer)[0] > 0 for timer in (0, 1, 2)))\n"

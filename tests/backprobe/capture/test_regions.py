@@ -141,7 +141,7 @@ def test_a_wrapper_of_a_process_group_is_not_destroyed_when_the_recorder_lets_go
     path.write_text(
         "import gc\n"
         "from torch.nn.parallel import DistributedDataParallel\n"
-        "from backprobe.capture.launch import run_source\n"
+        "from backprobe.capture.program.launch import run_source\n"
         f"assert run_source({WRAPPED!r}).end.exit_code == 0\n"
         "gc.collect()\n"
         "print(sum(isinstance(found, DistributedDataParallel) for found in gc.get_objects()))\n"
