@@ -105,7 +105,7 @@ def finish(
         record: What came of the record; None: nothing, not even its header.
         judgement: None: not judged.
         whys: Why tensors have no gradient, by tensor (`backprobe.rules.analysis.gradients.why_none`).
-        live: Rows of this attempt were appended as it went (`store.records.live_snapshots`): the record takes their place.
+        live: Rows of this attempt were appended as it went (`store.records.live_snapshots`); the record replaces them.
 
     Returns:
         True: ended by this call. False: this very attempt had ended it before (a commit whose answer was lost).

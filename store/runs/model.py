@@ -48,7 +48,7 @@ class Submission:
         min_isolation: The least level that the caller accepts.
         priority: 0 first to 9 last; each step is worth a minute of waiting.
         seed: For `torch.manual_seed` before the program; None: left alone.
-        rules: Which rules judge it, and how, as settings of `backprobe.rules.framework.options`; None: all, as they stand.
+        rules: Which rules judge it, and how, as settings of `backprobe.rules.framework.options`; None: all.
         created_by: The actor, `key:...`, `user:...` or `local`.
         max_attempts: How often our own failures may start it.
         queue_seconds: How long it may wait for a worker before it is lost.
