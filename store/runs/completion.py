@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
@@ -22,7 +22,7 @@ from store.records.bulk import Batch, write
 from store.records.expiry.sweep import delete_records
 from store.records.rows import record_batches
 from store.runs.claims import CLOSE_FINISHED, MINE, mine, renew
-from store.runs.model import ENDED, Claim, FencedOut, RunError
+from store.runs.model import ENDED, Claim, EndStatus, FencedOut, RunError
 from store.runs.transitions import leave_event, moved
 from store.tables import Now, project, run, tenant
 from store.webhooks.end_events import tell_ended, tell_groups
@@ -72,7 +72,7 @@ class Ending:
         torch: The child's torch version; by default the record's header tells.
     """
 
-    status: Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
+    status: EndStatus
     error: RunError | None = None
     exit_code: int | None = None
     signal: int | None = None

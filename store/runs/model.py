@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from backprobe.isolation import IsolationLevel
 from store.runs.limits import Limits
 
 Status = Literal["queued", "running", "succeeded", "failed", "exceeded", "canceled", "lost"]
+EndStatus = Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
 Origin = Literal["submitted", "watched", "uploaded"]
 Queue = Literal["cpu", "gpu"]
 RecordState = Literal["none", "partial", "whole", "expired"]
 
-ENDED: Final = frozenset({"succeeded", "failed", "exceeded", "canceled", "lost"})
+ENDED: Final = frozenset(get_args(EndStatus))
 """The statuses that never change again."""
 
 QUEUES: Final[tuple[Queue, ...]] = ("cpu", "gpu")
