@@ -22,7 +22,6 @@ ENDED: Final = frozenset(get_args(EndStatus))
 """The statuses that never change again."""
 
 QUEUES: Final[tuple[Queue, ...]] = ("cpu", "gpu")
-"""The queues of workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
