@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from backprobe.cli.exit_codes import CLEAN, FINDINGS, OutputLost, UsageError
 from backprobe.cli.project_settings import add_judging
+from backprobe.severity import LEVELS
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -33,7 +34,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE", type=Path, help="write it there")
     parser.add_argument(
         "--fail-on",
-        choices=("error", "warning", "note"),
+        choices=LEVELS,
         help="exit with 1 on findings at least as bad as this (default: warning)",
     )
     add_judging(parser)

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from backprobe.cli.exit_codes import UsageError
+from backprobe.severity import CONFIDENCES, LEVELS
+from backprobe.tiers import EVERY_TIER
 
 if TYPE_CHECKING:
     from backprobe.rules import JudgeOptions
 
 JUDGING: Final = ("select", "ignore", "severity", "per-file-ignores", "thresholds", "min-confidence")
-CHOICES: Final = {"fail-on": ("error", "warning", "note"), "tier": ("state", "grad", "full", "deep")}
+CHOICES: Final = {"fail-on": LEVELS, "tier": EVERY_TIER}
 """Settings with a flag of the same name, and what they may be."""
 
 DEFAULTS: Final = {"fail-on": "warning", "tier": "full"}
@@ -83,9 +85,7 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{name}", metavar="RULE,...", type=_names, help=f"{what}: names, codes or beginnings of codes (BP3)"
         )
-    parser.add_argument(
-        "--min-confidence", choices=("proven", "likely", "heuristic"), help="leave out findings less sure than this"
-    )
+    parser.add_argument("--min-confidence", choices=CONFIDENCES, help="leave out findings less sure than this")
 
 
 def _names(text: str) -> list[str]:

@@ -12,6 +12,7 @@ from backprobe.record.encoding.shared import Shared
 from backprobe.record.encoding.weight import weight
 from backprobe.record.rows import events, graph, interventions, operations, optimizers, program, series, tensors
 from backprobe.record.rows.fields import Count, Id, Name, Nanoseconds, Row, Text
+from backprobe.tiers import Tier
 
 SCHEMA_VERSION: Final = 3
 """Version of the stored format that this code writes. It reads 1 to this.
@@ -23,7 +24,6 @@ History:
     3: operations: what went into each expression and what came out (2026-11).
 """
 
-Tier = Literal["state", "grad", "full", "deep"]
 Entry = Literal["run", "watch", "notebook", "service"]
 
 

@@ -1,4 +1,4 @@
-"""Programs of manuals, run under capture in a process of their own: this one stays without torch. For `testing.py` only."""
+"""Programs of manuals, run under capture in a process of their own: this one stays without torch. For `testing.py`."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from backprobe.severity import LEVELS
 from service.dashboard.highlight import Token, coloured
 from service.dashboard.signs import Sign, sign_of
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 LINES_PER_PAGE: Final = 400
 _MOST_NAMES: Final = 12
 """Names shown on one line; the others are counted."""
-
-_WORST: Final = ("error", "warning", "note")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +91,7 @@ def _line(
     return Line(
         number=line.line,
         tokens=tokens,
-        level=next((level for level in _WORST if level in levels), ""),
+        level=next((level for level in LEVELS if level in levels), ""),
         bound=bound[:_MOST_NAMES],
         more_names=max(0, len(bound) - _MOST_NAMES),
         passes=line.passes,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.plain_text import cut, plain
+from store.runs.states import STATUSES
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -20,8 +21,6 @@ RECORDED: Final = frozenset({"partial", "whole"})
 
 LONGEST_NAME: Final = 200
 """Characters of a name on a page; names are a stranger's."""
-
-STATUSES: Final = ("queued", "running", "succeeded", "failed", "exceeded", "canceled", "lost")
 
 WHOSE: Final = {
     "failed": "their program",

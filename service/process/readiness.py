@@ -23,7 +23,7 @@ ANNOUNCE_AGAIN_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """As `store.admin.workers.Standing`; and `cannot-start`: the workers that this process starts end before they work."""
+    """As `store.admin.workers.Standing`; and `cannot-start`: the workers of this process end before they work."""
 
     state: Literal["ready", "starting", "broken", "absent", "cannot-start"]
     levels: tuple[str, ...]

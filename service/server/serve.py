@@ -2,7 +2,7 @@
 
 1. What can fail fails first, with one line and a way out: lock, port, home, database.
 2. SIGTERM or Ctrl-C: no new request, children drain, nothing is left behind. A second signal kills.
-3. If this process is killed, its children end by themselves (children.py).
+3. If this process is killed, its children end by themselves (child_processes.py).
 """
 
 from __future__ import annotations

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from backprobe.severity import LEVELS
 from store.audits.audits import Audit
 from store.database.session import Transaction
 from store.findings.findings import SELECT_FINDING, FindingRow, finding_row
 from store.tables import audit_item, finding, run
-
-LEVELS: Final = ("error", "warning", "note")
 
 _earlier: Final = audit_item.alias("earlier")
 _shown: Final = finding.alias("shown")

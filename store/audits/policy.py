@@ -6,15 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
+
+from backprobe.severity import CONFIDENCES
 
 Verdict = Literal["pass", "warn", "fail", "error", "not-run"]
 """Of an item. error: its program failed or exceeded a limit. not-run: nobody judged it, which is never a pass."""
 
-VERDICTS: Final = ("pass", "warn", "fail", "error", "not-run")
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 WORST: Final = ("fail", "error", "not-run", "warn", "pass")
 
-_CONFIDENCES: Final = ("heuristic", "likely", "proven")
+_SURER: Final = tuple(reversed(CONFIDENCES))
 _FAMILY: Final = re.compile(r"[A-Z]+[0-9]*")
 
 
@@ -58,7 +60,7 @@ class Rules:
 
     def word(self, one: Found) -> Literal["warn", "fail"] | None:
         """What a finding does; None: nothing."""
-        if _CONFIDENCES.index(one.confidence) < _CONFIDENCES.index(self.min_confidence):
+        if _SURER.index(one.confidence) < _SURER.index(self.min_confidence):
             return None
         if any(_names(pattern, one) for pattern in self.fail):
             return "fail"

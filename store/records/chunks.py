@@ -17,7 +17,7 @@ from store.records.chunk_format import BLOCK, CHUNK, COLUMNS, MISSING, NAN
 
 Array = NDArray[Any]
 Columns = Mapping[str, Array]
-"""Columns of equal length: `tensor`, `moment` and those of `store.records.chunk_format.COLUMNS`; one left out is absent."""
+"""Columns of equal length: `tensor`, `moment`, and of `store.records.chunk_format.COLUMNS` those that are there."""
 
 HEAD: Final = (
     "tensor", "first_moment", "last_moment", "n", "moment_step", "flags_and", "flags_or", "grad_norm_min",

@@ -1,7 +1,7 @@
 """The record of a run that goes on: what has come of it is written every few seconds, so that it can be looked at.
 
-1. Everything here is written again with the run's end, from the whole record (`store.runs.completion`): what comes late, is
-   replaced, or refers to nothing is left out without harm.
+1. Everything here is written again with the run's end, from the whole record (`store.runs.completion`): what comes
+   late, is replaced, or refers to nothing is left out without harm.
 2. Each transaction begins with the fence. Rows of an attempt that dies go when the reaper takes the run back.
 3. Snapshots are taken up to the last moment but one: more of the newest one may still come.
 4. One thread takes rows, another flushes. A flush that failed is made again, and may have happened.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
@@ -22,7 +22,7 @@ from store.records.bulk import Batch, write
 from store.records.expiry.sweep import delete_records
 from store.records.rows import record_batches
 from store.runs.claims import CLOSE_FINISHED, MINE, mine, renew
-from store.runs.model import ENDED, Claim, FencedOut, RunError
+from store.runs.model import ENDED, Claim, EndStatus, FencedOut, RunError
 from store.runs.transitions import leave_event, moved
 from store.tables import Now, project, run, tenant
 from store.webhooks.end_events import tell_ended, tell_groups
@@ -72,7 +72,7 @@ class Ending:
         torch: The child's torch version; by default the record's header tells.
     """
 
-    status: Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
+    status: EndStatus
     error: RunError | None = None
     exit_code: int | None = None
     signal: int | None = None
@@ -105,7 +105,7 @@ def finish(
         record: What came of the record; None: nothing, not even its header.
         judgement: None: not judged.
         whys: Why tensors have no gradient, by tensor (`backprobe.rules.analysis.gradients.why_none`).
-        live: Rows of this attempt were appended as it went (`store.records.live_snapshots`): the record takes their place.
+        live: Rows of this attempt were appended as it went (`store.records.live_snapshots`); the record replaces them.
 
     Returns:
         True: ended by this call. False: this very attempt had ended it before (a commit whose answer was lost).

@@ -1,8 +1,8 @@
 """The life of a run, told in one place: submit, look, claim, keep, cancel, give back, expire, forget.
 
-`store.runs.states` holds the state table `NEXT`, and `store.runs.transitions` is the only writer of `run.status`; these functions are all
-the ways in. Those that take a `Transaction` are one step of the caller's; those that take the `Database` open their
-own, short ones. `store.runs.completion` ends a run.
+`store.runs.states` holds the state table `NEXT`, and `store.runs.transitions` is the only writer of `run.status`;
+these functions are all the ways in. Those that take a `Transaction` are one step of the caller's; those that take the
+`Database` open their own, short ones. `store.runs.completion` ends a run.
 """
 
 from __future__ import annotations

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from backprobe.isolation import IsolationLevel
 from store.runs.limits import Limits
 
 Status = Literal["queued", "running", "succeeded", "failed", "exceeded", "canceled", "lost"]
+EndStatus = Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
 Origin = Literal["submitted", "watched", "uploaded"]
 Queue = Literal["cpu", "gpu"]
 RecordState = Literal["none", "partial", "whole", "expired"]
 
-ENDED: Final = frozenset({"succeeded", "failed", "exceeded", "canceled", "lost"})
+ENDED: Final = frozenset(get_args(EndStatus))
 """The statuses that never change again."""
 
 QUEUES: Final[tuple[Queue, ...]] = ("cpu", "gpu")
-"""The queues of workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Submission:
         min_isolation: The least level that the caller accepts.
         priority: 0 first to 9 last; each step is worth a minute of waiting.
         seed: For `torch.manual_seed` before the program; None: left alone.
-        rules: Which rules judge it, and how, as settings of `backprobe.rules.framework.options`; None: all, as they stand.
+        rules: Which rules judge it, and how, as settings of `backprobe.rules.framework.options`; None: all.
         created_by: The actor, `key:...`, `user:...` or `local`.
         max_attempts: How often our own failures may start it.
         queue_seconds: How long it may wait for a worker before it is lost.

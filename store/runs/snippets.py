@@ -28,7 +28,7 @@ ASK_SECONDS: Final = 86400.0
 _KNOWN: Final = (
     sa.select(snippet.c.id, snippet.c.public_id)
     .where(snippet.c.tenant_id == sa.bindparam("tenant_id"), snippet.c.sha256 == sa.bindparam("sha256"))
-    .with_for_update(read=True, key_share=True)  # `kept.forget` waits, and then sees the run that is coming
+    .with_for_update(read=True, key_share=True)  # `owner_changes.forget` waits, and then sees the run that is coming
 )
 _HOLD: Final = sa.select(snippet.c.id).where(snippet.c.id == sa.bindparam("which")).with_for_update()
 _RUN_OF: Final = sa.select(run.c.id).where(run.c.snippet_id == sa.bindparam("which")).limit(1)

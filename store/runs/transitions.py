@@ -1,4 +1,4 @@
-"""The only writer of `run.status`: statements that move a run along `store.runs.states.NEXT`, and what every move leaves.
+"""The only writer of `run.status`: statements that move a run along `store.runs.states.NEXT`.
 
 1. A move names the status it comes from; if the run has another by now, the statement changes no row.
 2. Every move raises `version` and `events`, writes a `run_event` and tells those who wait.

@@ -6,6 +6,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from backprobe.severity import CONFIDENCES, LEVELS
 from store.tables.base.metadata import METADATA
 from store.tables.base.types import i2, i4, identity, json, one_of, public_id, refers, text, time
 
@@ -44,8 +45,8 @@ finding: Final = sa.Table(
     time("created_at", "When it was stored."),
     time("gone_at", "When newer rules no longer said so; NULL: they still do.", null=True),
     text("gone_ruleset", "Those rules; NULL as gone_at.", null=True),
-    one_of("level", ("error", "warning", "note")),
-    one_of("confidence", ("proven", "likely", "heuristic")),
+    one_of("level", LEVELS),
+    one_of("confidence", CONFIDENCES),
     comment="A rule's verdict at a source line of one run.",
 )
 sa.Index("finding_of_rule", finding.c.tenant_id, finding.c.rule, finding.c.created_at.desc(), finding.c.run_id)
@@ -77,7 +78,7 @@ finding_group: Final = sa.Table(
     i4("line", "First line of the finding seen last, 1-based."),
     text("message", "Of the finding seen last."),
     i4("version", "Rises with every change: the ETag."),
-    one_of("level", ("error", "warning", "note")),
+    one_of("level", LEVELS),
     one_of("state", ("open", "acknowledged", "suppressed", "fixed")),
     sa.UniqueConstraint("project_id", "fingerprint"),
     comment="The same finding over all runs of a project; its findings are those with its fingerprint.",

@@ -71,7 +71,7 @@ def test_what_a_cell_raises_is_raised_after_its_findings_with_the_cells_own_line
     trace = "\n".join(said["error"]["traceback"])
     assert "line 3" in trace
     assert "notebook.py" not in trace
-    assert "capture/cell.py" not in trace
+    assert "program/notebook_cell.py" not in trace
 
 
 def test_a_function_of_an_earlier_captured_cell_keeps_its_own_lines(kernel: Kernel) -> None:

@@ -35,6 +35,15 @@ VIOLATIONS = [
     (6, "service/planted.py", "import backprobe.capture"),
     (7, "migrations/planted.py", "import backprobe.record"),
     (7, "migrations/planted.py", "import service"),
+    (8, "backprobe/capture/torch_access/planted.py", "import backprobe.capture.output.text"),
+    (8, "backprobe/capture/output/planted.py", "import backprobe.capture.tracking.sampler"),
+    (8, "backprobe/capture/tracking/graph/planted.py", "import backprobe.capture.program.launch"),
+    (9, "store/database/planted.py", "import store.runs.claims"),
+    (9, "store/runs/planted.py", "import store.queries"),
+    (10, "service/web/planted.py", "import service.api.runs.runs"),
+    (10, "service/api/runs/planted.py", "import service.server.serve"),
+    (11, "backprobe/rules/analysis/graph/planted.py", "import backprobe.rules.graph"),
+    (11, "backprobe/rules/graph/planted.py", "import backprobe.rules.leaf"),
 ]
 
 

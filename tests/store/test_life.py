@@ -113,9 +113,9 @@ def test_only_one_module_moves_the_status_and_two_set_the_first():
     """A run that was submitted is queued first; a record that was uploaded is running until it is stored."""
     store = Path(tables.__file__).parents[1]
     assert sorted(path.name for path in store.rglob("*.py") if writes_status(path)) == [
-        "moves.py",
+        "record_uploads.py",
         "submission.py",
-        "uploads.py",
+        "transitions.py",
     ]
 
 

@@ -16,19 +16,19 @@ import pytest
 
 HERE = Path(__file__).parent
 FENCES = {
-    "guard.Guard.run": "the fence around everything that a tap calls",
-    "guard.Guard.apart": "the fence around what is done when the program has ended",
-    "guard.Gate.is_mine": "a comparison before that fence",
-    "guard.Gate.leave": "what that fence does last",
-    "guard.Guard.lightly": "the fence around the marks of a step that is not taken in full",
-    "guard.without_ours": "a loop over frames; what it leaves out would show",
-    "launch._finish": "steps that are each fenced",
-    "endings.exit_code": "three comparisons",
-    "endings.show": "the program's own traceback is printed by it",
-    "nodes.Nodes._on_arrival": "a look-up before the fence",
-    "passes.Passes.arrived": "one call of the fence",
-    "taps.step_begins": "one call of the fence",
-    "taps.step_ended": "one call of the fence",
+    "torch_access.fence.Guard.run": "the fence around everything that a tap calls",
+    "torch_access.fence.Guard.apart": "the fence around what is done when the program has ended",
+    "torch_access.fence.Gate.is_mine": "a comparison before that fence",
+    "torch_access.fence.Gate.leave": "what that fence does last",
+    "torch_access.fence.Guard.lightly": "the fence around the marks of a step that is not taken in full",
+    "torch_access.fence.without_ours": "a loop over frames; what it leaves out would show",
+    "program.launch._finish": "steps that are each fenced",
+    "program.exit.exit_code": "three comparisons",
+    "program.exit.show": "the program's own traceback is printed by it",
+    "tracking.graph.nodes.Nodes._on_arrival": "a look-up before the fence",
+    "tracking.graph.passes.Passes.arrived": "one call of the fence",
+    "instrument.taps.step_begins": "one call of the fence",
+    "instrument.taps.step_ended": "one call of the fence",
 }
 """Functions that are the fence itself, or stand outside of it, with what they consist of."""
 PARTS = 24

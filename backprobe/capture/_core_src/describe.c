@@ -20,7 +20,7 @@ static ordinary DTYPES[24];
 static int dtype_count;
 static const ordinary *BY_NUMBER[BP_DTYPES]; /* the same by bp_dtype */
 
-/* The dtypes that elements can be read of, with their names, from reading.py. */
+/* The dtypes that elements can be read of, with their names, from tensor_memory.py. */
 static int learn_dtypes(void)
 {
     PyObject *module = PyImport_ImportModule("backprobe.capture.torch_access.tensor_memory");

@@ -1,6 +1,6 @@
 /* Learns where torch keeps what the core reads of a plain tensor. torch has no stable header for it, so nothing is
    assumed: every offset is the first one at which all of many tensors, made to differ, hold what their attributes say,
-   and none is used if one is missing (layout.py makes the tensors; engine-core, section 2 has what a read costs).
+   and none is used if one is missing (native_layout.py makes the tensors; engine-core, section 2 has what a read costs).
 
    While it is learned, memory is read through a pipe: an address that is none is an error there and no crash. */
 

@@ -1,4 +1,4 @@
-/* What a record keeps of a tensor's elements. On the CPU nothing of torch runs; the rest goes to reading.py and
+/* What a record keeps of a tensor's elements. On the CPU nothing of torch runs; the rest goes to tensor_memory.py and
    statistics.py. */
 
 #include "measured.h"

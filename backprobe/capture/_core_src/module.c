@@ -1,7 +1,7 @@
 /* The extension module `backprobe.capture._core`: loads its parts, each of which adds what it defines.
 
    1. One interpreter of a process may load it: parts keep their state in static variables.
-   2. It needs the GIL: a free-threaded interpreter gets the Python twin (core.py refuses before this file is read). */
+   2. It needs the GIL: a free-threaded interpreter gets the Python twin (native.py refuses before this file is read). */
 
 #include "core.h"
 

@@ -1,4 +1,4 @@
-/* What a node holds for backward, read without unpacking it. Twin: saved.py. */
+/* What a node holds for backward, read without unpacking it. Twin: saved_tensors.py. */
 
 #include "describe.h"
 #include "graph.h"

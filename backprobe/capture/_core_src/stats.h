@@ -1,6 +1,6 @@
 /* Reads the memory of a tensor and reduces it to numbers, without running a torch operation.
 
-   Meaning of every number: statistics.py and reading.py, the twins. Nothing here makes a copy-on-write tensor real,
+   Meaning of every number: statistics.py and tensor_memory.py, the twins. Nothing here makes a copy-on-write tensor real,
    allocates, keeps a reference, or leaves a Python exception set. The GIL is held throughout. */
 
 #ifndef BACKPROBE_STATS_H
@@ -74,7 +74,7 @@ int bp_stats(const bp_tensor_view *view, const bp_limits *limits, bp_row *row);
 /* The elements row-major, contiguous, conjugation and negation applied; `out` holds view->numel * view->item bytes. */
 void bp_elements(const bp_tensor_view *view, char *out);
 
-/* Whether `reading.elements(tensor, most)` would give bytes: so many elements at most, an empty shape counted as if 1. */
+/* Whether `tensor_memory.elements(tensor, most)` would give bytes: so many elements at most, an empty shape counted as if 1. */
 bool bp_is_small(const bp_tensor_view *view, int64_t most);
 
 /* Both at once, for whoever has a tensor and wants what a record keeps of it.

@@ -1,4 +1,4 @@
-/* The timelines of sequence numbers, per thread, and the moments of a run. The Python twins are sequence.py and
+/* The timelines of sequence numbers, per thread, and the moments of a run. The Python twins are timeline.py and
    moments.py, which say what each thing means. */
 
 #include "timeline.h"

@@ -15,9 +15,6 @@ from backprobe.capture.torch_access import native
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
-PLAIN: Final = frozenset({int, float, str, bool, type(None), range, bytes, complex})
-"""Types that a value tap passes on at once."""
-
 
 class Active:
     """The recorder of this process; None while nothing is captured, and in every forked child.

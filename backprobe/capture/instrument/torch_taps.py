@@ -1,6 +1,6 @@
 """What of torch is watched beside autograd itself: mode switches, hooks, clipping, schedulers, gradient scalers.
 
-1. The functions keep their identity and add no frame: they get other code, as all swapped functions do (`code_patch.py`).
+1. The functions keep their identity and add no frame: their code is exchanged, as everywhere (`code_patch.py`).
 2. A tap returns what it was given and never raises an error of its own.
 3. What only torch's own code calls is passed over before any body of ours runs, and all but hooks in a step that is
    not taken in full.

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 import torch
 
 from backprobe.capture.output.writer import Writer
 from backprobe.capture.tracking.timeline import Threads
 from backprobe.record import Moment
-
-Kind = Literal["after-statement", "before-backward", "after-backward", "optimizer-step", "end"]
+from backprobe.record.rows.events import MomentKind
 
 
 class Moments:
@@ -27,7 +24,7 @@ class Moments:
         self.steps = 0
         self._writer = writer
         self._threads = threads
-        self._pending: tuple[Kind, int | None, int] | None = None
+        self._pending: tuple[MomentKind, int | None, int] | None = None
         self._open_site: int | None = None
         self._row: Moment | None = None
 
@@ -52,12 +49,12 @@ class Moments:
         self._pending = None
         return number
 
-    def new(self, kind: Kind, site: int | None, k: int = 0) -> int:
+    def new(self, kind: MomentKind, site: int | None, k: int = 0) -> int:
         """A moment of its own, at once."""
         self.close_statement()
         return self._write(kind, site, k)
 
-    def _write(self, kind: Kind, site: int | None, k: int) -> int:
+    def _write(self, kind: MomentKind, site: int | None, k: int) -> int:
         number = self.last + 1
         timeline = self._threads.here()
         self._row = Moment(

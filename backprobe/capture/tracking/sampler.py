@@ -25,12 +25,12 @@ from backprobe.capture.tracking.histograms import write_sizes
 from backprobe.capture.tracking.steps import at_roots, at_step
 from backprobe.capture.tracking.tensors.identity import OwnRef
 from backprobe.record import Step
+from backprobe.record.rows.series import Anomaly
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 Why = Literal["first", "1-2-5", "every", "after-anomaly", "loop-left"]
-Anomaly = Literal["non-finite", "exception", "gradient-stopped", "warning", "none-read"]
 
 _AFTER_AN_ANOMALY: Final = 2
 """Steps that are taken in full after one that went wrong."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from backprobe.capture.instrument.taps import PLAIN
 from backprobe.capture.options import is_kept
 from backprobe.capture.rewriting.sites import SiteFacts
 from backprobe.capture.torch_access.torch_internals import EXACT
 from backprobe.capture.tracking.cause import Cause
+from backprobe.capture.tracking.plain_types import PLAIN
 from backprobe.capture.tracking.tensors.binder import Binder, is_dataclass
 from backprobe.capture.tracking.tensors.tensor_registry import Known
 

@@ -17,6 +17,7 @@ from backprobe.cli.child_records import judged_children, kept_family
 from backprobe.cli.exit_codes import INTERRUPTED, OURS, SCRIPT, OutputLost, UsageError
 from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
 from backprobe.cli.project_settings import settled
+from backprobe.tiers import EVERY_TIER
 
 if TYPE_CHECKING:
     from backprobe.record import End, Record
@@ -40,7 +41,7 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=_ENDS,
         allow_abbrev=False,
     )
-    parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), help=DEEP)
+    parser.add_argument("--tier", choices=EVERY_TIER, help=DEEP)
     _add_program(parser)
     parser.set_defaults(run=_run, entry="run")
 

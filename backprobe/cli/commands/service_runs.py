@@ -15,7 +15,9 @@ from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, SCRIPT, UsageError
 from backprobe.cli.project_settings import add_judging
 from backprobe.cli.run_progress import submitted
 from backprobe.isolation import ISOLATION_LEVELS
+from backprobe.severity import LEVELS
 from backprobe.show.plain_text import cut, plain
+from backprobe.tiers import EVERY_TIER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 DEFAULT_URL: Final = "http://127.0.0.1:8000"
 _WHOSE: Final = {"program": "the program failed", "limit": "a limit stopped it", "ours": "the service failed"}
-_LEVELS: Final = ("error", "warning", "note")
 
 
 def add_submit(subparsers: Subparsers) -> None:
@@ -42,11 +43,11 @@ def add_submit(subparsers: Subparsers) -> None:
     parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="for the end of the run")
     parser.add_argument("--isolation", choices=ISOLATION_LEVELS, default="none")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), default="full", help=DEEP)
+    parser.add_argument("--tier", choices=EVERY_TIER, default="full", help=DEEP)
     add_sampling(parser)
     add_judging(parser)
     parser.add_argument("--label", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
-    parser.add_argument("--fail-on", choices=_LEVELS, default="warning", help="exit with 1 on findings this bad")
+    parser.add_argument("--fail-on", choices=LEVELS, default="warning", help="exit with 1 on findings this bad")
     parser.set_defaults(run=_submit)
 
 
@@ -168,7 +169,7 @@ def _exit(run: Run, findings: list[dict[str, Any]], fail_on: str) -> int:
         return OURS
     if run.ended and run.status != "succeeded":
         return SCRIPT
-    bad = _LEVELS[: _LEVELS.index(fail_on) + 1]
+    bad = LEVELS[: LEVELS.index(fail_on) + 1]
     return FINDINGS if any(one["level"] in bad for one in findings) else CLEAN
 
 
@@ -180,7 +181,7 @@ def _line(one: dict[str, Any]) -> str:
 
 
 def _summary(run: Run) -> str:
-    counts = ", ".join(f"{run.findings[level]} {level}" for level in _LEVELS if run.findings.get(level))
+    counts = ", ".join(f"{run.findings[level]} {level}" for level in LEVELS if run.findings.get(level))
     said = counts or ("no finding" if run.ended else "not judged yet")
     told = f"{plain(run.id)}  {plain(run.status):9}  {plain(run.created_at)}"
     return f"{told}  {cut(plain(run.called), 40)}  {said}"

@@ -162,7 +162,7 @@ class FrameReader:
 
     Args:
         max_bytes: Bytes of the whole stream; max_rows: rows in all its frames.
-        max_weight: Bytes of memory that the rows may take, by `backprobe.record.encoding.weight`. None: as many as they do.
+        max_weight: Bytes of memory that the rows may take, by `backprobe.record.encoding.weight`. None: no bound.
         on_rows: Gets a table's name and its rows as soon as they are decoded, and first "header" and the header. Types
             and ranges are checked by then, references are not.
     """

@@ -6,6 +6,8 @@ import msgspec
 
 from backprobe.record.rows.fields import Count, Id, Int, Line, Name, Nanoseconds, Path, Row, Text
 
+MomentKind = Literal["after-statement", "before-backward", "after-backward", "optimizer-step", "end"]
+
 
 class Moment(Row, frozen=True, kw_only=True):
     """A point in the run at which state is taken.
@@ -26,7 +28,7 @@ class Moment(Row, frozen=True, kw_only=True):
     """
 
     moment: Id
-    kind: Literal["after-statement", "before-backward", "after-backward", "optimizer-step", "end"]
+    kind: MomentKind
     time_ns: Nanoseconds
     k: Count = 0
     site: Id | None = None

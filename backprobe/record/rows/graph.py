@@ -236,6 +236,9 @@ class GradInput(Row, frozen=True, kw_only=True):
     statistics: Statistics | None = None
 
 
+RetentionState = Literal["held", "freed", "partly-freed", "released"]
+
+
 class Retention(Row, frozen=True, kw_only=True):
     """What a live root keeps alive, after a call or at the end.
 
@@ -257,7 +260,7 @@ class Retention(Row, frozen=True, kw_only=True):
 
     root: Id
     moment: Id
-    state: Literal["held", "freed", "partly-freed", "released"]
+    state: RetentionState
     call: Id | None = None
     name: Name | None = None
     freed_by: Id | None = None

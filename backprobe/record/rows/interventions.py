@@ -66,6 +66,10 @@ class Hook(Row, frozen=True, kw_only=True):
     removable: bool | None = None
 
 
+ModeKind = Literal["grad", "inference", "autocast", "training", "anomaly", "deterministic"]
+ModeForm = Literal["with", "decorator", "call", "unknown"]
+
+
 class Mode(Row, frozen=True, kw_only=True):
     """A region of the run in which a mode of torch was another one, or a switch of it.
 
@@ -86,10 +90,10 @@ class Mode(Row, frozen=True, kw_only=True):
     """
 
     n: Id
-    kind: Literal["grad", "inference", "autocast", "training", "anomaly", "deterministic"]
+    kind: ModeKind
     before: Name
     after: Name
-    how: Literal["with", "decorator", "call", "unknown"] = "unknown"
+    how: ModeForm = "unknown"
     switched_by: Name | None = None
     thread: Id = 0
     site: Id | None = None

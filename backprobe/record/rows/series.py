@@ -7,6 +7,8 @@ import msgspec
 
 from backprobe.record.rows.fields import Bytes, Count, Id, Name, Nanoseconds, Row, Text
 
+Anomaly = Literal["non-finite", "exception", "gradient-stopped", "warning", "none-read"]
+
 
 class Step(Row, frozen=True, kw_only=True):
     """One training step: from the end of the step before to its optimizer step.
@@ -52,7 +54,7 @@ class Step(Row, frozen=True, kw_only=True):
     started_ns: Nanoseconds = 0
     duration_ns: Nanoseconds = 0
     own_ns: Nanoseconds = 0
-    anomaly: Literal["non-finite", "exception", "gradient-stopped", "warning", "none-read"] | None = None
+    anomaly: Anomaly | None = None
     tensor: Id | None = None
 
 

@@ -1,7 +1,7 @@
 """How judging is told from outside that its time is up: by an exception that no fence around a rule takes for a bug.
 
-Rules read a stranger's record. Whoever judges one has a clock (a worker has `workers.judging_budget`), and raises these in
-the thread that judges; `judge` leaves out the rule that was at work, or all that are left.
+Rules read a stranger's record. Whoever judges one has a clock (a worker has `workers.judging_budget`), and raises these
+in the thread that judges; `judge` leaves out the rule that was at work, or all that are left.
 """
 
 from __future__ import annotations

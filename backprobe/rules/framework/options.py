@@ -15,13 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from backprobe.rules.framework.finding import Finding, RuleName
-from backprobe.rules.framework.rule import Confidence, Level, Rule
-
-LEVELS: Final[tuple[Level, ...]] = ("error", "warning", "note")
-"""Worst first."""
-
-CONFIDENCES: Final[tuple[Confidence, ...]] = ("proven", "likely", "heuristic")
-"""Surest first."""
+from backprobe.rules.framework.rule import Rule
+from backprobe.severity import CONFIDENCES, LEVELS, Confidence, Level
 
 
 class BadOption(ValueError):

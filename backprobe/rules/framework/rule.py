@@ -6,15 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from backprobe.severity import Confidence, Level
+
 if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules.framework.finding import Finding
-
-Level = Literal["error", "warning", "note"]
-"""How bad: an error raised, or no gradient can be right; a warning is silently wrong; a note is waste or doubt."""
-
-Confidence = Literal["proven", "likely", "heuristic"]
-"""How sure: from the record alone; with one assumption about intent, which is stated; by a threshold, stated too."""
 
 Safety = Literal["safe", "unsafe", "manual"]
 """Of a fix: changes no number that was right; changes the training, as intended; advice without edits."""

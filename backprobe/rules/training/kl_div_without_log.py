@@ -53,7 +53,7 @@ Blind spots:
     A target that holds logarithms without `log_target`, or the two arguments swapped, is not seen.
 
 Source:
-    torch.nn.KLDivLoss in PyTorch's documentation; the threshold is that of `nonlog.py`; observed with torch 2.13.
+    torch.nn.KLDivLoss in PyTorch's documentation; the threshold is that of `log_inputs.py`; observed with torch 2.13.
 """
 
 from __future__ import annotations

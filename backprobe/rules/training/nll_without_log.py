@@ -61,7 +61,7 @@ Blind spots:
     Logits that happen to be all below 0 are not seen.
 
 Source:
-    torch.nn.NLLLoss in PyTorch's documentation; the threshold is that of `nonlog.py`; observed with torch 2.13.
+    torch.nn.NLLLoss in PyTorch's documentation; the threshold is that of `log_inputs.py`; observed with torch 2.13.
 """
 
 from __future__ import annotations

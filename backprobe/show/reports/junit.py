@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from backprobe.severity import LEVELS
 from backprobe.show.plain_text import plain
-from backprobe.show.reports.program_report import LEVELS, Reported
+from backprobe.show.reports.program_report import Reported
 
 if TYPE_CHECKING:
     from backprobe.rules import Finding

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from backprobe.rules.framework.finding import Finding
 
 if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules.framework.judge import Judgement
-
-LEVELS: Final = ("error", "warning", "note")
-"""Worst first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.problems.errors import Place, Problem
 from service.schemas.requests import Short
-from service.schemas.responses.audits import AuditItemList, AuditItemTold, ItemVerdict, Matrix
+from service.schemas.responses.audits import AuditItemList, AuditItemTold, Matrix
 from service.web.body import Strict, query
 from service.web.parameters import Page, Split
 from service.web.reply import after_of, json_reply, page_reply
@@ -21,6 +21,7 @@ from service.web.table_cells import Column, csv_header, csv_rows
 from store import queries
 from store.audits import items as audit_items
 from store.audits import judging as audit_judging
+from store.audits.policy import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,7 @@ class ItemsQuery(Page):
     """Which items."""
 
     custom_id: Annotated[Short, Field(min_length=1)] | None = Field(default=None, description="Only this one.")
-    verdict: Annotated[list[ItemVerdict], Split, Field(min_length=1, max_length=5)] | None = Field(
+    verdict: Annotated[list[Verdict], Split, Field(min_length=1, max_length=5)] | None = Field(
         default=None, description="Any of these, joined by commas."
     )
     format: Literal["json", "ndjson", "csv", "parquet"] | None = Field(

@@ -28,6 +28,7 @@ from service.web.parameters import Page, Split
 from service.web.reply import SAME, after_of, conditional, json_reply, page_reply
 from store.audits import audits, deletion
 from store.audits.audits import Audit, NewAudit
+from store.audits.policy import VERDICTS
 from store.database.ids import is_id
 from store.runs import lifecycle
 
@@ -272,7 +273,7 @@ def audit_json(found: Audit) -> dict[str, Any]:
     """As `AuditTold` describes it."""
     last = found.verdicts[-1] if found.verdicts else None
     counted = {} if last is None else last.counts["items"]
-    items = {name.replace("-", "_"): counted.get(name) for name in ("pass", "warn", "fail", "error", "not-run")}
+    items = {name.replace("-", "_"): counted.get(name) for name in VERDICTS}
     base = f"/v1/audits/{found.id}"
     names = (
         "id", "name", "status", "version", "policy", "policy_revision", "baseline", "project", "labels",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from urllib.parse import urlencode
 
 from pydantic import ConfigDict, Field, model_validator
@@ -26,6 +26,7 @@ from service.web.reply import SAME, after_of, check_match, conditional, iso, jso
 from store import queries
 from store.database.ids import is_id
 from store.findings import findings, group_rows
+from store.findings.group_rows import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 blueprint = Operations("groups", __name__, tag="Findings")
 
-State = Literal["open", "acknowledged", "suppressed", "fixed"]
 _ANY_OF: Final = "Any of these, joined by commas."
 _Levels = Annotated[list[Level], Split, Field(min_length=1, max_length=3)]
 _Project = Annotated[str, Field(pattern=r"^prj_[A-Za-z0-9]{1,40}$")]

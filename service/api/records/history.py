@@ -8,9 +8,10 @@ from flask import Response
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from backprobe.record.rows.events import MomentKind
 from service.api.records.exports import BATCH, EXPORTS, MEDIA, export, varied, wanted_format
 from service.api.records.record_pages import too_much
-from service.api.records.tensor_filters import Kind, Moment
+from service.api.records.tensor_filters import Moment
 from service.api.runs.run_json import recorded, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
@@ -74,7 +75,7 @@ class HeatQuery(Strict):
     """Which statistic, of which tensors, at which moments."""
 
     stat: Stat = Field(default="grad_norm", description="What is measured.")
-    kind: Kind = Field(default="after-backward", description="Kind of the moments that are its columns.")
+    kind: MomentKind = Field(default="after-backward", description="Kind of the moments that are its columns.")
     tensors: (
         Annotated[list[Annotated[Whole, Field(ge=0, le=2**31 - 1)]], Split, Field(min_length=1, max_length=500)] | None
     ) = Field(default=None, description="Numbers, joined by commas.")

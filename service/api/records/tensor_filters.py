@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from backprobe.record.rows.events import MomentKind
 from backprobe.record.rows.tensors import Grad
 from service.api.records.moments import At
 from service.problems.errors import Place, Problem
@@ -17,8 +18,7 @@ _ANY_OF: Final = "Any of these, joined by commas."
 Moment = Annotated[Whole, Field(ge=0, le=2**31 - 1)]
 Line = Annotated[Whole, Field(ge=1, le=2**31 - 1)]
 Amount = Annotated[Whole, Field(ge=0, le=2**53)]
-Kind = Literal["after-statement", "before-backward", "after-backward", "optimizer-step", "end"]
-Kinds = Annotated[list[Kind], Split, Field(min_length=1, max_length=5)]
+Kinds = Annotated[list[MomentKind], Split, Field(min_length=1, max_length=5)]
 
 
 class ExportQuery(Page):

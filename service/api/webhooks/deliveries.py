@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
@@ -21,6 +21,7 @@ from service.web.reply import after_of, json_reply, page_reply
 from store import queries
 from store.database.ids import is_id
 from store.webhooks import deliveries, delivery_log, outbox, webhooks
+from store.webhooks.deliveries import State
 from store.webhooks.delivery_log import Delivery
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ TEST_SECONDS: Final = 15.0
 _LOOK_SECONDS: Final = 0.05
 _SCOPE: Final = "webhooks:write"
 
-States = Annotated[list[Literal["pending", "delivered", "dead", "canceled"]], Split, Field(min_length=1, max_length=4)]
+States = Annotated[list[State], Split, Field(min_length=1, max_length=4)]
 
 
 class DeliveriesQuery(Page):

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from backprobe.rules.framework.rule import Confidence
 from service.web.listing import Listing
-
-ItemVerdict = Literal["pass", "warn", "fail", "error", "not-run"]
+from store.audits.policy import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +130,7 @@ class AuditItemTold:
     run: str | None
     status: str | None
     ended: bool
-    verdict: ItemVerdict | None
+    verdict: Verdict | None
     problem: dict[str, Any] | None
     cells: list[CellTold]
 
@@ -148,7 +147,7 @@ class MatrixRow:
     n: int
     custom_id: str | None
     run: str | None
-    verdict: ItemVerdict | None
+    verdict: Verdict | None
     states: dict[str, Literal["warn", "fail", "not-run"]]
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from backprobe.rules import Identity
 from backprobe.rules.framework.rule import Level
 from service.web.listing import Listing
+from store.findings.group_rows import State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class GroupTold:
     made_of: Identity | None
     rule: str
     level: Level
-    state: Literal["open", "acknowledged", "suppressed", "fixed"]
+    state: State
     reason: str | None
     state_by: str | None
     state_at: str | None

@@ -58,7 +58,7 @@ class Hub:
         return self.until(over, seconds) and status is not None
 
     def until(self, over: Callable[[], bool], seconds: float) -> bool:
-        """Wait until something is over that tells when it changes (`store.runs.transitions.tell`); False: it was not by then.
+        """Wait until something is over that tells when it changes (`store.runs.transitions.tell`); False: not by then.
 
         Args:
             over: Looks. Called at once, after each piece of news, and once a second.

@@ -1,12 +1,10 @@
-"""What a child is given to run; both sides import this, so it knows msgspec and nothing else."""
+"""What a child is given to run; both sides import this, so it knows msgspec and a few words."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
-Tier = Literal["state", "grad", "full", "deep"]
+from backprobe.tiers import Tier
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,8 @@
 """What a process beside the child did not catch, as one line of the log: the worker's stderr is theirs too.
 
-`store.telemetry.logs` does the same for processes of ours that may import it; here it is the standard library's alone. No hook is
-set for it: a forked child would have it too, and a program is to find `sys.excepthook` as Python made it.
+`store.telemetry.logs` does the same for processes of ours that may import it; here it is the standard library's
+alone. No hook is set for it: a forked child would have it too, and a program is to find `sys.excepthook` as Python made
+it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The warm process: torch is loaded, one thread runs, children are forked from it. `python -m workers.sandbox.process.zygote`.
+"""The warm process: torch is loaded, one thread runs, children are forked from it (`python -m` starts it).
 
 1. It is exec'ed, never forked, with an environment built from nothing, and talks on the descriptor of its argument.
 2. It never computes with more than one thread: before each fork it looks, and refuses otherwise.

@@ -29,12 +29,11 @@ from typing import Any, Final, Literal
 from backprobe.isolation import IsolationLevel
 from backprobe.record import BadRecord, End, Raised, Record
 from store.runs.limits import Limits
-from store.runs.model import RunError
+from store.runs.model import EndStatus, RunError
 from workers.sandbox.gvisor.sentry import Behind
 from workers.sandbox.levels.attestation import Seen
 from workers.sandbox.supervisor.limit_text import by_exception, refused_by_level, too_heavy, what_to_change
 
-Status = Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
 Stop = Literal[
     "wall",
     "output",
@@ -103,7 +102,7 @@ class Outcome:
         isolation: What the child really ran in.
     """
 
-    status: Status
+    status: EndStatus
     reason: str
     told_by: Literal["supervisor", "run"]
     facts: Facts
@@ -118,7 +117,7 @@ class Outcome:
 class Verdict:
     """A line of the table, filled in."""
 
-    status: Status
+    status: EndStatus
     reason: str
     told_by: Literal["supervisor", "run"] = "supervisor"
     error: RunError | None = None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Literal
+from typing import Any
 
 from backprobe.capture.output.writer import Writer
 from backprobe.capture.tracking.graph.nodes import NodeFacts, Nodes, held_by
 from backprobe.record import Edge
-
-State = Literal["held", "freed", "partly-freed", "released"]
+from backprobe.record.rows.graph import RetentionState
 
 
 class Walk:
@@ -50,7 +49,7 @@ class Walk:
         return held_by(self.nodes)
 
     @property
-    def state(self) -> tuple[State, int | None]:
+    def state(self) -> tuple[RetentionState, int | None]:
         """What became of what its nodes saved, and the last call that freed some; "released" if nothing was saved."""
         saving = [facts for facts in self.nodes if facts.saves]
         freed = [facts.row.freed_by for facts in saving if facts.row.freed_by is not None]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from backprobe.capture.instrument.taps import PLAIN
 from backprobe.capture.rewriting.sites import SiteFacts
 from backprobe.capture.rewriting.targets import Target
+from backprobe.capture.tracking.plain_types import PLAIN
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import torch
 
 from backprobe.record import Mode
+from backprobe.record.rows.interventions import ModeForm, ModeKind
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
-
-Kind = Literal["grad", "inference", "autocast", "training", "anomaly", "deterministic"]
-How = Literal["with", "decorator", "call", "unknown"]
 
 _MOST_OPEN: Final = 256
 _MOST: Final = 20_000
@@ -84,7 +82,7 @@ class Modes:
 
 _SWITCHED_BEFORE: Final = frozenset({"set_grad_enabled", "set_detect_anomaly"})
 _CALLS: Final = frozenset({"set_grad_enabled()", "set_detect_anomaly()", "train", "use_deterministic_algorithms"})
-_KINDS: Final[dict[str, Kind]] = {
+_KINDS: Final[dict[str, ModeKind]] = {
     "no_grad": "grad",
     "enable_grad": "grad",
     "set_grad_enabled": "grad",
@@ -99,7 +97,7 @@ _KINDS: Final[dict[str, Kind]] = {
 }
 
 
-def _how(by: str, caller: FrameType, frame: FrameType) -> How:
+def _how(by: str, caller: FrameType, frame: FrameType) -> ModeForm:
     """Between a region and the program may stand a decorator or a stack, between `train` and it `eval`."""
     decorates = caller is not frame and (caller.f_code.co_filename.endswith("_contextlib.py") or _is_wrapper(caller))
     if decorates:
@@ -111,7 +109,7 @@ def _is_wrapper(caller: FrameType) -> bool:
     return caller.f_code.co_name.startswith("decorate_")
 
 
-def _before(kind: Kind, subject: Any) -> str:
+def _before(kind: ModeKind, subject: Any) -> str:
     """What a mode is now."""
     if kind == "grad":
         return str(torch.is_grad_enabled())
