@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from backprobe.rules.facts import FACTS
-from backprobe.rules.registry import RULES
 from backprobe.rules.rule import Rule, RuleModule
 
 GROUP: Final = "backprobe.rules"
@@ -64,11 +63,15 @@ def installed() -> Installed:
 
 def every_module() -> tuple[RuleModule, ...]:
     """The built-in rules in order of code, then the plug-ins'."""
+    from backprobe.rules.registry import RULES
+
     return (*RULES, *installed().modules)
 
 
 def loaded(points: Iterable[EntryPoint]) -> Installed:
     """Load plug-ins; one that fails costs itself only."""
+    from backprobe.rules.registry import RULES
+
     modules: list[RuleModule] = []
     left_out: list[LeftOut] = []
     digest = hashlib.sha256()
