@@ -15,6 +15,7 @@ from backprobe.cli.arguments import Subparsers
 from backprobe.cli.capturing import DEEP, TIERS, add_sampling
 from backprobe.cli.children import judged_children, kept_family
 from backprobe.cli.exits import INTERRUPTED, OURS, SCRIPT, OutputLost, UsageError
+from backprobe.cli.misplaced import hint, misplaced
 from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
 from backprobe.cli.project import settled
 
@@ -42,7 +43,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), help=DEEP)
     _add_program(parser)
-    parser.set_defaults(run=_run, entry="run")
+    parser.set_defaults(run=_run, entry="run", own=parser)
 
 
 def add_watch(subparsers: Subparsers) -> None:
@@ -58,7 +59,7 @@ def add_watch(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--tier", choices=("state", "grad", "full"), help=TIERS)
     _add_program(parser)
-    parser.set_defaults(run=_run, entry="watch")
+    parser.set_defaults(run=_run, entry="watch", own=parser)
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:
@@ -116,6 +117,8 @@ def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -
         judgement = judge(record, args.options)
         children = None if family is None else judged_children(family, args)
         report(record, judgement, args, args.named, stream, children)
+        if (option := misplaced(args.arguments, args.own, (row.text for row in record.sources))) is not None:
+            print(hint(option, args.entry), file=stream, flush=True)
     except OutputLost as error:
         print(f"backprobe: {error}", file=stream)
         return OURS

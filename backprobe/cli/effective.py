@@ -1,0 +1,82 @@
+"""`backprobe config`: the settings that hold in this folder, each with where it comes from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from backprobe.cli.arguments import Subparsers
+from backprobe.cli.exits import CLEAN
+from backprobe.cli.project import DEFAULTS, JUDGING, project, settled
+from backprobe.cli.service import DEFAULT_URL
+from backprobe.show.plain import plain
+
+_ENVIRONMENT: Final = {"url": ("BACKPROBE_URL", DEFAULT_URL), "api-key": ("BACKPROBE_API_KEY", "not set")}
+_SECRET: Final = frozenset({"api-key"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting.
+
+    Attributes:
+        value: What holds; of a secret only whether it is set; None: nothing is set, and nothing is left out for it.
+        source: `default`, `environment BACKPROBE_URL`, or the file.
+    """
+
+    name: str
+    value: Any
+    source: str
+
+
+def add_config(subparsers: Subparsers) -> None:
+    """Add `config`."""
+    parser = subparsers.add_parser(
+        "config",
+        help="the settings that hold here, each with its source",
+        description="Settings come from flags, then the environment, then `[tool.backprobe]` of the nearest "
+        "pyproject.toml, then the defaults. An unknown key of the file is an error, with the nearest one.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.set_defaults(run=_config)
+
+
+def _config(args: argparse.Namespace) -> int:
+    settled(argparse.Namespace())  # refuses what a run would refuse
+    found = effective()
+    if args.format == "json":
+        print(json.dumps([asdict(one) for one in found], indent=2))
+        return CLEAN
+    values = ["-" if one.value is None else plain(_shown(one.value)) for one in found]
+    wide = [max(len(one.name) for one in found), max(map(len, values))]
+    for one, value in zip(found, values, strict=True):
+        print(f"{one.name:{wide[0]}}  {value:{wide[1]}}  {plain(one.source)}")
+    return CLEAN
+
+
+def effective() -> list[Setting]:
+    """All settings in the working directory.
+
+    Raises:
+        UsageError: the file cannot be followed.
+    """
+    of = project()
+    found: list[Setting] = []
+    for name in (*DEFAULTS, *JUDGING):
+        if name in of.settings:
+            found.append(Setting(name=name, value=of.settings[name], source=str(of.path)))
+        else:
+            found.append(Setting(name=name, value=DEFAULTS.get(name), source="default"))
+    for name, (variable, default) in _ENVIRONMENT.items():
+        given = os.environ.get(variable)
+        value = default if not given else "set" if name in _SECRET else given
+        found.append(Setting(name=name, value=value, source=f"environment {variable}" if given else "default"))
+    return found
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
