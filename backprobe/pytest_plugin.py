@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from backprobe.checking import LEVELS, GradientFinding, judging, message
+from backprobe.checking import LEVELS, judging, message
 
 if TYPE_CHECKING:
     import ast
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from backprobe.record import Record
 
 MARKER: Final = (
-    "backprobe(fail_on='warning', ignore=(), off=False): what `pytest --backprobe` does with this test: the least level "
-    "of a finding that fails it, rules that are left out, or no capture at all."
+    "backprobe(fail_on='warning', ignore=(), off=False): what `pytest --backprobe` does with this test: the least "
+    "level of a finding that fails it, rules that are left out, or no capture at all."
 )
 _PROPERTY: Final = "backprobe_findings"
 _KNOWN: Final = frozenset({"fail_on", "ignore", "off"})
@@ -146,13 +146,15 @@ class Capturing:
             raise
         failing = _judged(item, block.record, policy, "below the level that fails")
         if failing is not None:
-            raise failing
+            pytest.fail(failing, pytrace=False)
         return result
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say how many tests were captured and how many had findings; reports of pytest-xdist's workers count too."""
         reports = [one for kind in terminalreporter.stats.values() for one in kind]
-        counts = [value for one in reports for name, value in getattr(one, "user_properties", ()) if _is_call(one, name)]
+        counts = [
+            value for one in reports for name, value in getattr(one, "user_properties", ()) if _is_call(one, name)
+        ]
         found = sum(count > 0 for count in counts)
         terminalreporter.write_line(
             f"backprobe: {len(counts)} tests captured, {found} with findings ({sum(counts)} in all)"
@@ -163,8 +165,8 @@ def _is_call(report: Any, name: str) -> bool:
     return name == _PROPERTY and getattr(report, "when", None) == "call"
 
 
-def _judged(item: pytest.Item, record: Record | None, policy: Policy, what: str) -> GradientFinding | None:
-    """What fails the test, or None; findings that do not fail it stand in a section of its report."""
+def _judged(item: pytest.Item, record: Record | None, policy: Policy, what: str) -> str | None:
+    """The text that fails the test, or None; findings that do not fail it stand in a section of its report."""
     if record is None:
         return None
     from backprobe.rules import judge
@@ -174,7 +176,7 @@ def _judged(item: pytest.Item, record: Record | None, policy: Policy, what: str)
     item.user_properties.append((_PROPERTY, len(findings)))
     failing = judgement.at_least(policy.fail_on)
     if failing and what.startswith("below"):
-        return GradientFinding(message(f"`{item.name}`", record, failing), findings)
+        return message(f"`{item.name}`", record, failing)
     if findings:
         item.add_report_section("call", f"findings of Backprobe, {what}", message(item.name, record, findings))
     return None

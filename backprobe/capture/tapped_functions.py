@@ -52,7 +52,8 @@ class TappedFunctions:
             module = sys.modules.get(function.__module__)
             names = vars(module) if module is not None else function.__globals__
             rewriting = None if self._asserts is None else self._asserts(names)
-            self._tap(filename, rewriting, [*_functions(names.values(), names.get("__name__")), *_same_file(waiting, function)])
+            named = _functions(names.values(), names.get("__name__"))
+            self._tap(filename, rewriting, [*named, *_same_file(waiting, function)])
             waiting += [other for value in list(names.values()) for other in _behind(value)]
 
     def undo(self) -> None:

@@ -1,4 +1,4 @@
-"""`backprobe mcp`: what an agent starts to debug gradients, by the Model Context Protocol on standard input and output."""
+"""`backprobe mcp`: what an agent starts to debug gradients, by the Model Context Protocol on stdin and stdout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def add_mcp(subparsers: Subparsers) -> None:
         "processes of this user without a sandbox, or at --url in the service's.",
         allow_abbrev=False,
     )
-    parser.add_argument("--url", help="of a service that runs programs and keeps runs (default: this machine, no service)")
+    parser.add_argument(
+        "--url", help="of a service that runs programs and keeps runs (default: this machine, no service)"
+    )
     parser.add_argument("--allow-run", action="store_true", help="let the agent run programs: they are its own code")
     parser.add_argument(
         "--folder", type=Path, default=Path(), metavar="FOLDER", help="files are read below it (default: here)"
@@ -52,7 +54,7 @@ def _mcp(args: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise UsageError(f"`mcp` needs the module {error.name!r}: `pip install 'backprobe[mcp]'`") from None
     if sys.stdin.isatty():
-        print("backprobe: an MCP server on stdin and stdout; an agent starts it (docs/how-to/agents.md)", file=sys.stderr)
+        print("backprobe: an MCP server; an agent starts it and speaks on its stdin and stdout", file=sys.stderr)
     serve(
         folder=args.folder.resolve(),
         url=args.url,

@@ -22,9 +22,7 @@ _FINDING: Final = re.compile("f_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 def add_open(subparsers: Subparsers) -> None:
     """Add `open`."""
-    parser = subparsers.add_parser(
-        "open", help="the page of a run or a finding, in the browser", allow_abbrev=False
-    )
+    parser = subparsers.add_parser("open", help="the page of a run or a finding, in the browser", allow_abbrev=False)
     add_address(parser)
     parser.add_argument("--print", action="store_true", help="print the address only")
     parser.add_argument("name", metavar="RUN|FINDING", help="the id of a run (run_...) or of a finding (f_...)")

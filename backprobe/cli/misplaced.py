@@ -1,6 +1,6 @@
 """The hint where an option of ours stands behind the script, which is then the script's.
 
-    backprobe run train.py --tier grad    # `--tier grad` is in the script's sys.argv, and no option of Backprobe
+`backprobe run train.py --tier grad`: `--tier grad` is in the script's `sys.argv`, and no option of Backprobe.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ class Names:
         loads: Where a name is read, by the scope that binds it and the name.
         attributes: Where an attribute is read, by its name.
         calls: Calls by the last part of what is called: `encode` for `self.encode(x)`.
-        functions: Functions and methods by name, without pytest's fixtures: nobody calls them by name. classes: classes by name.
+        functions: Functions and methods by name, without pytest's fixtures, which nobody calls by name.
+        classes: Classes by name.
         imported: Names that an import binds: what is called through them is a library's.
         declared: Names that a function declares `global` or `nonlocal`, with the scope that they are of.
     """

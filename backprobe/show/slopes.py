@@ -1,12 +1,12 @@
 """Backward calls of one statement whose counts differ from call to call, told by how they grow.
 
-    nodes met 3, 6, 9 ... 600   ->   3 to 600 nodes, +3 a call
-    nodes met 5, 4, 9           ->   4 to 9 nodes
+Nodes met 3, 6, 9 ... 600 are `3 to 600 nodes, +3 a call`; 5, 4, 9 are `4 to 9 nodes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from backprobe.show.amounts import counted, sized
@@ -31,7 +31,7 @@ def _range(amounts: Sequence[int], shown: Callable[[int], str], noun: str, verb:
     low, high = min(amounts), max(amounts)
     if low == high:
         return f"{verb}{shown(low)}{tail} each"
-    steps = [after - before for before, after in zip(amounts, amounts[1:], strict=False)]
+    steps = [after - before for before, after in pairwise(amounts)]
     if min(steps) >= 0 or max(steps) <= 0:
         mean = (amounts[-1] - amounts[0]) / len(steps)
         about = "" if len(set(steps)) == 1 else "about "
