@@ -63,7 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
         import torch  # noqa: F401 - asked for before a test is run
     except ModuleNotFoundError:
         raise pytest.UsageError("--backprobe needs PyTorch: `pip install 'backprobe[torch]'`") from None
-    ignored = tuple(name.strip() for name in config.getoption("backprobe_ignore").split(",") if name.strip())
+    given = str(config.getoption("backprobe_ignore"))
+    ignored = tuple(name.strip() for name in given.split(",") if name.strip())
     own = Policy(fail_on=config.getoption("backprobe_fail_on"), ignore=ignored)
     own.check("--backprobe-ignore")
     config.pluginmanager.register(Capturing(own), "backprobe-capturing")

@@ -1,11 +1,12 @@
 """Where the agent's programs run: in a child process of this machine, or in the service's sandbox. A record comes back.
 
 1. A program never sees the protocol: its stdin is empty, and what it prints goes into files.
-2. On this machine it has the rights of this user; `--allow-run` says so. What is still there after its seconds is killed.
+2. On this machine it has the rights of this user; `--allow-run` says so. After its seconds all of it is killed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -135,10 +136,8 @@ def _ended(command: list[str], folder: Path, outputs: list[Path], seconds: float
         except subprocess.TimeoutExpired:
             return None
         finally:
-            try:
+            with contextlib.suppress(ProcessLookupError):  # also what the program left behind when it ended
                 os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             process.wait()
 
 
@@ -161,12 +160,12 @@ def _tail(outputs: Iterable[Path]) -> str:
 
 
 def _executed(path: Path, code: int | None, output: str, seconds: float) -> Executed:
+    late = "" if code is not None else f"; it was stopped after {seconds:g} s"
     if not path.exists():
-        raise NotRun(f"the program left no record (exit code {code}); it printed:\n{output}")
+        raise NotRun(f"the program left no record{late or f' (exit code {code})'}; it printed:\n{output}")
     try:
         record = loads(path.read_bytes())
     except BadRecord as error:
-        late = "" if code is not None else f", it was stopped after {seconds:g} s"
         raise NotRun(f"the record cannot be read ({error}){late}; it printed:\n{output}") from None
     end = record.end
     if code is None:

@@ -1,4 +1,4 @@
-"""Tries a finding's edit: the program is run again with it, in a folder made for that; no file of the user is written."""
+"""Tries a finding's edit: the program runs again with it, in a folder made for that; no file of the user is written."""
 
 from __future__ import annotations
 

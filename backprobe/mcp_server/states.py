@@ -50,7 +50,7 @@ def moment_of(record: Record, asked: str) -> Moment:
 
 
 def tensors_at(run: Kept, name: str, asked: str) -> str:
-    """The tensors with this name, or all that have one, as they were at a moment, one a line, and why `.grad` is None."""
+    """The tensors with this name, or all that have one, at a moment: one a line, and why its `.grad` is None."""
     record = run.record
     if not record.moments:
         return f"run {run.name} has no moment: no statement was seen"
@@ -59,7 +59,8 @@ def tensors_at(run: Kept, name: str, asked: str) -> str:
         lines = list(_lines(record, name, moment))
     if not lines:
         raise NoRun(f"run {run.name} has no tensor named {name!r} at {asked}; without a name all are listed")
-    head = f"run {run.name}, {len(lines)} tensors at moment {moment.moment} ({moment.kind}, {moment.step} steps before it):"
+    when = f"moment {moment.moment} ({moment.kind}, {moment.step} steps before it)"
+    head = f"run {run.name}, {len(lines)} tensors at {when}:"
     return "\n".join([head, *lines])
 
 
@@ -92,10 +93,9 @@ def _lines(record: Record, name: str, moment: Moment) -> Iterator[str]:
             gradient += f"; arrived {elements(arrived)}"
         why = whys.get(tensor.tensor)
         because = f"; why None: {plain(str(why.text))}" if why is not None and last.grad != "present" else ""
-        yield (
-            f"  {plain(called)} ({place}) {shaped(tensor.shape)} {tensor.dtype}: {state}, requires_grad={last.requires_grad},"
-            f" retains_grad={last.retains_grad}, {gradient}{because}"
-        )
+        flags = f"requires_grad={last.requires_grad}, retains_grad={last.retains_grad}"
+        what = f"{plain(called)} ({place}) {shaped(tensor.shape)} {tensor.dtype}"
+        yield f"  {what}: {state}, {flags}, {gradient}{because}"
 
 
 def _gradient(history: list[Snapshot]) -> str:
