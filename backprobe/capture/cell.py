@@ -35,12 +35,14 @@ class Cell:
     Attributes:
         filename: What its code objects carry. path: what the record calls it, `Cell [3]`.
         text: As the user sees it. tree: parsed, in the lines of that text.
+        quiet: A semicolon ends it: the value of its last expression is not displayed.
     """
 
     filename: str
     path: str
     text: str
     tree: Callable[[], ast.Module]
+    quiet: bool = False
 
 
 @dataclass(slots=True)
@@ -101,7 +103,7 @@ class Notebook:
             _tapped(recorder, earlier)
         self.cells.append(cell)
         body, plain = _tapped(recorder, cell).body, cell.tree().body
-        last = plain[-1] if plain else None
+        last = plain[-1] if plain and not cell.quiet else None
         count = 0 if not isinstance(last, ast.Expr) else 1 if isinstance(last.value, ast.Constant) else 2
         shown = body[len(body) - count :]  # the expression, and its tap, which gives None and is not displayed
         body = body[: len(body) - count]

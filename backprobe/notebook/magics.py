@@ -21,7 +21,7 @@ from IPython.display import display
 from backprobe.capture import Options
 from backprobe.capture.cell import Cell, Notebook
 from backprobe.notebook.shown import Shown
-from backprobe.notebook.statements import statement_tree
+from backprobe.notebook.statements import ends_in_semicolon, statement_tree
 from backprobe.record import FrameReader
 from backprobe.record.codec import MAGIC
 
@@ -116,7 +116,10 @@ class BackprobeMagics(Magics):
         code = "\n" + shell.transform_cell(cell)
         number = self._number()
         filename = shell.compile.cache(code, number, raw_code=cell)
-        return Cell(filename, f"Cell [{number}]", code, lambda: shell.transform_ast(ast.parse(code)))
+        quiet = ends_in_semicolon(cell)
+        return Cell(
+            filename, f"Cell [{number}]", code, lambda: shell.transform_ast(ast.parse(code, filename)), quiet=quiet
+        )
 
     def _statement(self, statement: str) -> Cell:
         """One statement at its place in the cell that it stands in."""
@@ -136,6 +139,7 @@ class BackprobeMagics(Magics):
             f"Cell [{number}]",
             text,
             lambda: shell.transform_ast(statement_tree(statement, lines[line - 1], line, column)),
+            quiet=ends_in_semicolon(statement),
         )
 
     def _caller(self) -> tuple[int, int]:

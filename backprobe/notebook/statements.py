@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
+from typing import Final
+
+_SILENT: Final = frozenset({tokenize.ENDMARKER, tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.DEDENT})
+
+
+def ends_in_semicolon(text: str) -> bool:
+    """The value of the last expression is not to be displayed; a text that is no Python ends in none."""
+    try:
+        tokens = [one for one in tokenize.generate_tokens(io.StringIO(text).readline) if one.type not in _SILENT]
+    except (tokenize.TokenError, SyntaxError):
+        return False
+    return bool(tokens) and tokens[-1].string == ";"
 
 
 def statement_tree(statement: str, written: str, line: int, column: int) -> ast.Module:
