@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -59,10 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     if not config.getoption("backprobe"):
         return
-    try:
-        import torch  # noqa: F401 - asked for before a test is run
-    except ModuleNotFoundError:
-        raise pytest.UsageError("--backprobe needs PyTorch: `pip install 'backprobe[torch]'`") from None
+    if find_spec("torch") is None:
+        raise pytest.UsageError("--backprobe needs PyTorch: `pip install 'backprobe[torch]'`")
     given = str(config.getoption("backprobe_ignore"))
     ignored = tuple(name.strip() for name in given.split(",") if name.strip())
     own = Policy(fail_on=config.getoption("backprobe_fail_on"), ignore=ignored)
