@@ -116,12 +116,14 @@ class Shown:
 def _table(heads: tuple[str, ...], rows: list[str]) -> str:
     if not rows:
         return ""
-    head = "".join(f"<th>{one}</th>" for one in heads)
+    head = "".join(f'<th style="text-align: left">{one}</th>' for one in heads)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+    """A row; a cell is told on the left, where Jupyter's own style has it on the right."""
+    texts = (escape(cell).replace("\n", "<br>") for cell in cells)
+    return "<tr>" + "".join(f'<td style="text-align: left">{text}</td>' for text in texts) + "</tr>"
 
 
 def _finding_cells(finding: Finding) -> tuple[str, ...]:

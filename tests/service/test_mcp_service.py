@@ -25,8 +25,14 @@ def served(make):
 
 
 @pytest.fixture
-def working(served, samples):
-    """What ends the first run that is queued, as a worker would."""
+def there(served):
+    """A run that has ended."""
+    return served[0].finished()
+
+
+@pytest.fixture
+def working(served, samples, there):
+    """What ends the next run that is queued, as a worker would."""
     site, _ = served
     over = threading.Event()
 
@@ -43,9 +49,8 @@ def working(served, samples):
     worker.join()
 
 
-def test_runs_of_the_service_are_listed_told_and_made(served, working, samples, tmp_path):
+def test_runs_of_the_service_are_listed_told_and_made(served, working, there, samples, tmp_path):
     site, url = served
-    there = site.finished()
 
     async def talk():
         words = ["-m", "backprobe", "mcp", "--url", url, "--allow-run", "--seconds", "120"]
