@@ -73,11 +73,12 @@ def _short(number: int, finding: Finding) -> Iterator[str]:
 
 def _edit(edit: Edit) -> str:
     region = edit.region
-    written = cut(plain(edit.text), 160)
+    written = cut(plain(edit.text, keep_newlines=True).replace("\n", "\\n"), 160)
     if (region.start_line, region.start_col) == (region.end_line, region.end_col):
         return f"line {region.start_line}, column {region.start_col}: insert `{written}`"
     end = f"line {region.end_line}, column {region.end_col}"
-    return f"line {region.start_line}, column {region.start_col} to {end}: put `{written}`"
+    what = f"put `{written}`" if edit.text else "delete"
+    return f"line {region.start_line}, column {region.start_col} to {end}: {what}"
 
 
 def story(run: Kept, number: int) -> str:

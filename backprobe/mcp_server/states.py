@@ -10,7 +10,7 @@ from backprobe.mcp_server.kept import Kept, NoRun
 from backprobe.rules.lookup import lookup
 from backprobe.rules.table import shared_tables
 from backprobe.rules.why_none import why_none, why_none_after
-from backprobe.show.amounts import elements, number, shaped
+from backprobe.show.amounts import counted, elements, number, shaped
 from backprobe.show.calls import call_rows
 from backprobe.show.plain import plain
 from backprobe.show.tensors import name_of
@@ -60,7 +60,7 @@ def tensors_at(run: Kept, name: str, asked: str) -> str:
     if not lines:
         raise NoRun(f"run {run.name} has no tensor named {name!r} at {asked}; without a name all are listed")
     when = f"moment {moment.moment} ({moment.kind}, {moment.step} steps before it)"
-    head = f"run {run.name}, {len(lines)} tensors at {when}:"
+    head = f"run {run.name}, {counted(len(lines), 'tensor')} at {when}:"
     return "\n".join([head, *lines])
 
 
@@ -115,7 +115,9 @@ def backward_calls(run: Kept) -> str:
     rows = call_rows(run.record)
     if not rows:
         return f"run {run.name} made no backward call"
-    lines = [f"run {run.name}, {len(rows)} backward calls (moment `after-backward K` is the state behind call K):"]
+    lines = [
+        f"run {run.name}, {counted(len(rows), 'backward call')} (moment `after-backward K` is the state behind call K):"
+    ]
     for row in rows:
         given = "default" if row.retain_graph_given is None else "given"
         lines.append(

@@ -216,14 +216,14 @@ def test_with_leave_a_program_is_run_and_its_finding_has_line_cause_evidence_and
     assert answer.startswith("run local-1: ended well.")
     assert "1. BP101 non-leaf-grad-read (warning, proven) at snippet.py line 4: h = x * 2" in answer
     assert "   evidence: binding=h, " in answer
-    assert "insert `" in answer
-    assert "h.retain_grad()" in answer
+    assert "insert `\\nh.retain_grad()`" in answer
     assert "  | None" in answer
 
 
 def test_a_fix_is_tried_and_nothing_of_the_user_is_written(ran) -> None:
     assert ran["fix"][1].startswith(FIXED)
     assert "1 fixed, 0 new, 0 as before" in ran["fix"][1]
+    assert "  | tensor([1., 1., 1.])" in ran["fix"][1]
     assert "gradient None -> [1, 1, 1]" in ran["compared"][1] or "retains_grad False -> True" in ran["compared"][1]
     assert ran["files"] == ["model.py", "train.py"]
     assert not ran["no fix"][0]
