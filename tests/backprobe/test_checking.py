@@ -192,6 +192,7 @@ def test_a_marker_that_cannot_be_followed_is_said_before_a_test_is_run(tmp_path,
     assert said in found["err"] + found["out"]
 
 
+@pytest.mark.timeout(900)
 def test_it_works_in_the_processes_of_xdist(project) -> None:
     command = [
         sys.executable, "-m", "pytest", "-p", "backprobe.pytest_plugin", "-p", "xdist", "-p", "no:cacheprovider",
@@ -201,7 +202,7 @@ def test_it_works_in_the_processes_of_xdist(project) -> None:
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID"):
         environment.pop(name, None)
     done = subprocess.run(
-        command, cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=240
+        command, cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "2 failed, 1 passed" in done.stdout

@@ -14,12 +14,14 @@ from mcp import Client, StdioServerParameters
 
 from tests.support import forks
 
+pytestmark = pytest.mark.timeout(900)  # programs are run in fresh interpreters, one after the other
+
 ROOT = Path(__file__).parents[3]
 CORPORA = ROOT / "tests" / "corpus"
 SOURCE = (
     "import torch\n\nx = torch.ones(3, requires_grad=True)\nh = x * 2\nloss = h.sum()\nloss.backward()\nprint(h.grad)\n"
 )
-SECONDS = 200
+SECONDS = 600
 
 
 def session(folder: Path, *options: str, calls: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
