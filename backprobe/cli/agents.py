@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
 from backprobe.cli.arguments import Subparsers
 from backprobe.cli.exits import CLEAN, UsageError
+from backprobe.cli.service import api_key
 
 
 def add_mcp(subparsers: Subparsers) -> None:
@@ -58,7 +58,7 @@ def _mcp(args: argparse.Namespace) -> int:
     serve(
         folder=args.folder.resolve(),
         url=args.url,
-        key=os.environ.get("BACKPROBE_API_KEY") or None,
+        key=api_key(),
         may_run=args.allow_run,
         seconds=args.seconds,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 import webbrowser
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.cli.arguments import Subparsers
 from backprobe.cli.comparison import RUN
 from backprobe.cli.exits import CLEAN, UsageError
-from backprobe.cli.service import DEFAULT_URL, add_address, ask
+from backprobe.cli.service import add_address, address, ask
 
 if TYPE_CHECKING:
     from backprobe.client import Client
@@ -39,13 +38,13 @@ def _open(args: argparse.Namespace) -> int:
 
 
 def _opened(client: Client, args: argparse.Namespace) -> int:
-    base = (args.url or os.environ.get("BACKPROBE_URL") or DEFAULT_URL).rstrip("/")
+    base = address(args.url)
     if RUN.fullmatch(args.name):
-        address = f"{base}/runs/{client.run(args.name).id}"
+        page = f"{base}/runs/{client.run(args.name).id}"
     else:
         found = client.call("GET", f"/v1/findings/{args.name}")
-        address = f"{base}/runs/{found['run']}#finding-{args.name}"
-    print(address, flush=True)
-    if not args.print and not webbrowser.open(address):
+        page = f"{base}/runs/{found['run']}#finding-{args.name}"
+    print(page, flush=True)
+    if not args.print and not webbrowser.open(page):
         print("backprobe: no browser was found; the address is above", file=sys.stderr)
     return CLEAN

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 from backprobe.cli.arguments import Subparsers
 from backprobe.cli.exits import CLEAN
 from backprobe.cli.project import DEFAULTS, JUDGING, project, settled
-from backprobe.cli.service import DEFAULT_URL
+from backprobe.cli.service import DEFAULT_URL, address, api_key
 from backprobe.show.plain import plain
-
-_ENVIRONMENT: Final = {"url": ("BACKPROBE_URL", DEFAULT_URL), "api-key": ("BACKPROBE_API_KEY", "not set")}
-_SECRET: Final = frozenset({"api-key"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +67,11 @@ def effective() -> list[Setting]:
             found.append(Setting(name=name, value=of.settings[name], source=str(of.path)))
         else:
             found.append(Setting(name=name, value=DEFAULTS.get(name), source="default"))
-    for name, (variable, default) in _ENVIRONMENT.items():
-        given = os.environ.get(variable)
-        value = default if not given else "set" if name in _SECRET else given
-        found.append(Setting(name=name, value=value, source=f"environment {variable}" if given else "default"))
+    url, key = address(None), api_key()
+    of_url = "default" if url == DEFAULT_URL else "environment BACKPROBE_URL"
+    of_key = "default" if key is None else "environment BACKPROBE_API_KEY"
+    found.append(Setting(name="url", value=url, source=of_url))
+    found.append(Setting(name="api-key", value="not set" if key is None else "set", source=of_key))
     return found
 
 

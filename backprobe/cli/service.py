@@ -72,6 +72,16 @@ def add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", help=f"of the service (default: BACKPROBE_URL, else {DEFAULT_URL})")
 
 
+def address(url: str | None) -> str:
+    """The address of the service, without a slash at its end: as given, else BACKPROBE_URL, else this machine's."""
+    return (url or os.environ.get("BACKPROBE_URL") or DEFAULT_URL).rstrip("/")
+
+
+def api_key() -> str | None:
+    """The key to it, from the environment; None: there is none."""
+    return os.environ.get("BACKPROBE_API_KEY") or None
+
+
 def _service(parser: argparse.ArgumentParser, *formats: str) -> None:
     add_address(parser)
     parser.add_argument("--format", choices=formats or ("text", "json"), default="text")
@@ -106,11 +116,11 @@ def ask(args: argparse.Namespace, what: Callable[[Client], int]) -> int:
         from backprobe.client import ApiError, Client, ServiceAway
     except ModuleNotFoundError as error:
         raise UsageError(f"`{args.command}` needs {error.name}: `pip install 'backprobe[client]'`") from None
-    url = args.url or os.environ.get("BACKPROBE_URL") or DEFAULT_URL
+    url = address(args.url)
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"`{url}` is no address of a service: it begins with http:// or https://")
     try:
-        with Client(url, os.environ.get("BACKPROBE_API_KEY") or None) as client:
+        with Client(url, api_key()) as client:
             return what(client)
     except ApiError as error:
         print(f"backprobe: {plain(str(error))}", file=sys.stderr)
