@@ -61,7 +61,7 @@ def check(
         RuntimeError: another capture is active in this process.
     """
     from backprobe.capture import Options
-    from backprobe.capture.block import Block
+    from backprobe.capture.program.block import Block
     from backprobe.rules import judge
 
     __tracebackhide__ = True
@@ -86,7 +86,7 @@ def judging(fail_on: Level | None, ignore: Iterable[str]) -> Any:
         ValueError: a level or a rule is unknown.
     """
     from backprobe.rules import BadOption, options_from
-    from backprobe.rules.manual import every_rule
+    from backprobe.rules.framework.manual import every_rule
 
     if fail_on is not None and fail_on not in LEVELS:
         raise ValueError(f"fail_on={fail_on!r} is none of {', '.join(LEVELS)}")
@@ -117,9 +117,9 @@ def message(what: str, record: Record, findings: Sequence[Finding]) -> str:
 
 
 def _texts(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
-    from backprobe.rules.table import shared_tables
-    from backprobe.show.finding_text import finding_lines
-    from backprobe.show.ink import Ink
+    from backprobe.rules.framework.tables import shared_tables
+    from backprobe.show.reports.finding_text import finding_lines
+    from backprobe.show.terminal_style import Ink
 
     with shared_tables(record):
         for finding in findings[:_MOST_SHOWN]:

@@ -23,7 +23,7 @@ from backprobe.checking import LEVELS, judging, message
 if TYPE_CHECKING:
     import ast
 
-    from backprobe.capture.tapped_functions import Rewriting
+    from backprobe.capture.instrument.tapped_functions import Rewriting
     from backprobe.record import Record
 
 MARKER: Final = (
@@ -135,7 +135,7 @@ class Capturing:
         if policy.off or function is None:
             return (yield)
         from backprobe.capture import Options
-        from backprobe.capture.block import Block
+        from backprobe.capture.program.block import Block
 
         block = Block([function], item.config.rootpath, Options(), _rewriting)
         try:

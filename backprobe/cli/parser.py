@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 import backprobe
-from backprobe.cli import agents, browsing, comparison, effective, explain, rules, run, service, show
-from backprobe.cli.exits import UsageError
-from backprobe.cli.plugins import commands, register
+from backprobe.cli.commands import agents, browser, comparison, configuration, explain, rules, run, service_runs, show
+from backprobe.cli.commands.installed_commands import commands, register
+from backprobe.cli.exit_codes import UsageError
 
 BUILT_IN: Final = {
     "run": run.add_parser,
@@ -19,11 +19,11 @@ BUILT_IN: Final = {
     "show": show.add_parser,
     "explain": explain.add_explain,
     "rules": rules.add_rules,
-    "submit": service.add_submit,
-    "runs": service.add_runs,
+    "submit": service_runs.add_submit,
+    "runs": service_runs.add_runs,
     "compare": comparison.add_compare,
-    "open": browsing.add_open,
-    "config": effective.add_config,
+    "open": browser.add_open,
+    "config": configuration.add_config,
     "mcp": agents.add_mcp,
 }
 
@@ -98,7 +98,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if asked in plug_ins:
         register(plug_ins[asked], subparsers)
     parser.asked = subparsers.choices.get(asked or "")
-    return parser.parse_args(service.with_seconds(argv) if asked == "submit" else argv)
+    return parser.parse_args(service_runs.with_seconds(argv) if asked == "submit" else argv)
 
 
 def _parser(plug_ins: Iterable[str]) -> Parser:

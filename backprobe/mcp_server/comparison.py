@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backprobe.show.plain import plain
-from backprobe.show.tensors import TensorRow, tensor_rows
+from backprobe.show.plain_text import plain
+from backprobe.show.tensor_table import TensorRow, tensor_rows
 
 if TYPE_CHECKING:
     from backprobe.record import Record

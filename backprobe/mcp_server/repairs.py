@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from backprobe.mcp_server.answers import line
 from backprobe.mcp_server.comparison import key, split
 from backprobe.mcp_server.engines import Engine, NotRun, Program
-from backprobe.rules.edits import edited
-from backprobe.show.plain import plain
+from backprobe.rules.edits.text_edits import edited
+from backprobe.show.plain_text import plain
 
 if TYPE_CHECKING:
-    from backprobe.mcp_server.kept import Kept, Runs
+    from backprobe.mcp_server.known_runs import Kept, Runs
 
 
 def tried(runs: Runs, engine: Engine, run: Kept, number: int, which: int = 1) -> str:

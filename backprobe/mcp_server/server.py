@@ -19,13 +19,13 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 import backprobe
-from backprobe.mcp_server import answers, states
+from backprobe.mcp_server import answers, tensor_states
 from backprobe.mcp_server.answers import MOST_BYTES, bounded
 from backprobe.mcp_server.engines import Engine, LocalEngine, NotRun, Program, ServiceEngine
-from backprobe.mcp_server.kept import NoRun, Runs, below
+from backprobe.mcp_server.known_runs import NoRun, Runs, below
 from backprobe.mcp_server.repairs import tried
-from backprobe.rules.manual import UnknownRule, headlines, manual
-from backprobe.show import manual_text, text
+from backprobe.rules.framework.manual import UnknownRule, headlines, manual
+from backprobe.show.reports import manual_text, terminal_report
 
 INSTRUCTIONS: Final = (
     "Backprobe runs a PyTorch program under instrumented autograd and says which line made this `.grad` None, kept "
@@ -134,12 +134,12 @@ def _add_reading(server: MCPServer[Any], runs: Runs, turn: threading.Lock) -> No
         ] = "end",
     ) -> str:
         """Say what tensors were at a moment: leaf, requires_grad, gradient or why it is None, what arrived."""
-        return states.tensors_at(runs.get(run), name, moment)
+        return tensor_states.tensors_at(runs.get(run), name, moment)
 
     @tool
     def query_backward_calls(run: RunName) -> str:
         """List a run's backward calls: line, flags, nodes run, bytes freed and still held."""
-        return states.backward_calls(runs.get(run))
+        return tensor_states.backward_calls(runs.get(run))
 
     @tool
     def compare_runs(
@@ -232,7 +232,7 @@ def _add_resources(server: MCPServer[Any], runs: Runs, turn: threading.Lock) -> 
         try:
             with turn:
                 one = runs.get(run)
-                whole = text.render(one.record, one.judgement, tables=True)
+                whole = terminal_report.render(one.record, one.judgement, tables=True)
         except NoRun as error:
             raise ResourceError(str(error)) from None
         return bounded(whole, answers.MOST_ASKED_BYTES)

@@ -19,11 +19,11 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from backprobe.capture import Options
-from backprobe.capture.cell import Cell, Notebook
-from backprobe.notebook.shown import Shown
+from backprobe.capture.program.notebook_cell import Cell, Notebook
+from backprobe.notebook.cell_results import Shown
 from backprobe.notebook.statements import ends_in_semicolon, statement_tree
 from backprobe.record import FrameReader
-from backprobe.record.codec import MAGIC
+from backprobe.record.encoding.codec import MAGIC
 
 if TYPE_CHECKING:
     from argparse import Namespace

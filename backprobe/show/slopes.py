@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.show.amounts import counted, sized
 
 if TYPE_CHECKING:
-    from backprobe.show.calls import CallRow
+    from backprobe.show.backward_calls import CallRow
 
 MOST_APART: Final = 3
 """Different calls of one statement that are shown by themselves; more are one row with its slope."""

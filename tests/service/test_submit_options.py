@@ -11,8 +11,8 @@ import pytest
 @pytest.fixture
 def served(make):
     """A site, and the address at which it is served."""
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     site = make(threads=8)
     listening = listen("127.0.0.1", 0)

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from backprobe.cli import main
-from backprobe.cli.comparison import changes
-from backprobe.cli.misplaced import misplaced
+from backprobe.cli.commands.comparison import changes
+from backprobe.cli.misplaced_options import misplaced
 
 
 def command(capsys, *words):

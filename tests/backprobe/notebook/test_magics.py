@@ -163,7 +163,7 @@ def test_the_html_has_at_most_50_rows_and_every_name_is_escaped(kernel: Kernel) 
 
 def test_a_service_that_is_away_costs_a_line_and_no_error(kernel: Kernel) -> None:
     kernel.run(
-        "import os\nos.environ['BACKPROBE_URL'] = 'http://127.0.0.1:1'\nfrom backprobe.client import asked\nasked.FIRST_PAUSE_SECONDS = 0.0"
+        "import os\nos.environ['BACKPROBE_URL'] = 'http://127.0.0.1:1'\nfrom backprobe.client import requests as asked\nasked.FIRST_PAUSE_SECONDS = 0.0"
     )
     said = kernel.run("%%backprobe --submit\nw * 2")
     assert said["error"] is None

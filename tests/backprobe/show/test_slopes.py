@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backprobe.show.calls import CallRow
+from backprobe.show.backward_calls import CallRow
+from backprobe.show.reports.terminal_report import _call_lines
 from backprobe.show.slopes import slope_text
-from backprobe.show.text import _call_lines
 
 ROW = CallRow(
     number=1, path="train.py", line=6, entry="Tensor.backward", roots=("loss",), retain_graph=True,
