@@ -8,17 +8,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from backprobe.capture import run_source as run
+    from backprobe.checking import check
     from backprobe.job_watch import watch
     from backprobe.record import Record
     from backprobe.rules import Finding, Judgement, judge
 
 __version__ = "0.1.0"
-__all__ = ["Finding", "Judgement", "Record", "__version__", "judge", "load", "load_ipython_extension", "run", "watch"]
+__all__ = [
+    "Finding",
+    "Judgement",
+    "Record",
+    "__version__",
+    "check",
+    "judge",
+    "load",
+    "load_ipython_extension",
+    "run",
+    "watch",
+]
 
 _HOMES: Final = {
     "Finding": ("backprobe.rules", "Finding"),
     "Judgement": ("backprobe.rules", "Judgement"),
     "Record": ("backprobe.record", "Record"),
+    "check": ("backprobe.checking", "check"),
     "judge": ("backprobe.rules", "judge"),
     "run": ("backprobe.capture", "run_source"),
     "watch": ("backprobe.job_watch", "watch"),

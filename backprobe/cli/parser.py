@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 import backprobe
-from backprobe.cli.commands import explain, rules, run, service_runs, show
+from backprobe.cli.commands import agents, browser, comparison, configuration, explain, rules, run, service_runs, show
 from backprobe.cli.commands.installed_commands import commands, register
 from backprobe.cli.exit_codes import UsageError
 
@@ -21,7 +21,10 @@ BUILT_IN: Final = {
     "rules": rules.add_rules,
     "submit": service_runs.add_submit,
     "runs": service_runs.add_runs,
-    "compare": service_runs.add_compare,
+    "compare": comparison.add_compare,
+    "open": browser.add_open,
+    "config": configuration.add_config,
+    "mcp": agents.add_mcp,
 }
 
 
@@ -52,13 +55,19 @@ class Parser(argparse.ArgumentParser):
         if "invalid choice" in message:  # of a value whose option was not known: name the option
             options = [word.split("=")[0] for word in self.words if word.startswith("--")]
             strange = next((word for word in options if word not in asked.format_help()), None)
-            message = message if strange is None else f"unrecognized arguments: {strange}"
+            message = f"{message}{_nearest_value(message)}" if strange is None else f"unrecognized arguments: {strange}"
         unknown = re.search(r"unrecognized arguments: (.*)$", message)
         if unknown is not None:
             option = next((word for word in unknown[1].split() if word.startswith("-")), unknown[1].split()[0])
             known = re.findall(r"--[a-z][a-z-]*", asked.format_help())
             message = f"unknown option `{option}`" + nearest(option.split("=")[0], known)
         raise UsageError(f"{message}\n{asked.format_usage().rstrip()}")
+
+
+def _nearest_value(message: str) -> str:
+    """The value nearest to one that is no choice: `invalid choice: 'deepest' (choose from state, grad, full, deep)`."""
+    told = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message)
+    return "" if told is None else nearest(told[1], [choice.strip(" '") for choice in told[2].split(",")])
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -89,7 +98,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if asked in plug_ins:
         register(plug_ins[asked], subparsers)
     parser.asked = subparsers.choices.get(asked or "")
-    return parser.parse_args(argv)
+    return parser.parse_args(service_runs.with_seconds(argv) if asked == "submit" else argv)
 
 
 def _parser(plug_ins: Iterable[str]) -> Parser:

@@ -26,6 +26,8 @@ MAY_READ_ENVIRONMENT: dict[str, str] = {
     "backprobe/cli/larger_stack.py": "carries the former stack limit into the interpreter that it replaces itself with",
     "backprobe/cli/commands/service_runs.py": "where the service is that a command asks, and the key to it",
     "backprobe/cli/output.py": "NO_COLOR and FORCE_COLOR are asked of every command line",
+    "backprobe/notebook/magics.py": "where `%%backprobe --submit` sends a record, and the key to it",
+    "backprobe/mcp_server/engines.py": "hands its own environment on to the programs that it starts, without the key",
     "store/telemetry/logs.py": "how a process logs, which it must before it can complain of its settings",
     "service/server/serve.py": "hands its own environment on to the parts that it starts",
 }

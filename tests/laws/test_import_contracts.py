@@ -24,6 +24,8 @@ VIOLATIONS = [
     (2, "backprobe/capture/planted.py", "import backprobe.rules"),
     (2, "backprobe/rules/planted.py", "import backprobe.show"),
     (2, "backprobe/show/planted.py", "import backprobe.cli"),
+    (2, "backprobe/show/planted.py", "import backprobe.mcp_server"),
+    (2, "backprobe/notebook/planted.py", "import backprobe.cli"),
     (3, "backprobe/cli/planted.py", "import flask"),
     (3, "backprobe/show/planted.py", "import sqlalchemy"),
     (3, "backprobe/capture/planted.py", "import redis"),

@@ -8,7 +8,18 @@ import pytest
 import backprobe
 
 MOST_NAMES = 12
-SURFACE = {"Finding", "Judgement", "Record", "__version__", "judge", "load", "load_ipython_extension", "run", "watch"}
+SURFACE = {
+    "Finding",
+    "Judgement",
+    "Record",
+    "__version__",
+    "check",
+    "judge",
+    "load",
+    "load_ipython_extension",
+    "run",
+    "watch",
+}
 
 
 def loaded_after(statement: str, *modules: str) -> set[str]:

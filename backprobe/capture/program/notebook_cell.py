@@ -7,10 +7,12 @@ of the earlier cells, made again from their text in the same order: the numbers 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import CodeType
-from typing import Any
+from inspect import CO_COROUTINE
+from types import CodeType, FunctionType
+from typing import Any, Final
 
 from backprobe.capture.instrument.installer import Instrument
 from backprobe.capture.options import Options
@@ -22,6 +24,9 @@ from backprobe.capture.rewriting.scopes import Scope
 from backprobe.capture.torch_access.fence import without_ours
 from backprobe.record import End
 
+_FLAGS: Final = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+"""A cell may await outside of functions; one that does not compiles to the same code as without the flag."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -30,12 +35,14 @@ class Cell:
     Attributes:
         filename: What its code objects carry. path: what the record calls it, `Cell [3]`.
         text: As the user sees it. tree: parsed, in the lines of that text.
+        quiet: A semicolon ends it: the value of its last expression is not displayed.
     """
 
     filename: str
     path: str
     text: str
     tree: Callable[[], ast.Module]
+    quiet: bool = False
 
 
 @dataclass(slots=True)
@@ -51,7 +58,33 @@ class Notebook:
             RuntimeError: another run is being captured in this process.
             SyntaxError: the cell does not compile.
         """
-        compile(cell.tree(), cell.filename, "exec", dont_inherit=True)  # what it raises is the cell's own, plain
+        with self._captured(cell, namespace, options, sink) as (recorder, codes):
+            if any(code.co_flags & CO_COROUTINE for code in codes):
+                raise RuntimeError("`await` outside of functions: this call is none that could be awaited")
+            error = _executed(codes, namespace)
+            _finish(recorder, error)
+            return error
+
+    async def run_async(
+        self, cell: Cell, namespace: dict[str, Any], options: Options, sink: Sink
+    ) -> BaseException | None:
+        """The same for a cell that awaits something outside of functions, in the event loop that runs already.
+
+        What other tasks of that loop do meanwhile is recorded too.
+        """
+        with self._captured(cell, namespace, options, sink) as (recorder, codes):
+            error = await _executed_async(codes, namespace)
+            _finish(recorder, error)
+            return error
+
+    @contextmanager
+    def _captured(
+        self, cell: Cell, namespace: dict[str, Any], options: Options, sink: Sink
+    ) -> Iterator[tuple[Recorder, list[CodeType]]]:
+        """The instrument, put in for the length of a cell, and the cell's tapped code."""
+        compile(
+            cell.tree(), cell.filename, "exec", _FLAGS, dont_inherit=True
+        )  # what it raises is the cell's own, plain
         recorder, instrument = Recorder(options, sink), Instrument()
         instrument.put(recorder)
         try:
@@ -59,9 +92,7 @@ class Notebook:
             recorder.threads.here()
             codes = self._codes(recorder, cell)
             recorder.guard.run(_given, recorder, cell, namespace)
-            error = _executed(codes, namespace)
-            _finish(recorder, error)
-            return error
+            yield recorder, codes
         finally:
             instrument.take_out()
             recorder.close()
@@ -72,13 +103,13 @@ class Notebook:
             _tapped(recorder, earlier)
         self.cells.append(cell)
         body, plain = _tapped(recorder, cell).body, cell.tree().body
-        last = plain[-1] if plain else None
+        last = plain[-1] if plain and not cell.quiet else None
         count = 0 if not isinstance(last, ast.Expr) else 1 if isinstance(last.value, ast.Constant) else 2
         shown = body[len(body) - count :]  # the expression, and its tap, which gives None and is not displayed
         body = body[: len(body) - count]
-        codes = [compile(ast.Module(body, []), cell.filename, "exec", dont_inherit=True)]
+        codes = [compile(ast.Module(body, []), cell.filename, "exec", _FLAGS, dont_inherit=True)]
         if shown:
-            codes.append(compile(ast.Interactive(shown), cell.filename, "single", dont_inherit=True))
+            codes.append(compile(ast.Interactive(shown), cell.filename, "single", _FLAGS, dont_inherit=True))
         return codes
 
 
@@ -104,6 +135,18 @@ def _executed(codes: Sequence[CodeType], namespace: dict[str, Any]) -> BaseExcep
     try:
         for code in codes:
             exec(code, namespace)
+    except BaseException as error:
+        error.__traceback__ = without_ours(error.__traceback__)
+        return error
+    return None
+
+
+async def _executed_async(codes: Sequence[CodeType], namespace: dict[str, Any]) -> BaseException | None:
+    try:
+        for code in codes:
+            given = FunctionType(code, namespace)()  # as exec, but for the coroutine that it hands out
+            if code.co_flags & CO_COROUTINE:
+                await given
     except BaseException as error:
         error.__traceback__ = without_ours(error.__traceback__)
         return error

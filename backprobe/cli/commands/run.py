@@ -15,6 +15,7 @@ from backprobe.cli.arguments import Subparsers
 from backprobe.cli.capture_options import DEEP, TIERS, add_sampling
 from backprobe.cli.child_records import judged_children, kept_family
 from backprobe.cli.exit_codes import INTERRUPTED, OURS, SCRIPT, OutputLost, UsageError
+from backprobe.cli.misplaced_options import hint, misplaced
 from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
 from backprobe.cli.project_settings import settled
 from backprobe.tiers import EVERY_TIER
@@ -43,7 +44,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--tier", choices=EVERY_TIER, help=DEEP)
     _add_program(parser)
-    parser.set_defaults(run=_run, entry="run")
+    parser.set_defaults(run=_run, entry="run", own=parser)
 
 
 def add_watch(subparsers: Subparsers) -> None:
@@ -59,7 +60,7 @@ def add_watch(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--tier", choices=("state", "grad", "full"), help=TIERS)
     _add_program(parser)
-    parser.set_defaults(run=_run, entry="watch")
+    parser.set_defaults(run=_run, entry="watch", own=parser)
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:
@@ -117,6 +118,8 @@ def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -
         judgement = judge(record, args.options)
         children = None if family is None else judged_children(family, args)
         report(record, judgement, args, args.named, stream, children)
+        if (option := misplaced(args.arguments, args.own, (row.text for row in record.sources))) is not None:
+            print(hint(option, args.entry), file=stream, flush=True)
     except OutputLost as error:
         print(f"backprobe: {error}", file=stream)
         return OURS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,11 +21,14 @@ from backprobe.show.plain_text import cut, plain
 from backprobe.tiers import EVERY_TIER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from backprobe.client import Client, Run
 
 DEFAULT_URL: Final = "http://127.0.0.1:8000"
+WHOLE_SECONDS: Final = 7 * 86_400
+"""How long `--wait` alone waits: a week, beyond what any limit lets a run last."""
+
 _WHOSE: Final = {"program": "the program failed", "limit": "a limit stopped it", "ours": "the service failed"}
 
 
@@ -33,14 +37,18 @@ def add_submit(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "submit", help="send a program to the service; `--wait` for its findings", allow_abbrev=False
     )
-    _service(parser)
+    _service(parser, "text", "json", "sarif")
     parser.add_argument(
         "paths", metavar="PATH", nargs="+", type=Path, help="the program first, then what it imports or reads"
     )
     parser.add_argument(
         "-m", dest="module", metavar="MODULE", help="run this module of the files, as `python -m` would"
     )
-    parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="for the end of the run")
+    parser.add_argument(
+        "--wait", type=_seconds, default=0.0, metavar="[SECONDS]", help="for the end of the run; alone: however long"
+    )
+    parser.add_argument("--queue", choices=("cpu", "gpu"), help="whose workers run it (default: by --device)")
+    parser.add_argument("--project", metavar="PROJECT", help="where it belongs (default: the key's project)")
     parser.add_argument("--isolation", choices=ISOLATION_LEVELS, default="none")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--tier", choices=EVERY_TIER, default="full", help=DEEP)
@@ -60,23 +68,43 @@ def add_runs(subparsers: Subparsers) -> None:
     parser.set_defaults(run=_runs)
 
 
-def add_compare(subparsers: Subparsers) -> None:
-    """Add `compare`."""
-    parser = subparsers.add_parser("compare", help="what differs between two runs", allow_abbrev=False)
-    _service(parser)
-    parser.add_argument("a", metavar="A", help="the run before")
-    parser.add_argument("b", metavar="B", help="the run after")
-    parser.set_defaults(run=_compare)
-
-
 def add_address(parser: argparse.ArgumentParser) -> None:
     """Where the service is; its key comes from the environment."""
     parser.add_argument("--url", help=f"of the service (default: BACKPROBE_URL, else {DEFAULT_URL})")
 
 
-def _service(parser: argparse.ArgumentParser) -> None:
+def address(url: str | None) -> str:
+    """The address of the service, without a slash at its end: as given, else BACKPROBE_URL, else this machine's."""
+    return (url or os.environ.get("BACKPROBE_URL") or DEFAULT_URL).rstrip("/")
+
+
+def api_key() -> str | None:
+    """The key to it, from the environment; None: there is none."""
+    return os.environ.get("BACKPROBE_API_KEY") or None
+
+
+def _service(parser: argparse.ArgumentParser, *formats: str) -> None:
     add_address(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=formats or ("text", "json"), default="text")
+
+
+def with_seconds(argv: Sequence[str]) -> list[str]:
+    """The words of `submit` with the seconds of a bare `--wait` written out: what follows it may be the program."""
+    words = list(argv)
+    for at, word in enumerate(words):
+        if word == "--wait" and not re.fullmatch(r"-?\d+(\.\d*)?", " ".join(words[at + 1 : at + 2])):
+            words[at] = f"--wait={WHOLE_SECONDS}"
+    return words
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= WHOLE_SECONDS:
+        raise argparse.ArgumentTypeError(f"`{text}` is no number of seconds from 0 to {WHOLE_SECONDS}")
+    return seconds
 
 
 def ask(args: argparse.Namespace, what: Callable[[Client], int]) -> int:
@@ -89,11 +117,11 @@ def ask(args: argparse.Namespace, what: Callable[[Client], int]) -> int:
         from backprobe.client import ApiError, Client, ServiceAway
     except ModuleNotFoundError as error:
         raise UsageError(f"`{args.command}` needs {error.name}: `pip install 'backprobe[client]'`") from None
-    url = args.url or os.environ.get("BACKPROBE_URL") or DEFAULT_URL
+    url = address(args.url)
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"`{url}` is no address of a service: it begins with http:// or https://")
     try:
-        with Client(url, os.environ.get("BACKPROBE_API_KEY") or None) as client:
+        with Client(url, api_key()) as client:
             return what(client)
     except ApiError as error:
         print(f"backprobe: {plain(str(error))}", file=sys.stderr)
@@ -133,6 +161,8 @@ def _files(paths: list[Path]) -> list[dict[str, str]]:
 
 
 def _submit(args: argparse.Namespace) -> int:
+    if args.format == "sarif" and not args.wait:
+        raise UsageError("--format sarif wants --wait: a run has findings when it has ended")
     files = _files(args.paths)
     body: dict[str, Any] = {
         "files": files,
@@ -143,6 +173,7 @@ def _submit(args: argparse.Namespace) -> int:
         "capture": {"tier": args.tier, "every": args.every, "histograms": args.histograms},
         "seed": args.seed,
     }
+    body.update({name: getattr(args, name) for name in ("queue", "project") if getattr(args, name) is not None})
     chosen = {name: getattr(args, name) for name in ("select", "ignore", "min_confidence")}
     rules = {name: value for name, value in chosen.items() if value is not None}
     if rules:
@@ -155,9 +186,11 @@ def _submitted(client: Client, args: argparse.Namespace, body: dict[str, Any]) -
     findings = list(client.findings(run.id, suppressed=False)) if run.ended else []
     if args.format == "json":
         print(json.dumps({"run": run.told, "findings": findings}, indent=2))
+    elif args.format == "sarif" and run.ended:
+        print(json.dumps(client.call("GET", f"/v1/runs/{run.id}/findings", format="sarif"), indent=2))
     else:
         for one in findings:
-            print(_line(one))
+            print(finding_line(one))
         print(_summary(run))
         if run.error is not None:
             print(_why(run.error))
@@ -173,7 +206,8 @@ def _exit(run: Run, findings: list[dict[str, Any]], fail_on: str) -> int:
     return FINDINGS if any(one["level"] in bad for one in findings) else CLEAN
 
 
-def _line(one: dict[str, Any]) -> str:
+def finding_line(one: Mapping[str, Any]) -> str:
+    """One finding of the service on a line."""
     place, rule = one["location"], one["rule"]
     at = f"{plain(place['path'])}:{place['region']['start_line']}:{place['region']['start_col']}"
     first = plain(one["message"].split("\n")[0])
@@ -211,31 +245,4 @@ def _listed(client: Client, args: argparse.Namespace) -> int:
         print(json.dumps(told, indent=2))
     elif not told:
         print("no runs", file=sys.stderr)
-    return CLEAN
-
-
-def _compare(args: argparse.Namespace) -> int:
-    return ask(args, lambda client: _compared(client, args))
-
-
-def _compared(client: Client, args: argparse.Namespace) -> int:
-    told = client.compare(args.a, args.b)
-    if args.format == "json":
-        print(json.dumps(told, indent=2))
-        return CLEAN
-    findings, tensors = told["findings"], told["tensors"]
-    print(f"findings: {findings['new']} new, {findings['fixed']} fixed, {findings['same']} as before")
-    for sign, rows in (("+", findings["in_b"]), ("-", findings["in_a"])):
-        for one in rows:
-            print(f"  {sign} {_line(one)}")
-    alone = f"{tensors['only_a']} only in A, {tensors['only_b']} only in B"
-    print(f"tensors: {tensors['aligned']} aligned, {tensors['changed']} changed, {alone}")
-    for change in tensors["changes"]:
-        a, b = change["a"], change["b"]
-        name = cut(plain(b["fqn"] or b["name"] or f"#{b['tensor']}"), 60)
-        facts = ", ".join(f"{fact} {plain(str(a[fact]))} -> {plain(str(b[fact]))}" for fact in change["changed"])
-        print(f"  {plain(str(b['path']))}:{b['line']} {name}: {facts}")
-    for one in told["source"]:
-        text = one["diff"] if one["diff"] is not None else f"{one['path']}: too long for a diff"
-        print(plain(text, keep_newlines=True))
     return CLEAN

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from backprobe.cli.arguments import Subparsers
+from backprobe.cli.commands.comparison import RUN
 from backprobe.cli.commands.service_runs import add_address, ask
 from backprobe.cli.exit_codes import UsageError
 from backprobe.cli.output import add_output, check_output, exit_code, report
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from backprobe.client import Client
     from backprobe.record import Record
     from backprobe.rules import JudgeOptions
-
-_RUN: Final = re.compile("run_[0-9A-HJKMNP-TV-Z]{26}")
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -50,7 +48,12 @@ def show(args: argparse.Namespace) -> int:
     check_output(args)
     options = settled(args)
     name = str(args.record)
-    if hasattr(args, "url") and _RUN.fullmatch(name) and not args.record.exists():
+    if hasattr(args, "url") and name.startswith("run_") and not args.record.exists():
+        if RUN.fullmatch(name) is None:
+            raise UsageError(
+                f"`{name}` is neither a file nor the id of a run: an id is `run_` and 26 letters and digits; "
+                "`backprobe runs` lists them"
+            )
         return ask(args, lambda client: _shown(_fetched(client, name), options, args))
     return _shown(_read(args.record), options, args)
 
@@ -80,7 +83,7 @@ def _read(path: Path) -> Record:
     try:
         return backprobe.load(path)
     except OSError as error:
-        known = "" if _RUN.fullmatch(str(path)) is None else "; `backprobe show` takes the id of a run"
+        known = "" if RUN.fullmatch(str(path)) is None else "; `backprobe show` takes the id of a run"
         raise UsageError(f"cannot read the record `{path}`: {error.strerror or error}{known}") from None
     except BadRecord as error:
         raise UsageError(f"`{path}` is not a record that can be read: {error}") from None

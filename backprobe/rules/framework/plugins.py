@@ -18,7 +18,6 @@ from typing import Any, Final, cast
 
 from backprobe.rules.framework.facts import FACTS
 from backprobe.rules.framework.rule import Rule, RuleModule
-from backprobe.rules.registry import RULES
 
 GROUP: Final = "backprobe.rules"
 _CODE: Final = re.compile(r"(?P<prefix>[A-Z]{2,4})\d{3}")
@@ -64,11 +63,15 @@ def installed() -> Installed:
 
 def every_module() -> tuple[RuleModule, ...]:
     """The built-in rules in order of code, then the plug-ins'."""
+    from backprobe.rules.registry import RULES
+
     return (*RULES, *installed().modules)
 
 
 def loaded(points: Iterable[EntryPoint]) -> Installed:
     """Load plug-ins; one that fails costs itself only."""
+    from backprobe.rules.registry import RULES
+
     modules: list[RuleModule] = []
     left_out: list[LeftOut] = []
     digest = hashlib.sha256()

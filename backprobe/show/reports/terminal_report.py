@@ -5,6 +5,7 @@ A table that is long is named, and shown on request: nobody reads a hundred line
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,7 @@ from backprobe.show.held_graphs import held_lines, step_lines
 from backprobe.show.nan_origins import origin_lines
 from backprobe.show.plain_text import cut_apart, plain
 from backprobe.show.reports.finding_text import finding_lines
+from backprobe.show.slopes import MOST_APART, slope_text
 from backprobe.show.tensor_table import TensorRow, tensor_rows
 from backprobe.show.terminal_style import Ink, columns, padded
 
@@ -153,7 +155,12 @@ def _calls(record: Record, ink: Ink) -> list[str]:
     alike: dict[tuple[object, ...], list[CallRow]] = {}
     for row in rows:
         alike.setdefault(_alike(row), []).append(row)
-    groups = list(alike.values())
+    places = Counter(_place(group[0]) for group in alike.values())
+    folded: dict[tuple[object, ...], list[CallRow]] = {}
+    for key, group in alike.items():
+        place = _place(group[0])
+        folded.setdefault(place if places[place] > MOST_APART and group[0].nodes_met else key, []).extend(group)
+    groups = list(folded.values())
     for group in groups[:MAX_CALLS]:
         lines += _call_lines(group)
     if len(groups) > MAX_CALLS:
@@ -163,14 +170,19 @@ def _calls(record: Record, ink: Ink) -> list[str]:
 
 
 def _alike(row: CallRow) -> tuple[object, ...]:
-    flags = (row.retain_graph, row.retain_graph_given, row.create_graph, row.outcome, row.truncated)
     counts = (row.nodes_met, row.nodes_run, row.nodes_freed, row.held_bytes, row.freed_bytes) if row.nodes_met else ()
-    return (row.path, row.line, row.entry, row.roots, *flags, *counts)
+    return (*_place(row), *counts)
+
+
+def _place(row: CallRow) -> tuple[object, ...]:
+    """What the calls of one statement share, whatever they ran and freed."""
+    flags = (row.retain_graph, row.retain_graph_given, row.create_graph, row.outcome, row.truncated)
+    return (row.path, row.line, row.entry, row.roots, *flags)
 
 
 def _call_lines(group: Sequence[CallRow]) -> list[str]:
     row = group[0]
-    number = _numbers([one.number for one in group])
+    number = _numbers(sorted(one.number for one in group))
     place = "line ?" if row.line is None else f"line {row.line}"
     retain = "given" if row.retain_graph_given is not None else "default"
     flags = f"retain_graph={row.retain_graph} ({retain}), create_graph={row.create_graph}"
@@ -179,6 +191,9 @@ def _call_lines(group: Sequence[CallRow]) -> list[str]:
     saved = f"{sized(row.freed_bytes)} of {sized(row.held_bytes)} saved; still held: {sized(row.kept_bytes)}"
     if row.truncated:
         freed = "at least: " + freed
+    if len({_alike(one) for one in group}) > 1:
+        told = ("at least: " if row.truncated else "") + slope_text(sorted(group, key=lambda one: one.number))
+        return [f"  {number}  {place}  {row.entry}{_from(row)}  {flags}{ended}", f"  {' ' * len(number)}  {told}"]
     each = "each " if len(group) > 1 else ""
     told = (
         f"{each}{freed}; freed {saved}" if row.nodes_met else "the graph was not walked: nothing is said of its nodes"

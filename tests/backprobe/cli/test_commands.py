@@ -70,6 +70,7 @@ def test_the_public_surface_is_pinned() -> None:
         "Judgement",
         "Record",
         "__version__",
+        "check",
         "judge",
         "load",
         "load_ipython_extension",

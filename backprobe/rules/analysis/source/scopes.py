@@ -27,7 +27,8 @@ class Names:
         loads: Where a name is read, by the scope that binds it and the name.
         attributes: Where an attribute is read, by its name.
         calls: Calls by the last part of what is called: `encode` for `self.encode(x)`.
-        functions: Functions and methods by name; classes: classes by name.
+        functions: Functions and methods by name, without pytest's fixtures, which nobody calls by name.
+        classes: Classes by name.
         imported: Names that an import binds: what is called through them is a library's.
         declared: Names that a function declares `global` or `nonlocal`, with the scope that they are of.
     """
@@ -65,7 +66,8 @@ def _names(tree: Tree) -> Names:
         elif isinstance(node, ast.Call):
             calls[last_name(node.func)].append(node)
         elif isinstance(node, Function):
-            functions[node.name].append(node)
+            if not _is_fixture(node):
+                functions[node.name].append(node)
         elif isinstance(node, ast.ClassDef):
             classes[node.name] = node
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -77,6 +79,12 @@ def _names(tree: Tree) -> Names:
     return Names(
         tree, dict(loads), dict(attributes), dict(calls), dict(functions), classes, frozenset(imported), declared
     )
+
+
+def _is_fixture(function: Function) -> bool:
+    """`@pytest.fixture`: where a test calls `net(x)`, its parameter `net` is what the fixture returned."""
+    decorators = [one.func if isinstance(one, ast.Call) else one for one in function.decorator_list]
+    return any(last_name(one) == "fixture" for one in decorators)
 
 
 def last_name(called: ast.expr) -> str:

@@ -92,12 +92,79 @@ def test_after_a_cell_torch_is_as_it_was_and_the_result_keeps_no_tensor(kernel: 
     )
 
 
-def test_a_cell_that_does_not_compile_and_a_top_level_await_are_refused_clearly(kernel: Kernel) -> None:
+def test_a_cell_that_does_not_compile_raises_and_the_next_one_runs(kernel: Kernel) -> None:
     assert kernel.run("%%backprobe\ndef f(:")["error"]["ename"] == "SyntaxError"
-    said = kernel.run("%%backprobe\nimport asyncio\nawait asyncio.sleep(0)")
-    assert "put it into an `async def`" in said["stderr"]
     assert kernel.run("%%backprobe\n1")["error"] is None
 
 
 def test_it_says_what_it_is_without_ipython_loaded() -> None:
     assert callable(backprobe.load_ipython_extension)
+
+
+def test_a_cell_that_awaits_is_captured_in_its_own_lines_and_raises_once(kernel: Kernel) -> None:
+    said = kernel.run(
+        "%%backprobe -o seen\nimport asyncio\nawait asyncio.sleep(0)\nv = w.double()\nv.sum().backward()\nv.grad\nv"
+    )
+    assert said["error"] is None
+    assert said["result"].startswith("tensor([1., 1.]")
+    assert kernel.run("seen.findings[0].location.region.start_line")["result"] == "4"
+    said = kernel.run("%%backprobe\nawait asyncio.sleep(0)\n1 / 0")
+    assert (len(said["display"]), said["error"]["ename"]) == (1, "ZeroDivisionError")
+    trace = "\n".join(said["error"]["traceback"])
+    assert "line 3" in trace
+    assert "magics.py" not in trace
+
+
+def test_one_statement_is_captured_at_its_line_and_column_of_the_cell(kernel: Kernel) -> None:
+    cell = "before = 1\nif before:\n    %backprobe u = w.double(); u.sum().backward(); u.grad\nafter = u.shape"
+    said = kernel.run(cell)
+    assert said["error"] is None
+    assert "BP101" in said["display"][0]["text/plain"]
+    assert "4 |" not in said["display"][0]["text/plain"]
+    place = "(lambda r: (r.start_line, r.start_col))(get_ipython().run_line_magic('backprobe', 'last').findings[0].location.region)"
+    assert kernel.run(place)["result"] == f"(3, {len('    %backprobe u')})"
+    assert kernel.run("after")["result"] == "torch.Size([2])"
+
+
+def test_the_last_result_is_shown_again_and_one_line_says_what_it_is(kernel: Kernel) -> None:
+    kernel.run("%%backprobe -o seen\n(w * 2).sum().backward()")
+    assert kernel.run("get_ipython().run_line_magic('backprobe', 'last') is seen")["result"] == "True"
+    assert kernel.run("print(repr(seen))")["stdout"].startswith("<backprobe: ")
+    assert kernel.run("print(repr(seen).count(chr(10)))")["stdout"] == "0\n"
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("%backprobe", "%backprobe STATEMENT runs one statement"),
+        ("%%backprobe --tier most\n1", "invalid choice: 'most'"),
+        (
+            "get_ipython().run_cell_magic('backprobe', '', 'import asyncio\\nawait asyncio.sleep(0)')",
+            "`await` outside of functions",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(kernel: Kernel, cell: str, said: str) -> None:
+    assert said in kernel.run(cell)["stderr"]
+
+
+def test_the_html_has_at_most_50_rows_and_every_name_is_escaped(kernel: Kernel) -> None:
+    kernel.run(
+        "import html.parser\nnames = {}\nfor at in range(80): names[f'<script>{at}'] = torch.ones(1, requires_grad=True)"
+    )
+    lines = "\n".join(f"t{at} = torch.ones(1, requires_grad=True) * 2" for at in range(80))
+    said = kernel.run(f"%%backprobe\n{lines}\nfor key in names: names[key].sum().backward()")
+    html = said["display"][0]["text/html"]
+    assert html.count("<tr>") <= 50 + 2
+    assert "more rows" in html
+    assert "<script" not in html
+    assert "<style" not in html
+
+
+def test_a_service_that_is_away_costs_a_line_and_no_error(kernel: Kernel) -> None:
+    kernel.run(
+        "import os\nos.environ['BACKPROBE_URL'] = 'http://127.0.0.1:1'\nfrom backprobe.client import requests as asked\nasked.FIRST_PAUSE_SECONDS = 0.0"
+    )
+    said = kernel.run("%%backprobe --submit\nw * 2")
+    assert said["error"] is None
+    assert "not sent: the service at http://127.0.0.1:1" in said["display"][0]["text/plain"]

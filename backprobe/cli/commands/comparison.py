@@ -1,0 +1,94 @@
+"""`backprobe compare A B`: what differs between two runs of the service.
+
+The tensors of a loop, which change alike in each round, are one row with their count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from backprobe.cli.arguments import Subparsers
+from backprobe.cli.commands.service_runs import add_address, ask, finding_line
+from backprobe.cli.exit_codes import CLEAN, UsageError
+from backprobe.show.plain_text import cut, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from backprobe.client import Client
+
+RUN: Final = re.compile("run_[0-7][0-9A-HJKMNP-TV-Z]{25}")
+"""The id of a run: a ULID behind its prefix."""
+
+_MOST_ROWS: Final = 40
+
+
+def add_compare(subparsers: Subparsers) -> None:
+    """Add `compare`."""
+    parser = subparsers.add_parser("compare", help="what differs between two runs", allow_abbrev=False)
+    add_address(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("a", metavar="A", help="the run before")
+    parser.add_argument("b", metavar="B", help="the run after")
+    parser.set_defaults(run=_compare)
+
+
+def check_run(name: str) -> str:
+    """The id of a run, as it was given.
+
+    Raises:
+        UsageError: it cannot be one.
+    """
+    if RUN.fullmatch(name) is None:
+        raise UsageError(
+            f"`{name}` is not the id of a run: one is `run_` and 26 letters and digits; `backprobe runs` lists them"
+        )
+    return name
+
+
+def _compare(args: argparse.Namespace) -> int:
+    a, b = check_run(args.a), check_run(args.b)
+    return ask(args, lambda client: _compared(client, a, b, args.format))
+
+
+def _compared(client: Client, a: str, b: str, form: str) -> int:
+    told = client.compare(a, b)
+    if form == "json":
+        print(json.dumps(told, indent=2))
+        return CLEAN
+    findings, tensors = told["findings"], told["tensors"]
+    print(f"findings: {findings['new']} new, {findings['fixed']} fixed, {findings['same']} as before")
+    for sign, rows in (("+", findings["in_b"]), ("-", findings["in_a"])):
+        for one in rows:
+            print(f"  {sign} {finding_line(one)}")
+    alone = f"{tensors['only_a']} only in A, {tensors['only_b']} only in B"
+    print(f"tensors: {tensors['aligned']} aligned, {tensors['changed']} changed, {alone}")
+    for line in changes(tensors["changes"], tensors["changed"]):
+        print(f"  {line}")
+    for one in told["source"]:
+        text = one["diff"] if one["diff"] is not None else f"{one['path']}: too long for a diff"
+        print(plain(text, keep_newlines=True))
+    return CLEAN
+
+
+def changes(listed: Iterable[Mapping[str, Any]], count: int) -> Iterator[str]:
+    """Lines of what changed; those of one place, name and change are one line, and the last says what is left out."""
+    alike: dict[str, int] = {}
+    for change in listed:
+        line = _change(change)
+        alike[line] = alike.get(line, 0) + 1
+    for line, times in list(alike.items())[:_MOST_ROWS]:
+        yield line if times == 1 else f"{line}  ({times} times)"
+    left_out = count - sum(list(alike.values())[:_MOST_ROWS])
+    if left_out > 0:
+        yield f"... and {left_out:,} more: `--format json` has the first 500"
+
+
+def _change(change: Mapping[str, Any]) -> str:
+    a, b = change["a"], change["b"]
+    name = cut(plain(b["fqn"] or b["name"] or f"#{b['tensor']}"), 60)
+    facts = ", ".join(f"{fact} {plain(str(a[fact]))} -> {plain(str(b[fact]))}" for fact in change["changed"])
+    return f"{plain(str(b['path']))}:{b['line']} {name}: {facts}"

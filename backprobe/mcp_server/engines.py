@@ -1,0 +1,226 @@
+"""Where the agent's programs run: in a child process of this machine, or in the service's sandbox. A record comes back.
+
+1. A program never sees the protocol: its stdin is empty, and what it prints goes into files.
+2. On this machine it has the rights of this user; `--allow-run` says so. After its seconds all of it is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+import backprobe
+from backprobe.record import BadRecord, loads
+
+if TYPE_CHECKING:
+    from backprobe.client import Client, Run
+    from backprobe.record import Record
+
+MOST_OUTPUT_BYTES: Final = 2000
+"""That are kept of the end of what a program printed."""
+
+_TIERS: Final = ("state", "grad", "full", "deep")
+
+
+class NotRun(Exception):
+    """The program could not be run; the message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What is run.
+
+    Attributes:
+        files: Texts by their path; written into a folder made for them.
+        entry: Which of them is started. folder: the working directory; None: that folder.
+    """
+
+    files: Mapping[str, str]
+    entry: str
+    arguments: tuple[str, ...] = ()
+    tier: str = "full"
+    folder: Path | None = None
+
+    def check(self) -> None:
+        """Refuse what cannot be run.
+
+        Raises:
+            NotRun: the tier is unknown, a path leaves the folder, or the entry is none of the files.
+        """
+        if self.tier not in _TIERS:
+            raise NotRun(f"there is no tier {self.tier!r}: one of {', '.join(_TIERS)}")
+        for path in self.files:
+            if not path or Path(path).is_absolute() or ".." in Path(path).parts or "\0" in path:
+                raise NotRun(f"the path {path!r} leaves the program's folder")
+        if self.entry not in self.files:
+            raise NotRun(f"{self.entry!r} is none of the files: {', '.join(self.files)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """What came of a run.
+
+    Attributes:
+        ending: How it ended, in words. output: the end of what it printed, stdout then stderr.
+        run: Its id on a service; "" here.
+    """
+
+    record: Record
+    ending: str
+    output: str
+    ended_well: bool
+    run: str = ""
+
+
+class Engine(Protocol):
+    """Runs programs."""
+
+    def execute(self, program: Program) -> Executed:
+        """Run one.
+
+        Raises:
+            NotRun: there is no record.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """A child process for each program: `backprobe run` of this interpreter."""
+
+    seconds: float
+
+    def execute(self, program: Program) -> Executed:
+        """Run it, and read its record."""
+        program.check()
+        with tempfile.TemporaryDirectory(prefix="backprobe-mcp-") as made:
+            root = Path(made)
+            place = root / "program"
+            _write(place, program.files)
+            record, outputs = root / "record", [root / "stdout", root / "stderr"]
+            command = [
+                sys.executable, "-m", "backprobe", "run", "--tier", program.tier, "--save", str(record),
+                "--format", "concise", "--output", str(root / "report"),
+                str(place / program.entry), *program.arguments,
+            ]  # fmt: skip
+            code = _ended(command, program.folder or place, outputs, self.seconds)
+            return _executed(record, code, _tail(outputs), self.seconds)
+
+
+def _write(place: Path, files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        target = place / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8", errors="surrogateescape")
+
+
+def _ended(command: list[str], folder: Path, outputs: list[Path], seconds: float) -> int | None:
+    """The exit code; None: its seconds were over, and it was killed with all that it had started."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(_import_path())}
+    environment.pop("BACKPROBE_API_KEY", None)
+    with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # also what the program left behind when it ended
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _import_path() -> Iterable[str]:
+    """Where this very package lies, and what the caller's environment names."""
+    yield str(Path(backprobe.__file__).parents[1])
+    if os.environ.get("PYTHONPATH"):
+        yield os.environ["PYTHONPATH"]
+
+
+def _tail(outputs: Iterable[Path]) -> str:
+    parts: list[str] = []
+    for path in outputs:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - MOST_OUTPUT_BYTES))
+            text = file.read().decode("utf-8", "replace")
+        parts.append(text if size <= MOST_OUTPUT_BYTES else f"[{size - MOST_OUTPUT_BYTES} bytes before]{text}")
+    return "\n".join(part for part in parts if part.strip())
+
+
+def _executed(path: Path, code: int | None, output: str, seconds: float) -> Executed:
+    late = "" if code is not None else f"; it was stopped after {seconds:g} s"
+    if not path.exists():
+        raise NotRun(f"the program left no record{late or f' (exit code {code})'}; it printed:\n{output}")
+    try:
+        record = loads(path.read_bytes())
+    except BadRecord as error:
+        raise NotRun(f"the record cannot be read ({error}){late}; it printed:\n{output}") from None
+    end = record.end
+    if code is None:
+        ending = f"stopped after {seconds:g} s; what it did until then is judged"
+    elif end is None:
+        ending = f"its process died with exit code {code}; what it did until then is judged"
+    else:
+        ending = "ended well" if end.exit_code == 0 else f"ended with exit code {end.exit_code} ({end.ending})"
+    return Executed(
+        record=record,
+        ending=ending,
+        output=output,
+        ended_well=code is not None and end is not None and end.exit_code == 0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceEngine:
+    """The service at an address: its workers run the programs, and it keeps the runs."""
+
+    client: Client
+    seconds: float
+    labels: Mapping[str, str] = field(default_factory=lambda: {"client": "mcp"})
+
+    def execute(self, program: Program) -> Executed:
+        """Submit it, wait for its end, fetch its record."""
+        program.check()
+        from backprobe.client import ApiError, ServiceAway
+
+        files = [{"path": path, "text": text} for path, text in program.files.items()]
+        try:
+            run = self.client.submit(
+                files=files,
+                entry=program.entry,
+                arguments=list(program.arguments),
+                capture={"tier": program.tier},
+                labels=dict(self.labels),
+                wait=self.seconds,
+            )
+            if not run.ended:
+                raise NotRun(
+                    f"run {run.id} is {run.status} after {self.seconds:g} s; list_findings has it once it ended"
+                )
+            return self._executed(run)
+        except (ApiError, ServiceAway) as error:
+            raise NotRun(f"the service refused or did not answer: {error}") from None
+
+    def _executed(self, run: Run) -> Executed:
+        told = run.error or {}
+        place = f" at {told['path']}:{told['line']}" if told.get("path") else ""
+        ending = "ended well" if run.status == "succeeded" else f"{run.status}: {told.get('type') or ''}{place}"
+        return Executed(
+            record=loads(self.client.record(run.id)),
+            ending=ending,
+            output=str(told.get("message") or "")[-MOST_OUTPUT_BYTES:],
+            ended_well=run.status == "succeeded",
+            run=run.id,
+        )
