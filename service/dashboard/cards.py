@@ -68,6 +68,7 @@ class Card:
     consequences: tuple[str, ...]
     times: int
     suppressed: bool
+    tensor: int | None
 
 
 def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None]) -> Card:
@@ -96,6 +97,7 @@ def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None]) -> Card:
         consequences=tuple(f"{name(c.rule)}, line {c.location.region.start_line}" for c in finding.consequences),
         times=finding.occurrences.count,
         suppressed=finding.suppressed is not None,
+        tensor=tensor if isinstance(tensor := finding.evidence.get("tensor"), int) else None,
     )
 
 

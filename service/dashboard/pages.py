@@ -18,6 +18,8 @@ from service.api.runs import RunsQuery, runs_page
 from service.caller import caller
 from service.context import context
 from service.dashboard import words
+from service.dashboard.assets import asset
+from service.dashboard.lines import LINES_PER_PAGE
 from service.dashboard.rules_page import RulesQuery, families_shown
 from service.dashboard.run_page import run_page
 from service.dashboard.signs import Sign, sign_of
@@ -41,8 +43,20 @@ class RunPageQuery(Strict):
     """Which part of a run's page."""
 
     file: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    first_line: Annotated[Whole, Field(ge=1, le=2**31 - 1)] = Field(default=1, alias="from")
+    first_line: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = Field(default=None, alias="from")
     tensors: Cursor | None = None
+    line: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = Field(default=None, description="Selected.")
+    t: Annotated[Whole, Field(ge=0, le=2**31 - 1)] | None = Field(default=None, description="Selected tensor.")
+    call: Annotated[Whole, Field(ge=0, le=2**31 - 1)] | None = Field(default=None, description="Selected call.")
+    open: Annotated[str, Field(max_length=1200)] | None = Field(default=None, description="Module calls that are open.")
+    sort: Annotated[str, Field(max_length=20)] | None = Field(default=None, description="Of the rows over steps.")
+
+    @property
+    def first(self) -> int:
+        """The first line to show: what was asked for, else one from which the selected line is seen."""
+        if self.first_line is not None:
+            return self.first_line
+        return 1 if self.line is None or self.line <= LINES_PER_PAGE else self.line - LINES_PER_PAGE // 2
 
 
 @blueprint.record_once
@@ -50,7 +64,7 @@ def _words(state: BlueprintSetupState) -> None:
     words.register(state.app.jinja_env)
     state.app.jinja_env.undefined = StrictUndefined
     state.app.jinja_env.trim_blocks = state.app.jinja_env.lstrip_blocks = True
-    state.app.jinja_env.globals.update(version=__version__, anchor=_anchor)
+    state.app.jinja_env.globals.update(version=__version__, anchor=_anchor, script=asset("pages.js"))
 
 
 @blueprint.after_request
@@ -100,7 +114,7 @@ def run(run: str, query: RunPageQuery) -> str:
         listing = f"{row.id} page tensors"
         after = shared.cursors.read(listing, {}, query.tensors)[0] if query.tensors else None
         waits_for = _standing(transaction, row.queue) if row.status == "queued" else None
-        page = run_page(transaction, row, file=query.file, first=query.first_line, after=after, waits_for=waits_for)
+        page = run_page(transaction, row, file=query.file, first=query.first, after=after, waits_for=waits_for)
     if query.file is not None and page.source is None and row.snippet is not None:
         raise Problem("not-found", f"Run {row.id} has no file {query.file}.")
     more = None if page.next_tensors is None else shared.cursors.sign(listing, {}, [page.next_tensors])

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from backprobe.show import graph as drawing
 from backprobe.show import svg
+from backprobe.show.amounts import counted
 from backprobe.show.tensors import tensor_rows
+from service.api.graph import drawing_of
 from service.dashboard.cards import Card, card
+from service.dashboard.held import HeldShown, held_shown
 from service.dashboard.lines import Listing, listing
 from service.dashboard.tables import Row, rows
 from service.dashboard.words import RECORDED, Said, said
@@ -37,6 +39,9 @@ MOST_RECORD_BYTES: Final = 1 << 20
 MOST_NODES: Final = 5_000
 """Likewise: at this bound that takes half a second of a core."""
 
+BOXES: Final = 60
+"""Of the drawing, closed module calls and repeats as one: what one looks over at a glance. The island opens more."""
+
 WIDEST_IN_A_COLUMN: Final = 840
 WIDEST_IN_A_PAGE: Final = 1700
 """Pixels; a drawing is scaled down to seven tenths at most, where its text is still 9 px high."""
@@ -48,10 +53,12 @@ class GraphShown:
 
     Attributes:
         width: In pixels, as drawn; 0 without a drawing.
+        call: The backward call that it is of, from 0; None: of none.
     """
 
     svg: Markup | None
     said: str
+    call: int | None = None
     width: int = 0
 
     @property
@@ -76,6 +83,7 @@ class RunPage:
     more_findings: bool
     source: Listing | None
     graph: GraphShown
+    held: HeldShown
     rows: tuple[Row, ...]
     next_tensors: int | None
     calls: tuple[BackwardCallRow, ...]
@@ -118,7 +126,8 @@ def run_page(
         source=None
         if file_shown is None
         else listing(file_shown, first, {c.id: c for c in cards}, {call.call: call for call in calls}),
-        graph=_graph(run, record),
+        graph=_graph(transaction, run),
+        held=_held(transaction, run),
         rows=rows(tuple(tensor for tensor in tensors.items if tensor.role != "gradient"), recorded),
         next_tensors=tensors.next,
         calls=calls,
@@ -160,24 +169,35 @@ class _Texts:
         return None if found is None else [line.text for line in found.lines]
 
 
-def _too_large(run: RunRow) -> str:
-    told = run.record
-    return (
-        f"The record has {told.nodes:,} nodes and {told.tensors:,} tensors in {told.bytes:,} bytes: too much to draw."
-    )
+def _held(transaction: Transaction, run: RunRow) -> HeldShown:
+    if not _has_record(run) or run.record.live:
+        return HeldShown()
+    try:
+        return held_shown(queries.held(transaction, run))
+    except queries.TooMuch as error:
+        return HeldShown(text=f"{error}.")
 
 
-def _graph(run: RunRow, record: Record | None) -> GraphShown:
+def _graph(transaction: Transaction, run: RunRow) -> GraphShown:
     if not _has_record(run):
         waiting = "There is no record of this run." if run.ended else "Shown when the run has ended."
         return GraphShown(svg=None, said=waiting)
-    if record is None:
-        return GraphShown(svg=None, said=_too_large(run))
-    found = drawing.graph_of(record)
+    try:
+        found = queries.graph_view(transaction, run, queries.GraphAsked(most=BOXES))
+    except queries.TooMuch as error:
+        return GraphShown(svg=None, said=f"Too much to draw: {error}.")
     if not found.boxes:
         return GraphShown(svg=None, said="No backward call was walked, so there is no graph to draw.")
     # The renderer's escaping has its own tests, with hostile names.
-    drawn = Markup(svg.render(found, standalone=False))  # noqa: S704 - the renderer has escaped every text in it
+    drawn = Markup(svg.render(drawing_of(found), standalone=False))  # noqa: S704 - the renderer has escaped every text in it
     hidden = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in found.hidden.items() if count)
     width = re.match(r'<svg [^>]*?\bwidth="(\d+)', drawn)
-    return GraphShown(svg=drawn, said=f"Left out: {hidden}." if hidden else "", width=int(width[1]) if width else 0)
+    folds = sum(box.kind in {"call", "fold"} for box in found.boxes)
+    said = [f"{counted(folds, 'box is a module call', 'boxes are module calls')}, closed."] if folds else []
+    said += [f"Left out: {hidden}."] if hidden else []
+    return GraphShown(
+        svg=drawn,
+        said=" ".join(said),
+        width=int(width[1]) if width else 0,
+        call=None if found.call is None else found.call - 1,
+    )

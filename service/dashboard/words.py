@@ -72,6 +72,11 @@ def number(value: Any) -> str:
     return "None" if value is None else str(value)
 
 
+def grouped(value: int) -> str:
+    """A whole number with its thousands apart."""
+    return f"{value:,}"
+
+
 def seconds(value: float | None) -> str:
     """A duration: `862 ms`, `2.1 s`, `3 min 20 s`; empty while it is not known."""
     if value is None:
@@ -215,6 +220,7 @@ def register(environment: Environment) -> None:
         block=block,
         prose=prose,
         number=number,
+        grouped=grouped,
         seconds=seconds,
         ago=ago,
         moment=moment,

@@ -29,7 +29,6 @@ for (const [name, bytes] of [["pages.js", script]]) {
   const digest = createHash("sha256").update(bytes).digest("hex").slice(0, 12);
   const hashed = name.replace(".", `-${digest}.`);
   writeFileSync(join(pages, hashed), bytes);
-  writeFileSync(join(pages, `${hashed}.gz`), gzipSync(bytes, { level: 9 }));
   manifest[name] = hashed;
 }
 writeFileSync(join(report, "pages.js"), script);
