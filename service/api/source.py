@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from service.api.body import Strict, query
+from service.api.lines_told import MOST_LINES, source_json
 from service.api.moments import At, moment_at
 from service.api.record import NoQuery
 from service.api.reply import cache_headers, json_reply, not_modified
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 blueprint = Operations("source", __name__, tag="What the run saw")
 
-MOST_LINES: Final = 2000
 _SAME = Answer(text="Not changed since.")
 
 
@@ -85,13 +85,7 @@ def get_source(run: str, query: SourceQuery) -> Response:
         raise Problem("source-not-kept", f"The program of run {row.id} is not kept.")
     if found is None:
         raise Problem("not-found", f"Run {row.id} has no file {(query.file or '')[:200]}.")
-    told = {
-        "path": found.path,
-        "files": list(found.files),
-        "line_count": len(found.lines),
-        "lines": queries.as_json(found.lines[first - 1 : last]),
-    }
-    return json_reply(told, headers=cache_headers(row))
+    return json_reply(source_json(row, found, first, last), headers=cache_headers(row))
 
 
 @blueprint.get("/v1/runs/<run>/output")

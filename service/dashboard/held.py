@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from backprobe.show.amounts import counted, sized
@@ -43,7 +44,7 @@ class HeldPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldShown:
-    """The pane: what grows, "" if nothing does; what is held at the last look; `text` where there is nothing to list."""
+    """The pane: what grows, "" if nothing does; what is held at the last look; `text`: there is nothing to list."""
 
     growth: str = ""
     lines: tuple[HeldPlace, ...] = ()
@@ -59,23 +60,27 @@ def held_shown(found: Sequence[HeldAfter]) -> HeldShown:
 
 def growth(found: Sequence[HeldAfter]) -> str:
     """`+6 nodes, 1.2 KiB with each backward call`, where it is so over most of them; else ""."""
-    calls = [after for after in found if after.call is not None and after.held_bytes is not None]
+    calls = [after for after in found if after.call is not None and after.live_nodes is not None]
     if len(calls) <= _RISES:
         return ""
     first, last = calls[1], calls[-1]
     steps = (last.call or 0) - (first.call or 0)
-    rises = sum(_bytes(after) > _bytes(before) for before, after in zip(calls[1:], calls[2:], strict=False))
-    grown = _bytes(last) - _bytes(first)
-    if steps <= 0 or grown <= 0 or rises < _MOST_STEADY * (len(calls) - 2):
+    rises = sum(_nodes(after) > _nodes(before) for before, after in pairwise(calls[1:]))
+    grown = max(0, _bytes(last) - _bytes(first))
+    if steps <= 0 or rises < _MOST_STEADY * (len(calls) - 2):
         return ""
-    nodes = (last.live_nodes or 0) - (first.live_nodes or 0)
-    who = _holder(last.roots)
+    nodes = _nodes(last) - _nodes(first)
+    who = next((who for after in reversed(found) if (who := _holder(after.roots))), "")
     by = f"; held by {who}" if who else ""
     return f"It grows: +{nodes / steps:.3g} nodes, {sized(round(grown / steps))} with each backward call{by}."
 
 
 def _bytes(after: HeldAfter) -> int:
     return after.held_bytes or 0
+
+
+def _nodes(after: HeldAfter) -> int:
+    return after.live_nodes or 0
 
 
 def _holder(roots: Sequence[HeldRoot]) -> str:

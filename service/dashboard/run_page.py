@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from store.run import RunRow
     from store.session import Transaction
 
-MOST_CARDS: Final = 50
-MOST_CALLS: Final = 100
-TENSORS_PER_PAGE: Final = 100
+MOST_CARDS: Final = 20
+MOST_CALLS: Final = 15
+TENSORS_PER_PAGE: Final = 30
 MOST_RECORD_BYTES: Final = 1 << 20
 """Of frames; a larger record is not read whole for a page: then no graph and no elements, and the page says so."""
 
@@ -112,7 +112,7 @@ def run_page(
     record = _record(transaction, run)
     found = findings.page(transaction, run, limit=MOST_CARDS)
     text = _Texts(transaction, run)
-    cards = tuple(card(row, text.lines) for row in found.items)
+    cards = tuple(card(row, text.lines, run.record.steps_made) for row in found.items)
     calls = queries.backward_calls(transaction, run, limit=MOST_CALLS)
     file_shown = text.file(file)
     tensors = queries.tensors(transaction, run, after=after, limit=TENSORS_PER_PAGE)
@@ -183,7 +183,9 @@ def _graph(transaction: Transaction, run: RunRow) -> GraphShown:
         waiting = "There is no record of this run." if run.ended else "Shown when the run has ended."
         return GraphShown(svg=None, said=waiting)
     try:
-        found = queries.graph_view(transaction, run, queries.GraphAsked(most=BOXES))
+        call = queries.last_folding_call(transaction, run)
+        root = None if call is None else f"call:{call}"
+        found = queries.graph_view(transaction, run, queries.GraphAsked(root=root, most=BOXES))
     except queries.TooMuch as error:
         return GraphShown(svg=None, said=f"Too much to draw: {error}.")
     if not found.boxes:

@@ -155,11 +155,11 @@ def _running(run: RunRow) -> Said:
 
 
 def _succeeded(run: RunRow) -> Said:
-    return Said(
-        text="The program ran to its end."
-        if run.findings.error == 0
-        else "The program ran to its end; see the findings."
-    )
+    found = run.findings
+    bad = [counted(number, level) for number, level in ((found.error, "error"), (found.warning, "warning")) if number]
+    if not bad:
+        return Said(text="The program ran to its end.")
+    return Said(text=f"The program ran to its end, and did not do what it should: {' and '.join(bad)}.", tone="warn")
 
 
 def _failed(run: RunRow) -> Said:

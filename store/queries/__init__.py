@@ -21,6 +21,7 @@ from store.queries.graph_answers import (
     GraphView,
     NodeRow,
 )
+from store.queries.graph_start import last_folding_call
 from store.queries.graph_view import GraphAsked, NoSuchRoot, graph_view
 from store.queries.highest import Peak, peaks, top
 from store.queries.history import Heat, heatmap, series, state_at, tensors_without_grad
@@ -63,6 +64,7 @@ from store.queries.tensor_filter import TensorFilter
 from store.queries.tensors import tensors
 from store.queries.tensors_at import StateFilter, tensors_at
 from store.queries.tensors_told import ToldPage, tensors_told
+from store.queries.trained import trained
 
 __all__ = [
     "LISTABLE",
@@ -132,6 +134,7 @@ __all__ = [
     "heat",
     "heatmap",
     "held",
+    "last_folding_call",
     "moment_named",
     "node",
     "nodes",
@@ -151,4 +154,5 @@ __all__ = [
     "tensors_told",
     "tensors_without_grad",
     "top",
+    "trained",
 ]

@@ -81,7 +81,7 @@ RESOURCES: dict[str, Resource] = {
     ),
     "chromium": Resource(present=lambda: chromium_path() is not None, command="apt-get install chromium"),
     "assets": Resource(
-        present=lambda: (ROOT / "service" / "dashboard" / "static" / "dist" / "manifest.json").is_file(),
+        present=(ROOT / "service" / "dashboard" / "static" / "dist" / "manifest.json").is_file,
         command="make web",
     ),
     "curl": Resource(present=_program("curl"), command="apt-get install curl"),

@@ -13,8 +13,8 @@ const MOST_BOXES = 400;
 
 interface Asked { call: number; open: string[] }
 
-function pathOf({ call, open }: Asked): string {
-  if (!open.length) return `graph?root=call:${call}&max=${FIRST_BOXES}`;
+function pathOf({ call, open }: Asked, most = FIRST_BOXES): string {
+  if (!open.length) return `graph?root=call:${call}&max=${most}`;
   return `graph?root=call:${call}&max=${MOST_BOXES}&depth=0&open=${open.join(",")}`;
 }
 
@@ -31,6 +31,7 @@ export function GraphPane({ base, calls, first }: { base: string; calls: number;
   const [open, setOpen] = useState<string[]>(openOf);
   const [asked, setAsked] = useState(call);
   const [query, setQuery] = useState("");
+  const [most, setMost] = useState(FIRST_BOXES);
   useEffect(() => { // a slider on its way asks for nothing
     const timer = setTimeout(() => setAsked(call), 120);
     return () => clearTimeout(timer);
@@ -38,7 +39,7 @@ export function GraphPane({ base, calls, first }: { base: string; calls: number;
   useEffect(() => onSelection((now) => {
     if (now.call !== undefined && Number(now.call) < calls) setCall(Number(now.call));
   }), [calls]);
-  const { value, problem, again } = useAnswer<View>(base, pathOf({ call: asked, open }));
+  const { value, problem, again } = useAnswer<View>(base, pathOf({ call: asked, open }, most));
   const svg = useRef<SVGSVGElement>(null);
   const found = useMemo(() => matching(value, query), [value, query]);
   const change = (names: string[]) => { setOpen(names); setParameters({ open: names.join(",") || null }); };
@@ -50,6 +51,7 @@ export function GraphPane({ base, calls, first }: { base: string; calls: number;
         <Calls call={call} calls={calls} go={go} />
         <label>Find <input type="search" value={query} onInput={(event) => setQuery(event.currentTarget.value)} placeholder="name or kind" /></label>
         {query && <span role="status">{counted(found.size, "box", "boxes")}</span>}
+        {value && (value.hidden.nodes ?? 0) > 0 && most < MOST_BOXES && !isReport() && <button type="button" onClick={() => setMost(MOST_BOXES)}>Up to {MOST_BOXES} boxes</button>}
         {open.length > 0 && <button type="button" onClick={() => change([])}>Close all</button>}
         {value && value.boxes.length > 0 && <button type="button" onClick={() => svg.current && exported(svg.current, `backward-${call + 1}.svg`)}>Save as SVG</button>}
       </div>
