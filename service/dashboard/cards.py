@@ -91,7 +91,7 @@ def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None], steps: i
         confidence=finding.confidence,
         place=_place(finding.location),
         why=tuple(prose(line) for line in finding.message.split("\n") if line.strip()),
-        evidence=tuple(_fact(key, value) for key, value in finding.evidence.items()),
+        evidence=tuple(_fact(key, value) for key, value in finding.evidence.items() if value not in ("", [], None)),
         related=tuple(
             Step(message=prose(step.message), path=name(step.location.path), line=step.location.region.start_line)
             for step in finding.related

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import quote, urlencode
 
 from flask import Blueprint, redirect, render_template, request
 from jinja2 import StrictUndefined
@@ -11,21 +11,27 @@ from pydantic import Field
 
 from backprobe import __version__
 from backprobe.rules.manual import UnknownRule, every_rule, manual
+from backprobe.show.amounts import counted
 from service.api.body import Strict, query
+from service.api.compare import comparison
 from service.api.parameters import Cursor, Whole
-from service.api.run_json import run_of
+from service.api.run_json import recorded, run_of
 from service.api.runs import RunsQuery, runs_page
 from service.caller import caller
 from service.context import context
 from service.dashboard import words
 from service.dashboard.assets import asset
+from service.dashboard.compare_page import ComparePageQuery, compared
 from service.dashboard.lines import LINES_PER_PAGE
 from service.dashboard.rules_page import RulesQuery, families_shown
-from service.dashboard.run_page import run_page
+from service.dashboard.run_page import MOST_CARDS, run_page
 from service.dashboard.signs import Sign, sign_of
+from service.dashboard.tensor_page import tensor_shown
 from service.errors import Problem
 from service.problems import KINDS
 from service.standing import standing
+from store import queries
+from store.judged import findings
 
 if TYPE_CHECKING:
     from flask import Response
@@ -73,10 +79,29 @@ def _uncached(response: Response) -> Response:
     return response
 
 
+@blueprint.before_request
+def _without_blanks() -> Redirect | None:
+    """A form sends its empty fields too: they are no filters."""
+    given = [(key, value) for key, value in request.args.items(multi=True)]
+    kept = [(key, value) for key, value in given if value]
+    if kept == given:
+        return None
+    return redirect(f"{request.path}?{urlencode(kept)}" if kept else request.path)
+
+
 @blueprint.get("/")
-def home() -> Redirect:
-    """The runs."""
-    return redirect("/runs")
+def home() -> str:
+    """Where to start: the last runs, and an example."""
+    page, _more = runs_page("page start", RunsQuery(limit=8))
+    with context().database.read() as transaction:
+        now = _standing(transaction, "cpu")
+    return render_template("start.html", runs=page, now=now, questions=_QUESTIONS, **_first_steps())
+
+
+def _first_steps() -> dict[str, str]:
+    """What the ways to a first run are told with."""
+    key_line = "" if context().settings.api_key is None else '-H "Authorization: Bearer $BACKPROBE_API_KEY" '
+    return {"example": EXAMPLE, "origin": request.host_url.rstrip("/"), "key_line": key_line}
 
 
 @blueprint.get("/runs")
@@ -91,10 +116,13 @@ def runs_list(query: RunsQuery) -> str:
         runs=page,
         now=now,
         chosen=query.status or [],
+        asked=query,
+        given=request.args,
+        filtered=bool(set(request.args) - {"cursor", "limit"}),
+        newest=f"?{urlencode(again)}" if (again := [one for one in request.args.items() if one[0] != "cursor"]) else "",
         more=more,
         later=query.cursor is not None,
-        origin=request.host_url.rstrip("/"),
-        key_line="" if context().settings.api_key is None else '-H "Authorization: Bearer $BACKPROBE_API_KEY" ',
+        **_first_steps(),
     )
 
 
@@ -122,6 +150,42 @@ def run(run: str, query: RunPageQuery) -> str:
     return render_template("run.html", **facts, more_tensors=more, later_tensors=bool(after), legend=_LEGEND)
 
 
+@blueprint.get("/runs/<run>/tensors/<int:no>")
+def tensor(run: str, no: int) -> str:
+    """One tensor: why its gradient is so, and its life."""
+    with context().database.read() as transaction:
+        row = recorded(run_of(transaction, run))
+        full = queries.tensor(transaction, row, no)
+        if full is None:
+            raise Problem("not-found", f"Run {row.id} has no tensor {no}; it has {row.record.tensors} of them.")
+        about = findings.page(transaction, row, limit=MOST_CARDS)
+    named = set(full.tensor.findings)
+    return render_template(
+        "tensor.html", run=row, shown=tensor_shown(full), findings=[one for one in about.items if one.id in named]
+    )
+
+
+@blueprint.get("/compare")
+@query(ComparePageQuery)
+def compare(query: ComparePageQuery) -> str | Redirect:
+    """What changed between two runs."""
+    if query.run is not None:
+        if len(query.run) != 2:
+            raise Problem(
+                "invalid-request", f"{counted(len(query.run), 'run is', 'runs are')} ticked; two are compared."
+            )
+        first, second = sorted(query.run)  # ids begin with the time: the older one is before
+        return redirect(f"/compare?{urlencode({'a': first, 'b': second})}")
+    if query.a is None or query.b is None:
+        raise Problem(
+            "invalid-request", "Two runs are compared: /compare?a=...&b=..., or two that are ticked in /runs."
+        )
+    shown = compared(queries.as_json(comparison(query.a, query.b)))
+    with context().database.read() as transaction:
+        a, b = run_of(transaction, query.a), run_of(transaction, query.b)
+    return render_template("compare.html", a=a, b=b, shown=shown)
+
+
 @blueprint.get("/rules")
 @query(RulesQuery)
 def rules(query: RulesQuery) -> str:
@@ -145,7 +209,8 @@ def rule(code: str) -> str:
         found = manual(code[:64])
     except UnknownRule:
         raise Problem("not-found", "There is no such rule.") from None
-    return render_template("rule.html", manual=found)
+    spoken_of, _more = runs_page("page rule", RunsQuery(rule=[found.rule.name], limit=5))
+    return render_template("rule.html", manual=found, runs=spoken_of)
 
 
 @blueprint.get("/problems/<code>")
@@ -154,6 +219,26 @@ def problem(code: str) -> str:
     if code not in KINDS:
         raise Problem("not-found", "There is no such code.")
     return render_template("kind.html", kind=KINDS[code])
+
+
+EXAMPLE: Final = """\
+import torch
+
+w = torch.ones(3, requires_grad=True) * 0.1
+x = torch.tensor([1.0, 2.0, 3.0])
+loss = (w * x).sum()
+loss.backward()
+print(w.grad)
+"""
+"""A program of seven lines with the commonest question."""
+
+_QUESTIONS: Final = (
+    ("Why is this .grad None?", "leaf"),
+    ("Why is it wrong: NaN, zero, doubled?", "numeric"),
+    ("What keeps this graph in memory?", "graph"),
+    ("Does this training loop do what it should?", "training"),
+)
+"""Each with the family of rules that answers it."""
 
 
 def _anchor(path: str | None, line: int, source: Any) -> str:

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     from backprobe.record import Record
     from service.standing import Standing
-    from store.queries import BackwardCallRow, Streams
+    from store.queries import BackwardCallRow, GraphView, Streams
     from store.run import RunRow
     from store.session import Transaction
 
 MOST_CARDS: Final = 20
-MOST_CALLS: Final = 15
-TENSORS_PER_PAGE: Final = 30
+MOST_CALLS: Final = 10
+TENSORS_PER_PAGE: Final = 20
 MOST_RECORD_BYTES: Final = 1 << 20
 """Of frames; a larger record is not read whole for a page: then no graph and no elements, and the page says so."""
 
@@ -178,14 +178,25 @@ def _held(transaction: Transaction, run: RunRow) -> HeldShown:
         return HeldShown(text=f"{error}.")
 
 
+def _view(transaction: Transaction, run: RunRow) -> GraphView:
+    """The graph of the last backward call that folds into few boxes; of those tried, else, the last one."""
+    last = queries.last_folding_call(transaction, run)
+    if last is None:
+        return queries.graph_view(transaction, run, queries.GraphAsked(most=BOXES))
+    tried: list[GraphView] = []
+    for call in dict.fromkeys((last, last * 3 // 4, last // 2, 0)):
+        tried.append(queries.graph_view(transaction, run, queries.GraphAsked(root=f"call:{call}", most=BOXES)))
+        if tried[-1].boxes and not tried[-1].hidden:
+            return tried[-1]
+    return tried[0]
+
+
 def _graph(transaction: Transaction, run: RunRow) -> GraphShown:
     if not _has_record(run):
         waiting = "There is no record of this run." if run.ended else "Shown when the run has ended."
         return GraphShown(svg=None, said=waiting)
     try:
-        call = queries.last_folding_call(transaction, run)
-        root = None if call is None else f"call:{call}"
-        found = queries.graph_view(transaction, run, queries.GraphAsked(root=root, most=BOXES))
+        found = _view(transaction, run)
     except queries.TooMuch as error:
         return GraphShown(svg=None, said=f"Too much to draw: {error}.")
     if not found.boxes:

@@ -47,6 +47,7 @@ type Order = keyof typeof ORDERS;
 function Map({ heat }: { heat: Heat }) {
   const asked = parameter("sort");
   const [order, setOrder] = useState<Order>(asked && asked in ORDERS ? (asked as Order) : "model");
+  const [tabled, setTabled] = useState(false);
   const [cell, setCell] = useState<[number, number] | null>(null);
   const rows = useMemo(() => heat.rows.map(factsOf).map((facts, at) => ({ facts, at })).sort((a, b) => ORDERS[order].by(a.facts) - ORDERS[order].by(b.facts) || a.at - b.at).map(({ facts }) => facts), [heat, order]);
   const all = rows.flatMap((facts) => facts.finite.map(Math.log10));
@@ -71,7 +72,7 @@ function Map({ heat }: { heat: Heat }) {
       <Cells rows={rows} heat={heat} low={low} high={high} cell={at} pick={pick} />
       <p class="said-below" role="status">{at ? `${named(rows[at[0]]!.row)}, step ${heat.steps[at[1]]}: ${told(rows[at[0]]!.row.values[at[1]] ?? null)}` : "A click, or the arrows once the picture has the focus, tell one value."}</p>
       <Scale low={low} high={high} />
-      <details class="twin"><summary>The same as a table</summary><Twin rows={rows} heat={heat} /></details>
+      <details class="twin" onToggle={(event) => setTabled(event.currentTarget.open)}><summary>The same as a table</summary>{tabled && <Twin rows={rows} heat={heat} />}</details>
     </>
   );
 }

@@ -5,6 +5,7 @@ import { GraphPane } from "./graph/graph";
 import { HeatPane } from "./heat";
 import { HeldPane } from "./held";
 import { start } from "./selection";
+import { startExamples } from "./example";
 import { startTools } from "./tools";
 
 const ISLANDS: Record<string, (data: DOMStringMap) => VNode> = {
@@ -20,9 +21,10 @@ for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
   element.closest<HTMLElement>("section[hidden]")?.removeAttribute("hidden");
   render(island(element.dataset), element);
   const twin = element.dataset.twin ? document.getElementById(element.dataset.twin) : null;
-  if (twin) twin.hidden = true;
+  twin?.remove(); // what the island shows better need not lie twice on the page
 }
 const live = document.querySelector<HTMLElement>("[data-live]");
 if (live) follow(live.dataset.live ?? "", live.dataset.empty === "true", live);
 start();
 startTools();
+startExamples();
