@@ -105,7 +105,7 @@ function Cells({ rows, heat, low, high, cell, pick }: CellsGiven) {
   const width = Math.max(1, Math.min(24, (room - names - 4) / columns));
   const [w, h] = [Math.max(1, Math.floor(names + width * columns + 2)), rows.length * ROW];
   const chosen = selection().t;
-  useLayoutEffect(() => { if (canvas.current) paint(canvas.current, { rows, low, high, names, width, w, h, columns, cell, chosen }); });
+  useLayoutEffect(() => { if (canvas.current) paint(canvas.current, { rows, low, high, names, width, w, h, cell, chosen }); });
   const pressed = (event: KeyboardEvent) => {
     const way = ({ ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] } as Record<string, [number, number]>)[event.key];
     if (!way) return;
@@ -124,9 +124,9 @@ function Cells({ rows, heat, low, high, cell, pick }: CellsGiven) {
   );
 }
 
-interface Painted { rows: Facts[]; low: number; high: number; names: number; width: number; w: number; h: number; columns: number; cell: [number, number] | null; chosen: string | undefined }
+interface Painted { rows: Facts[]; low: number; high: number; names: number; width: number; w: number; h: number; cell: [number, number] | null; chosen: string | undefined }
 
-function paint(canvas: HTMLCanvasElement, { rows, low, high, names, width, w, h, columns, cell, chosen }: Painted): void {
+function paint(canvas: HTMLCanvasElement, { rows, low, high, names, width, w, h, cell, chosen }: Painted): void {
   const sharp = Math.min(2, devicePixelRatio || 1);
   if (canvas.width !== Math.floor(w * sharp)) canvas.width = Math.floor(w * sharp);
   if (canvas.height !== Math.floor(h * sharp)) canvas.height = Math.floor(h * sharp);
@@ -135,7 +135,6 @@ function paint(canvas: HTMLCanvasElement, { rows, low, high, names, width, w, h,
   const context = canvas.getContext("2d");
   if (!context) return;
   const style = getComputedStyle(canvas);
-  const colour = (name: string) => style.getPropertyValue(name).trim();
   context.setTransform(sharp, 0, 0, sharp, 0, 0);
   context.clearRect(0, 0, w, h);
   context.font = `12px ${style.fontFamily}`;
@@ -155,7 +154,6 @@ function paint(canvas: HTMLCanvasElement, { rows, low, high, names, width, w, h,
     });
   });
   if (cell) { context.strokeStyle = style.outlineColor; context.lineWidth = 2; context.strokeRect(names + cell[1] * width, cell[0] * ROW, Math.max(4, width), ROW - 1); }
-  void columns; void colour;
 }
 
 function cross(context: CanvasRenderingContext2D, x: number, y: number, width: number, colour: string): void {

@@ -9,7 +9,9 @@ import type { Box, Edge, View } from "./wire";
 const HEIGHT = 42;
 const ZOOMS = [0.4, 0.55, 0.7, 0.85, 1, 1.25, 1.6];
 
-const labelOf = (box: Box): string => cut(box.label, 28) + (box.times > 1 ? ` \u00d7${box.times}` : "");
+/** Of a chain of module calls, `model#0.h.3#0.h.3.mlp#0`, the innermost: the title has all of it. */
+const nameOf = (box: Box): string => (box.kind === "call" || box.kind === "fold" ? box.label.split(/#[\d*]+\.?/).filter(Boolean).pop() ?? box.label : box.label);
+const labelOf = (box: Box): string => cut(nameOf(box), 28) + (box.times > 1 ? ` \u00d7${box.times}` : "");
 const widthOf = (box: Box): number => Math.max(90, Math.min(260, 26 + 7.4 * Math.max(labelOf(box).length, 0.86 * cut(box.detail, 34).length)));
 const count = (box: Box, level: string): number => box.findings[level] ?? 0;
 

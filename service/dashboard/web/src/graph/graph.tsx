@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { inReport, isReport } from "../api";
 import { Failed, useAnswer, Waiting } from "../pane";
 import { onSelection, parameter, select, selection, setParameters } from "../selection";
-import { counted, cut } from "../words";
+import { counted } from "../words";
 import { Drawing } from "./drawing";
 import { exported } from "./export";
 import type { Box, View } from "./wire";
@@ -87,7 +87,8 @@ function matching(view: View | null, query: string): Set<string> {
 function told(view: View): string {
   const folds = view.boxes.filter((box) => box.kind === "call" || box.kind === "fold").length;
   const drawn = `${counted(view.nodes, "node")} in ${counted(view.boxes.length, "box", "boxes")}`;
-  const closed = folds ? `, ${counted(folds, "of them a closed module call", "of them closed module calls")}: Enter or a double click opens one` : "";
+  const opened = isReport() ? "" : ": Enter or a double click opens one";
+  const closed = folds ? `, ${counted(folds, "of them a closed module call", "of them closed module calls")}${opened}` : "";
   const hidden = Object.entries(view.hidden).filter(([, count]) => count).map(([what, count]) => `${count.toLocaleString("en")} ${what}`).join(", ");
   return `${drawn}${closed}. ${hidden ? `Left out for want of room: ${hidden}. ` : ""}${view.truncated ? "The record was cut: there may be more. " : ""}Gradients flow down, from the loss to the leaves.`;
 }
@@ -106,5 +107,3 @@ export function useKeys(keys: Record<string, () => void>): void {
     return () => removeEventListener("keydown", pressed);
   }, []);
 }
-
-export const short = (text: string): string => cut(text, 26);
