@@ -104,7 +104,7 @@ def _islands(record: Record, first: int | None) -> list[Html]:
         return [pane("graph", "Autograd graph", "", said)]
     calls = len(record.backward_calls)
     island = tag("div", data_island="graph", data_base="", data_calls=calls, data_call=first, data_twin="graph-twin")
-    words = "The graph is drawn by this file's own script; the table of backward calls says in words what each ran and freed."
+    words = "This file's own script draws the graph; the table of backward calls says in words what each ran and freed."
     twin = tag("div", tag("p", words), class_="inner calm", id="graph-twin")
     heat = tag("div", data_island="heat", data_base="")
     return [

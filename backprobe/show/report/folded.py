@@ -26,7 +26,10 @@ Levels = Mapping[int, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """What of a record the graph of one call is made of. levels: findings by tensor, then by level."""
+    """What of a record the graph of one call is made of. levels: findings by tensor, then by level.
+
+    since: the moment after which the call before had ended; -1: there was none.
+    """
 
     record: Record
     nodes: dict[int, Node]
@@ -35,6 +38,7 @@ class _Part:
     roots: set[int]
     made: Mapping[int, int]
     levels: Levels
+    since: int
 
     def state(self, node: int) -> str:
         """held, freed or nothing."""
@@ -106,6 +110,9 @@ def _part(record: Record, call: int, levels: Levels) -> _Part:
         roots={root.tensor for root in index.calls[call].roots if root.tensor is not None},
         made={row.node: row.tensor for row in reversed(record.tensor_nodes)},
         levels=levels,
+        since=max(
+            (row.moment_after or row.moment_before for row in record.backward_calls if row.call < call), default=-1
+        ),
     )
 
 
@@ -136,7 +143,7 @@ def _drawn(
     alone = [number for (kind, number) in kept if kind == "node"]
     single, arrows = boxes_of(part.record, alone, part.roots)
     known = {box.id: box for box in single}
-    ids: dict[int, str] = {}
+    ids: dict[int, str] = {}  # of the box that a node lies in
     shown: list[dict[str, Any]] = []
     for (kind, number), nodes in kept.items():
         if kind == "call":
@@ -145,12 +152,21 @@ def _drawn(
             variable = part.nodes[number].variable
             box = _single(part, asdict(known.pop(f"n{number}" if variable is None else f"t{variable}")), number)
         shown.append(box)
-        ids |= dict.fromkeys(nodes, box["id"])
-    shown += [_single(part, asdict(box), None) for box in known.values()]
+        ids.update(dict.fromkeys(nodes, str(box["id"])))
+    fresh = {box.id: box for box in known.values() if box.tensor is not None and _is_of(part, box.tensor)}
+    shown += [_single(part, asdict(box), None) for box in fresh.values()]
     pairs = Counter((ids[a], ids[b]) for a, b in part.ops.edges if a in ids and b in ids and ids[a] != ids[b])
     edges = [{"start": a, "end": b, "wanted": True, "count": count} for (a, b), count in pairs.items()]
-    edges += [{"start": one.start, "end": one.end, "wanted": False, "count": 1} for one in arrows if not one.wanted]
+    edges += [{"start": one.start, "end": one.end, "wanted": False, "count": 1} for one in arrows if one.end in fresh]
     return shown, edges
+
+
+def _is_of(part: _Part, tensor: int) -> bool:
+    """A leaf without gradient that a node of this call saved, or that was first seen since the call before."""
+    index = lookup(part.record)
+    if any(saved.tensor == tensor for node in part.nodes for saved in index.saved_of[node]):
+        return True
+    return index.tensors[tensor].moment > part.since
 
 
 def _single(part: _Part, box: dict[str, Any], node: int | None) -> dict[str, Any]:
