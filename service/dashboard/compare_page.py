@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.show.amounts import sized
 from backprobe.show.plain import cut, plain
@@ -24,11 +22,10 @@ SHOWN_LINES: Final = 200
 
 
 class ComparePageQuery(Strict):
-    """Which two runs: `a` before, `b` after; or both as `run`, as the list of runs sends them."""
+    """Which two runs: `a` before, `b` after."""
 
     a: RunId | None = None
     b: RunId | None = None
-    run: list[Annotated[str, Field(max_length=40)]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,18 @@ def _without_blanks() -> Redirect | None:
     return redirect(f"{request.path}?{urlencode(kept)}" if kept else request.path)
 
 
+@blueprint.before_request
+def _two_ticked() -> Redirect | None:
+    """The list of runs sends those that are ticked, in its order; ids begin with the time, so the older is before."""
+    ticked = request.args.getlist("run")
+    if request.endpoint != "pages.compare" or not ticked:
+        return None
+    if len(ticked) != 2:
+        raise Problem("invalid-request", f"{counted(len(ticked), 'run is', 'runs are')} ticked; two are compared.")
+    first, second = sorted(ticked)
+    return redirect(f"/compare?{urlencode({'a': first, 'b': second})}")
+
+
 @blueprint.get("/")
 def home() -> str:
     """Where to start: the last runs, and an example."""
@@ -167,15 +179,8 @@ def tensor(run: str, no: int) -> str:
 
 @blueprint.get("/compare")
 @query(ComparePageQuery)
-def compare(query: ComparePageQuery) -> str | Redirect:
+def compare(query: ComparePageQuery) -> str:
     """What changed between two runs."""
-    if query.run is not None:
-        if len(query.run) != 2:
-            raise Problem(
-                "invalid-request", f"{counted(len(query.run), 'run is', 'runs are')} ticked; two are compared."
-            )
-        first, second = sorted(query.run)  # ids begin with the time: the older one is before
-        return redirect(f"/compare?{urlencode({'a': first, 'b': second})}")
     if query.a is None or query.b is None:
         raise Problem(
             "invalid-request", "Two runs are compared: /compare?a=...&b=..., or two that are ticked in /runs."
