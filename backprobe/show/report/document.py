@@ -103,7 +103,7 @@ def _islands(record: Record, first: int | None) -> list[Html]:
         said = tag("div", tag("p", "No backward call was walked, so there is no graph to draw."), class_="inner calm")
         return [pane("graph", "Autograd graph", "", said)]
     calls = len(record.backward_calls)
-    island = tag("div", data_island="graph", data_base="", data_calls=calls, data_call=first, data_twin="graph-twin")
+    island = tag("div", data_island="graph", data_base="", data_calls=calls, data_first=first, data_twin="graph-twin")
     words = "This file's own script draws the graph; the table of backward calls says in words what each ran and freed."
     twin = tag("div", tag("p", words), class_="inner calm", id="graph-twin")
     heat = tag("div", data_island="heat", data_base="")

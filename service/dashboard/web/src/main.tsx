@@ -9,7 +9,7 @@ import { startExamples } from "./example";
 import { startTools } from "./tools";
 
 const ISLANDS: Record<string, (data: DOMStringMap) => VNode> = {
-  graph: ({ base, calls, call }) => <GraphPane base={base ?? ""} calls={Number(calls)} first={Number(call)} />,
+  graph: ({ base, calls, first }) => <GraphPane base={base ?? ""} calls={Number(calls)} first={Number(first)} />,
   heat: ({ base }) => <HeatPane base={base ?? ""} />,
   held: ({ base }) => <HeldPane base={base ?? ""} />,
 };
