@@ -72,7 +72,10 @@ def growth(found: Sequence[HeldAfter]) -> str:
     nodes = _nodes(last) - _nodes(first)
     who = next((who for after in reversed(found) if (who := _holder(after.roots))), "")
     by = f"; held by {who}" if who else ""
-    return f"It grows: +{nodes / steps:.3g} nodes, {sized(round(grown / steps))} with each backward call{by}."
+    each = round(grown / steps)
+    size = f", {sized(each)}" if each else ""
+    stays = "" if each else "; what they saved was freed, they themselves stay"
+    return f"It grows: +{nodes / steps:.3g} nodes{size} with each backward call{by}{stays}."
 
 
 def _bytes(after: HeldAfter) -> int:

@@ -8,7 +8,7 @@ interface Line { path: string | null; line: number | null; roots: number; held_n
 interface Root { tensor: number; name: string | null; line: number | null; held_nodes: number; held_bytes: number; holders: string[]; holder_search: string }
 interface After { call: number | null; step: number; live_nodes: number | null; held_bytes: number | null; lines: Line[]; other: Line | null; roots: Root[] }
 
-const [WIDTH, HEIGHT, LEFT] = [720, 150, 74];
+const [WIDTH, HEIGHT, LEFT] = [720, 150, 92];
 
 export function HeldPane({ base }: { base: string }) {
   const { value, problem, again } = useAnswer<{ items: After[] }>(base, "retention");
@@ -30,15 +30,16 @@ export function slope(items: After[]): string | null {
   const [bytes, nodes] = [(bytesOf(last) - bytesOf(first)) / steps, (nodesOf(last) - nodesOf(first)) / steps];
   const rises = calls.slice(2).filter((after, at) => nodesOf(after) > nodesOf(calls[at + 1]!)).length;
   if (nodes <= 0 || rises < 0.9 * (calls.length - 2)) return null;
-  return `It grows: +${Number(nodes.toPrecision(3))} nodes, ${sized(Math.max(0, Math.round(bytes)))} with each backward call.`;
+  const size = bytes >= 1 ? `, ${sized(Math.round(bytes))}` : "";
+  return `It grows: +${Number(nodes.toPrecision(3))} nodes${size} with each backward call${size ? "" : "; what they saved was freed, they themselves stay"}.`;
 }
 
 function Chart({ items }: { items: After[] }) {
-  const [at, setAt] = useState<number>(items.length - 1);
   const ofBytes = items.some((after) => bytesOf(after) > 0);
   const amount = ofBytes ? bytesOf : nodesOf;
   const words = (value: number): string => (ofBytes ? sized(Math.round(value)) : counted(Math.round(value), "node"));
   const peak = items.reduce((most, after) => Math.max(most, amount(after)), 1);
+  const [at, setAt] = useState<number>(() => items.reduce((best, after, place) => (amount(after) >= amount(items[best]!) ? place : best), 0));
   const x = (place: number) => LEFT + (items.length < 2 ? (WIDTH - LEFT) / 2 : (place * (WIDTH - LEFT - 10)) / (items.length - 1));
   const y = (bytes: number) => 10 + (HEIGHT - 20) * (1 - bytes / peak);
   const path = useMemo(() => items.map((after, place) => `${place ? "L" : "M"}${x(place).toFixed(1)} ${y(amount(after)).toFixed(1)}`).join(""), [items]);
