@@ -1,6 +1,6 @@
 """The tutorial's pictures, from real pages: `python -m docs.tutorial.shots http://127.0.0.1:8000`, beside `make run`.
 
-It submits the programs of this folder, waits for their ends, and takes one picture of each task, as a reader would see it.
+It submits the programs of this folder, waits for their ends, and takes one picture of each task.
 """
 
 from __future__ import annotations

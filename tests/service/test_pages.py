@@ -346,3 +346,52 @@ def test_what_an_address_holds_is_shown_as_it_is_and_turns_nothing_round(plain_s
     assert "<b>x" not in raw
     for invisible in ("\u202e", "\x1b", "\x07"):
         assert invisible not in raw
+
+
+def test_a_tensors_page_tells_why_it_has_no_gradient(site):
+    run = site.finished()
+    told = words(page_of(site, f"/runs/{run}/tensors/3"))
+    assert "not a leaf" in told
+    assert "retain_grad() was not called" in told
+    assert "Its life" in told
+    page_of(site, f"/runs/{run}/tensors/99", 404)
+
+
+def test_two_runs_that_are_ticked_are_compared_the_older_one_first(site, samples):
+    before, after = site.finished(), site.finished(samples.tutorial(nan=True))
+    answer = site.client.get(f"/compare?run={after}&run={before}")
+    assert (answer.status_code, answer.headers["Location"]) == (302, f"/compare?a={before}&b={after}")
+    told = words(page_of(site, answer.headers["Location"]))
+    assert "What changed" in told
+    assert "in another state" in told
+    assert "No differences" in words(page_of(site, f"/compare?a={before}&b={before}"))
+    for asked in (f"run={before}", ""):
+        page_of(site, f"/compare?{asked}", 422)
+
+
+def test_empty_fields_of_a_form_are_no_filters(site):
+    run = site.finished()
+    answer = site.client.get("/runs?q=&level=&rule=BP101")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/runs?rule=BP101")
+    assert f"/runs/{run}" in {a["href"] for a in page_of(site, "/runs?rule=BP101").all("a") if "href" in a}
+    assert "No run is like that" in words(page_of(site, "/runs?q=nothing-is-called-so"))
+
+
+def test_a_succeeded_run_with_bad_news_says_so_in_its_head(site):
+    assert "ran to its end, and did not do what it should: 1 warning." in words(
+        page_of(site, f"/runs/{site.finished()}")
+    )
+
+
+def test_an_editor_has_lines_and_findings_in_one_call(site):
+    run = site.finished()
+    told = site.client.get(f"/v1/runs/{run}?include=source,findings").json["included"]
+    assert told["tensors"] is None
+    alone = site.client.get(f"/v1/runs/{run}/source").json
+    assert told["source"] == alone
+    assert max(line["step_bytes"] for line in alone["lines"]) == max(line["saved_bytes"] for line in alone["lines"]) > 0
+
+
+def test_a_bare_series_answers_with_what_is_trained(site):
+    run = site.finished()
+    assert {row["name"] for row in site.client.get(f"/v1/runs/{run}/series").json["rows"]} == {"W", "b"}
