@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.show.amounts import sized
-from backprobe.show.plain import cut, plain
-from service.api.body import Strict
-from service.api.compare import RunId
+from backprobe.show.plain_text import cut, plain
+from service.api.runs.comparison import RunId
 from service.dashboard.words import Prose, name, number, prose
+from service.web.body import Strict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

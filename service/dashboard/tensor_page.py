@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.show.amounts import counted, shaped, sized
-from backprobe.show.plain import cut, plain
+from backprobe.show.plain_text import cut, plain
 from service.dashboard.signs import Sign, sign_of
 from service.dashboard.words import Prose, name, number, prose
 

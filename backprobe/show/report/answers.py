@@ -6,15 +6,15 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from backprobe.rules.lookup import lookup
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.show.report.folded import folded_view
-from backprobe.show.tensors import name_of
+from backprobe.show.tensor_table import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from backprobe.record import Record, Retention, Snapshot
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 BOXES: Final = 60
 MOST_GRAPHS: Final = 24

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.reach import reaches
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.show.amounts import sized
-from backprobe.show.folding import Ops, boxes, deepest, fitting, folded, from_the_root
-from backprobe.show.graph import boxes_of
-from backprobe.show.repeats import masked, repeats
+from backprobe.show.drawing.graph import boxes_of
+from backprobe.show.drawing.module_boxes import Ops, boxes, deepest, fitting, folded, from_the_root
+from backprobe.show.drawing.repeated_calls import masked, repeats
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Node, Record

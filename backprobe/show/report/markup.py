@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Final
 
-from backprobe.show.plain import cut, plain
+from backprobe.show.plain_text import cut, plain
 
 VOID: Final = frozenset({"meta", "br", "input", "link"})
 LONGEST_NAME: Final = 200

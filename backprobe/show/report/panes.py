@@ -6,18 +6,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.lookup import lookup
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.show.amounts import counted, shaped, sized
-from backprobe.show.calls import call_rows
-from backprobe.show.first_seen import first_seen
-from backprobe.show.held import held_lines, step_lines
-from backprobe.show.plain import cut
+from backprobe.show.backward_calls import call_rows
+from backprobe.show.first_occurrence import first_seen
+from backprobe.show.held_graphs import held_lines, step_lines
+from backprobe.show.plain_text import cut
 from backprobe.show.report.markup import Html, joined, name, prose, tag, text
-from backprobe.show.tensors import tensor_rows
+from backprobe.show.tensor_table import tensor_rows
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Source
-    from backprobe.rules.finding import Finding, Fix
+    from backprobe.rules.framework.finding import Finding, Fix
 
 MOST_TENSORS: Final = 60
 MOST_CALLS: Final = 40

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from backprobe.rules import judge
-from backprobe.rules.finding import Finding
-from backprobe.show.first_seen import first_seen
-from backprobe.show.report import assets, document
+from backprobe.rules.framework.finding import Finding
+from backprobe.show.first_occurrence import first_seen
+from backprobe.show.report import assets, html_document
 from backprobe.show.report.answers import answers
 from backprobe.show.report.markup import name, prose, tag, text, trusted
 from tests.support import samples
@@ -59,7 +59,7 @@ def test_the_file_is_read_without_scripts_and_ends_no_element_early():
     require("assets")
     words = samples.Words(name=samples.HOSTILE + "</script>{}", message=samples.HOSTILE, warning=samples.HOSTILE)
     record = samples.tutorial(words)
-    page = document.render(record, judge(record), script="<script>alert(1)</script>")
+    page = html_document.render(record, judge(record), script="<script>alert(1)</script>")
     assert "<script>alert" not in page
     assert "<img" not in page
     assert "non-leaf-grad-read" in page
