@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check core bench accuracy mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean
+.PHONY: help run test check core web bench accuracy mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean
 
 # What Python compiles is kept: some thousand processes of the tests would else compile the same files again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,14 +13,22 @@ PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --only-b
 RUN_STAMP := $(VENV)/installed-all
 DEV_STAMP := $(VENV)/installed-dev
 SUITE_STAMP := $(VENV)/installed-suite
+# The pages' scripts: built where a source is newer than the manifest, which is written last.
+WEB := service/dashboard/web
+WEB_STAMP := service/dashboard/static/dist/manifest.json
+WEB_SOURCES := $(wildcard $(WEB)/*.json $(WEB)/*.mjs $(WEB)/src/*.ts* $(WEB)/src/*/*.ts*) service/dashboard/static/site.css
+# Who starts or tests goes on without them: the pages are whole, and what needs the scripts is named at the end.
+WEB_OR_WORDS = @$(MAKE) --no-print-directory web VENV=$(VENV) || echo "make: the pages' scripts were not built; going on without them."
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(RUN_STAMP) ## install if needed, start everything, run the tutorial snippet, serve until Ctrl-C
+	$(WEB_OR_WORDS)
 	@exec $(BIN)/backprobe serve --demo $(ARGS)
 
 test: $(DEV_STAMP) ## every test, side by side; those that need a server or program that is absent are named at the end
+	$(WEB_OR_WORDS)
 	@exec $(BIN)/python -m pytest -n auto --junitxml=build/tests/junit.xml $(ARGS)
 
 check: $(DEV_STAMP) ## format, lint, types, imports, laws, generated documents
@@ -48,6 +56,8 @@ fuzz: $(DEV_STAMP) ## a hundred thousand damaged records: none may break the rea
 
 contract: $(DEV_STAMP) ## 200 examples of each kind for each operation of the OpenAPI document, as far as it has so many, on both databases
 	BACKPROBE_CONTRACT_EXAMPLES=200 $(BIN)/python -m pytest -s --timeout 3600 tests/service/test_contract.py tests/service/test_hostile_requests.py $(ARGS)
+
+web: $(WEB_STAMP) ## bundle the pages' scripts (Node.js; npm ci) where a source changed
 
 core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the install does it too where it can
 	$(BIN)/python hatch_build.py
@@ -102,6 +112,9 @@ $(DEV_STAMP): $(RUN_STAMP)
 	@echo "Installing the tools for tests and checks into $(VENV)."
 	@$(PIP_INSTALL) -e '.[all,dev]' || { sh .ci/venv --why; exit 1; }
 	@touch $@
+
+$(WEB_STAMP): $(WEB_SOURCES) | $(RUN_STAMP)
+	@sh .ci/web $(VENV)
 
 $(SUITE_STAMP): $(DEV_STAMP)
 	@$(PIP_INSTALL) -e '.[all,dev,suite]' || { sh .ci/venv --why; exit 1; }

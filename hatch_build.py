@@ -86,14 +86,27 @@ def put_in_place(root: Path = ROOT) -> Path:
     return target
 
 
+ASSETS = ("service/dashboard/static/dist/manifest.json", "backprobe/show/report/dist/pages.js")
+"""What `make web` bundles; git-ignored, and in every wheel and sdist."""
+
+
+def missing_assets(root: Path = ROOT) -> list[str]:
+    """Those of the pages' scripts that were not built."""
+    return [path for path in ASSETS if not (root / path).is_file()]
+
+
 class CoreBuildHook(BuildHookInterface):
-    """Adds the extension to a wheel; an editable install gets it in place."""
+    """Adds the extension to a wheel; an editable install gets it in place. Nothing is built without the pages' scripts."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build the extension, or say in one line why there is none."""
         root = Path(self.root)
+        if version != "editable" and (missing := missing_assets(root)):
+            raise RuntimeError(f"the pages' scripts were not built ({', '.join(missing)} missing): run `make web` first")
+        if self.target_name != "wheel":
+            return
         try:
             library = put_in_place(root) if version == "editable" else build_core(root)
         except (Exception, SystemExit) as error:  # distutils ends the process for some of its errors

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules import Judgement
 
-FORMATS: Final = ("text", "concise", "json", "svg", "sarif", "junit", "github")
-MACHINE: Final = frozenset({"json", "svg", "sarif", "junit"})
+FORMATS: Final = ("text", "concise", "json", "svg", "html", "sarif", "junit", "github")
+MACHINE: Final = frozenset({"json", "svg", "html", "sarif", "junit"})
 """Formats that another program reads: they are never mixed with what a script prints."""
 
 
@@ -46,8 +46,16 @@ def check_output(args: argparse.Namespace) -> None:
     """Refuse a file that cannot be written, before anything is run.
 
     Raises:
-        UsageError: its folder does not exist, it is a folder, or the system does not let us write it.
+        UsageError: its folder does not exist, it is a folder, or the system does not let us write it; or the report's
+            scripts were not built.
     """
+    if args.format == "html":
+        from backprobe.show.report.assets import AssetsMissing, assets
+
+        try:
+            assets()
+        except AssetsMissing as error:
+            raise UsageError(f"--format html: {error}") from None
     for path in (args.output, getattr(args, "save", None)):
         if path is None:
             continue
@@ -116,6 +124,10 @@ def rendered(
         from backprobe.show.drawing import graph, svg
 
         return svg.render(graph.graph_of(record))
+    if args.format == "html":
+        from backprobe.show.report import html_document
+
+        return html_document.render(record, judgement, script=script)
     if args.format in {"sarif", "junit", "github"}:
         return _for_others(record, judgement, args, script, children or ())
     from backprobe.show.reports import concise

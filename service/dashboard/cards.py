@@ -6,6 +6,7 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from backprobe.show.first_occurrence import first_seen
 from backprobe.show.plain_text import cut, plain
 from service.dashboard.words import Prose, name, prose
 
@@ -52,7 +53,7 @@ class FixShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One finding. `why`: the lines of its message."""
+    """One finding. `why`: the lines of its message. `seen`: when it was first seen, "" in a run of one step."""
 
     id: str
     code: str
@@ -68,14 +69,17 @@ class Card:
     consequences: tuple[str, ...]
     times: int
     suppressed: bool
+    tensor: int | None
+    seen: str
 
 
-def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None]) -> Card:
+def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None], steps: int | None = None) -> Card:
     """A finding, ready to be drawn; every text in it is a stranger's and made visible here, escaped by the template.
 
     Args:
         row: The stored finding.
         lines: The lines of a file of the snippet, by its path; None: no such file.
+        steps: How many the run made; None: not known.
     """
     finding: Finding = row.finding
     return Card(
@@ -87,7 +91,7 @@ def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None]) -> Card:
         confidence=finding.confidence,
         place=_place(finding.location),
         why=tuple(prose(line) for line in finding.message.split("\n") if line.strip()),
-        evidence=tuple(_fact(key, value) for key, value in finding.evidence.items()),
+        evidence=tuple(_fact(key, value) for key, value in finding.evidence.items() if value not in ("", [], None)),
         related=tuple(
             Step(message=prose(step.message), path=name(step.location.path), line=step.location.region.start_line)
             for step in finding.related
@@ -96,6 +100,8 @@ def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None]) -> Card:
         consequences=tuple(f"{name(c.rule)}, line {c.location.region.start_line}" for c in finding.consequences),
         times=finding.occurrences.count,
         suppressed=finding.suppressed is not None,
+        seen=first_seen(finding, steps),
+        tensor=tensor if isinstance(tensor := finding.evidence.get("tensor"), int) else None,
     )
 
 

@@ -34,7 +34,11 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line. `level`: of its worst finding, "" without one. `more_names`: names left out."""
+    """One line.
+
+    Attributes:
+        level: Of its worst finding, "" without one. more_names: names left out. step_bytes: saved in one step at most.
+    """
 
     number: int
     tokens: tuple[Token, ...]
@@ -42,7 +46,7 @@ class Line:
     bound: tuple[Bound, ...]
     more_names: int
     passes: int
-    saved_bytes: int
+    step_bytes: int
     calls: tuple[BackwardCallRow, ...]
     more_calls: int
     cards: tuple[Card, ...]
@@ -95,7 +99,7 @@ def _line(
         bound=bound[:_MOST_NAMES],
         more_names=max(0, len(bound) - _MOST_NAMES),
         passes=line.passes,
-        saved_bytes=line.saved_bytes,
+        step_bytes=line.step_bytes,
         calls=tuple(known[-1:]) if len(known) > 2 else tuple(known),
         more_calls=len(line.backward_calls) - min(len(known), 1 if len(known) > 2 else 2),
         cards=found,

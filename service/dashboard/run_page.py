@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from backprobe.show.drawing import graph as drawing
+from backprobe.show.amounts import counted
 from backprobe.show.drawing import svg
 from backprobe.show.tensor_table import tensor_rows
+from service.api.records.graph import drawing_of
 from service.dashboard.cards import Card, card
+from service.dashboard.held_graphs import HeldShown, held_shown
 from service.dashboard.lines import Listing, listing
 from service.dashboard.tensor_rows import Row, rows
 from service.dashboard.words import RECORDED, Said, said
@@ -25,17 +27,20 @@ if TYPE_CHECKING:
     from backprobe.record import Record
     from service.process.readiness import Standing
     from store.database.session import Transaction
-    from store.queries import BackwardCallRow, Streams
+    from store.queries import BackwardCallRow, GraphView, Streams
     from store.runs.model import RunRow
 
-MOST_CARDS: Final = 50
-MOST_CALLS: Final = 100
-TENSORS_PER_PAGE: Final = 100
+MOST_CARDS: Final = 20
+MOST_CALLS: Final = 10
+TENSORS_PER_PAGE: Final = 20
 MOST_RECORD_BYTES: Final = 1 << 20
 """Of frames; a larger record is not read whole for a page: then no graph and no elements, and the page says so."""
 
 MOST_NODES: Final = 5_000
 """Likewise: at this bound that takes half a second of a core."""
+
+BOXES: Final = 60
+"""Of the drawing, closed module calls and repeats as one: what one looks over at a glance. The island opens more."""
 
 WIDEST_IN_A_COLUMN: Final = 840
 WIDEST_IN_A_PAGE: Final = 1700
@@ -48,10 +53,12 @@ class GraphShown:
 
     Attributes:
         width: In pixels, as drawn; 0 without a drawing.
+        call: The backward call that it is of, from 0; None: of none.
     """
 
     svg: Markup | None
     said: str
+    call: int | None = None
     width: int = 0
 
     @property
@@ -76,6 +83,7 @@ class RunPage:
     more_findings: bool
     source: Listing | None
     graph: GraphShown
+    held: HeldShown
     rows: tuple[Row, ...]
     next_tensors: int | None
     calls: tuple[BackwardCallRow, ...]
@@ -104,7 +112,7 @@ def run_page(
     record = _record(transaction, run)
     found = findings.page(transaction, run, limit=MOST_CARDS)
     text = _Texts(transaction, run)
-    cards = tuple(card(row, text.lines) for row in found.items)
+    cards = tuple(card(row, text.lines, run.record.steps_made) for row in found.items)
     calls = queries.backward_calls(transaction, run, limit=MOST_CALLS)
     file_shown = text.file(file)
     tensors = queries.tensors(transaction, run, after=after, limit=TENSORS_PER_PAGE)
@@ -118,7 +126,8 @@ def run_page(
         source=None
         if file_shown is None
         else listing(file_shown, first, {c.id: c for c in cards}, {call.call: call for call in calls}),
-        graph=_graph(run, record),
+        graph=_graph(transaction, run),
+        held=_held(transaction, run),
         rows=rows(tuple(tensor for tensor in tensors.items if tensor.role != "gradient"), recorded),
         next_tensors=tensors.next,
         calls=calls,
@@ -160,24 +169,48 @@ class _Texts:
         return None if found is None else [line.text for line in found.lines]
 
 
-def _too_large(run: RunRow) -> str:
-    told = run.record
-    return (
-        f"The record has {told.nodes:,} nodes and {told.tensors:,} tensors in {told.bytes:,} bytes: too much to draw."
-    )
+def _held(transaction: Transaction, run: RunRow) -> HeldShown:
+    if not _has_record(run) or run.record.live:
+        return HeldShown()
+    try:
+        return held_shown(queries.held(transaction, run))
+    except queries.TooMuch as error:
+        return HeldShown(text=f"{error}.")
 
 
-def _graph(run: RunRow, record: Record | None) -> GraphShown:
+def _view(transaction: Transaction, run: RunRow) -> GraphView:
+    """The graph of the last backward call that folds into few boxes; of those tried, else, the last one."""
+    last = queries.last_folding_call(transaction, run)
+    if last is None:
+        return queries.graph_view(transaction, run, queries.GraphAsked(most=BOXES))
+    tried: list[GraphView] = []
+    for call in dict.fromkeys((last, last * 3 // 4, last // 2, 0)):
+        tried.append(queries.graph_view(transaction, run, queries.GraphAsked(root=f"call:{call}", most=BOXES)))
+        if tried[-1].boxes and not tried[-1].hidden:
+            return tried[-1]
+    return tried[0]
+
+
+def _graph(transaction: Transaction, run: RunRow) -> GraphShown:
     if not _has_record(run):
         waiting = "There is no record of this run." if run.ended else "Shown when the run has ended."
         return GraphShown(svg=None, said=waiting)
-    if record is None:
-        return GraphShown(svg=None, said=_too_large(run))
-    found = drawing.graph_of(record)
+    try:
+        found = _view(transaction, run)
+    except queries.TooMuch as error:
+        return GraphShown(svg=None, said=f"Too much to draw: {error}.")
     if not found.boxes:
         return GraphShown(svg=None, said="No backward call was walked, so there is no graph to draw.")
     # The renderer's escaping has its own tests, with hostile names.
-    drawn = Markup(svg.render(found, standalone=False))  # noqa: S704 - the renderer has escaped every text in it
+    drawn = Markup(svg.render(drawing_of(found), standalone=False))  # noqa: S704 - the renderer has escaped every text in it
     hidden = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in found.hidden.items() if count)
     width = re.match(r'<svg [^>]*?\bwidth="(\d+)', drawn)
-    return GraphShown(svg=drawn, said=f"Left out: {hidden}." if hidden else "", width=int(width[1]) if width else 0)
+    folds = sum(box.kind in {"call", "fold"} for box in found.boxes)
+    said = [f"{counted(folds, 'box is a module call', 'boxes are module calls')}, closed."] if folds else []
+    said += [f"Left out: {hidden}."] if hidden else []
+    return GraphShown(
+        svg=drawn,
+        said=" ".join(said),
+        width=int(width[1]) if width else 0,
+        call=None if found.call is None else found.call - 1,
+    )

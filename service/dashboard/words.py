@@ -71,6 +71,11 @@ def number(value: Any) -> str:
     return "None" if value is None else str(value)
 
 
+def grouped(value: int) -> str:
+    """A whole number with its thousands apart."""
+    return f"{value:,}"
+
+
 def seconds(value: float | None) -> str:
     """A duration: `862 ms`, `2.1 s`, `3 min 20 s`; empty while it is not known."""
     if value is None:
@@ -149,11 +154,11 @@ def _running(run: RunRow) -> Said:
 
 
 def _succeeded(run: RunRow) -> Said:
-    return Said(
-        text="The program ran to its end."
-        if run.findings.error == 0
-        else "The program ran to its end; see the findings."
-    )
+    found = run.findings
+    bad = [counted(number, level) for number, level in ((found.error, "error"), (found.warning, "warning")) if number]
+    if not bad:
+        return Said(text="The program ran to its end.")
+    return Said(text=f"The program ran to its end, and did not do what it should: {' and '.join(bad)}.", tone="warn")
 
 
 def _failed(run: RunRow) -> Said:
@@ -214,6 +219,7 @@ def register(environment: Environment) -> None:
         block=block,
         prose=prose,
         number=number,
+        grouped=grouped,
         seconds=seconds,
         ago=ago,
         moment=moment,

@@ -78,6 +78,9 @@ class Page(Strict):
 class Included(Strict):
     """What else to answer with a run."""
 
-    include: Annotated[list[Literal["findings", "tensors"]], Split, Field(min_length=1, max_length=2)] = Field(
-        default_factory=list, description="findings, tensors: the first 100 of each, in `included`."
+    include: Annotated[list[Literal["findings", "tensors", "source"]], Split, Field(min_length=1, max_length=3)] = (
+        Field(
+            default_factory=list,
+            description="findings, tensors: the first 100 of each; source: the entry, line by line; in `included`.",
+        )
     )

@@ -17,6 +17,7 @@ from store.queries.graph.graph_answers import (
     NodeRow,
 )
 from store.queries.graph.graph_rows import graph
+from store.queries.graph.graph_start import last_folding_call
 from store.queries.graph.graph_view import GraphAsked, NoSuchRoot, graph_view
 from store.queries.graph.nodes import NodeFull, NodePage, PassPage, PassRow, SavedRow, node, nodes, passes
 from store.queries.graph.retention_rows import HeldAfter, HeldLine, HeldRoot, held
@@ -63,6 +64,7 @@ from store.queries.tensors.tensor_filter import TensorFilter
 from store.queries.tensors.tensor_json import ToldPage, tensors_told
 from store.queries.tensors.tensor_pages import tensors
 from store.queries.tensors.tensor_states import StateFilter, tensors_at
+from store.queries.tensors.trained_tensors import trained
 
 __all__ = [
     "LISTABLE",
@@ -132,6 +134,7 @@ __all__ = [
     "heat",
     "heatmap",
     "held",
+    "last_folding_call",
     "moment_named",
     "node",
     "nodes",
@@ -151,4 +154,5 @@ __all__ = [
     "tensors_told",
     "tensors_without_grad",
     "top",
+    "trained",
 ]

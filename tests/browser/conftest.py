@@ -89,8 +89,13 @@ class Walk:
         tab.on("console", lambda message: self.faults.append(f"console: {message.text}"))
         tab.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         tab.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        tab.on("requestfailed", lambda request: self.faults.append(f"failed: {request.url}"))
+        tab.on("requestfailed", self._failed)
         tab.on("request", lambda request: self._look(request.url, url))
+
+    def _failed(self, request: Any) -> None:
+        """A page that is left while it asks for something ends that itself: no fault."""
+        if request.failure != "net::ERR_ABORTED":
+            self.faults.append(f"failed: {request.url} {request.failure}")
 
     def _look(self, asked: str, url: str) -> None:
         if not asked.startswith((url, "data:")):

@@ -30,7 +30,7 @@ BASICS = """() => {
     if (now > level + 1) faults.push('a heading skips: ' + e.textContent.slice(0, 40));
     level = now;
   }
-  for (const e of document.querySelectorAll('[style], [onclick], [onerror]')) if (!e.closest('svg')) faults.push('inline: ' + e.outerHTML.slice(0, 80));
+  for (const e of document.querySelectorAll('[style], [onclick], [onerror]')) if (!e.closest('svg, canvas')) faults.push('inline: ' + e.outerHTML.slice(0, 80));
   return faults;
 }"""
 

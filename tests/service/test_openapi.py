@@ -386,6 +386,6 @@ def test_a_parameter_is_described_with_its_bounds_its_words_and_whether_it_is_ne
     limit = parameters("GET /v1/runs")["limit"]
     assert (limit["schema"]["minimum"], limit["schema"]["maximum"], limit["required"]) == (1, 1000, False)
     include = parameters("GET /v1/runs/{run}")["include"]
-    assert include["schema"]["items"]["enum"] == ["findings", "tensors"]
+    assert include["schema"]["items"]["enum"] == ["findings", "tensors", "source"]
     assert parameters("GET /v1/runs")["created.gt"]["schema"]["format"] == "date-time"
     assert parameters("GET /v1/compare")["a"]["required"] is True

@@ -59,9 +59,23 @@ def words(page):
     return " ".join(page.text.split())
 
 
-def test_the_root_leads_to_the_runs(plain_site):
-    answer = plain_site.client.get("/")
-    assert (answer.status_code, answer.headers["Location"]) == (302, "/runs")
+def scripts(page):
+    """Addresses of the page's scripts; none of them may stand in the page itself."""
+    return [script["src"] for script in page.all("script")]
+
+
+def only_the_bundle(page):
+    """At most the one script that `make web` bundles."""
+    found = scripts(page)
+    return len(found) <= 1 and all(re.fullmatch(r"/static/dist/pages-[0-9a-f]{12}\.js", one) for one in found)
+
+
+def test_the_root_offers_an_example_and_the_last_runs(site):
+    told = words(page_of(site, "/"))
+    assert "w = torch.ones(3, requires_grad=True) * 0.1" in told
+    assert "None yet" in told
+    run = site.finished()
+    assert f"/runs/{run}" in {a["href"] for a in page_of(site, "/").all("a")}
 
 
 def test_an_empty_list_tells_how_to_make_the_first_run(site):
@@ -123,10 +137,10 @@ def test_a_run_page_tells_everything(site):
 
 def test_a_run_of_which_steps_were_left_out_says_how_many_were_looked_at(site, samples):
     whole = samples.tutorial()
-    assert "looked at" not in words(page_of(site, f"/runs/{site.finished(whole)}"))
+    assert "taken in full" not in words(page_of(site, f"/runs/{site.finished(whole)}"))
     steps = tuple(Step(step=n, sampled=n < 2) for n in range(300))
     run = site.finished(msgspec.structs.replace(whole, steps=steps))
-    assert "looked at 2 of 300 steps" in words(page_of(site, f"/runs/{run}"))
+    assert "steps 2 of 300 taken in full" in words(page_of(site, f"/runs/{run}"))
     told = site.client.get(f"/v1/runs/{run}").json["record"]
     assert (told["steps_looked_at"], told["steps_made"]) == (2, 300)
 
@@ -188,15 +202,19 @@ def test_a_queued_run_tells_its_place_and_whether_a_worker_lives(site):
     run = site.submit()
     page = page_of(site, f"/runs/{run}")
     assert "no worker of the queue cpu is alive" in words(page)
-    assert page.all("noscript") == [{}]
-    assert [script["data-run"] for script in page.all("script")] == [run]
+    assert [one["content"] for one in page.all("meta") if one.get("http-equiv") == "refresh"] == ["3"]
+    assert f"/v1/runs/{run}" in {p.get("data-live") for p in page.all("p")}
+    assert only_the_bundle(page)
     site.worker()
     assert "it is next" in words(page_of(site, f"/runs/{run}"))
     assert "1 run is ahead of it" in words(page_of(site, f"/runs/{site.submit()}"))
 
 
-def test_an_ended_page_has_no_script(site):
-    assert page_of(site, f"/runs/{site.finished()}").all("script") == []
+def test_an_ended_page_looks_for_no_news(site):
+    page = page_of(site, f"/runs/{site.finished()}")
+    assert only_the_bundle(page)
+    assert not any("data-live" in attributes for _tag, attributes in page.elements)
+    assert not any(one.get("http-equiv") for one in page.all("meta"))
 
 
 def test_a_running_run_tells_that_it_was_asked_to_stop(site):
@@ -228,7 +246,7 @@ def test_several_files_are_shown_one_at_a_time(site, samples):
     other = page_of(site, f"/runs/{run}?file=b.py")
     assert "y = 1" in other.text
     page_of(site, f"/runs/{run}?file=c.py", 404)
-    page_of(site, f"/runs/{run}?line=3", 422)
+    page_of(site, f"/runs/{run}?lines=3", 422)
 
 
 def test_a_long_source_comes_in_parts(site):
@@ -259,7 +277,7 @@ def test_a_strangers_text_never_becomes_markup(site, samples):
     for path in (f"/runs/{run}", "/runs"):
         raw = site.client.get(path).text
         page = Page(raw)
-        assert page.all("script") == []
+        assert only_the_bundle(page)
         assert page.all("img") == []
         assert not any(
             name.startswith("on") or name == "style" for _tag, attributes in page.elements for name in attributes
@@ -328,3 +346,52 @@ def test_what_an_address_holds_is_shown_as_it_is_and_turns_nothing_round(plain_s
     assert "<b>x" not in raw
     for invisible in ("\u202e", "\x1b", "\x07"):
         assert invisible not in raw
+
+
+def test_a_tensors_page_tells_why_it_has_no_gradient(site):
+    run = site.finished()
+    told = words(page_of(site, f"/runs/{run}/tensors/3"))
+    assert "not a leaf" in told
+    assert "retain_grad() was not called" in told
+    assert "Its life" in told
+    page_of(site, f"/runs/{run}/tensors/99", 404)
+
+
+def test_two_runs_that_are_ticked_are_compared_the_older_one_first(site, samples):
+    before, after = site.finished(), site.finished(samples.tutorial(nan=True))
+    answer = site.client.get(f"/compare?run={after}&run={before}")
+    assert (answer.status_code, answer.headers["Location"]) == (302, f"/compare?a={before}&b={after}")
+    told = words(page_of(site, answer.headers["Location"]))
+    assert "What changed" in told
+    assert "in another state" in told
+    assert "No differences" in words(page_of(site, f"/compare?a={before}&b={before}"))
+    for asked in (f"run={before}", ""):
+        page_of(site, f"/compare?{asked}", 422)
+
+
+def test_empty_fields_of_a_form_are_no_filters(site):
+    run = site.finished()
+    answer = site.client.get("/runs?q=&level=&rule=BP101")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/runs?rule=BP101")
+    assert f"/runs/{run}" in {a["href"] for a in page_of(site, "/runs?rule=BP101").all("a") if "href" in a}
+    assert "No run is like that" in words(page_of(site, "/runs?q=nothing-is-called-so"))
+
+
+def test_a_succeeded_run_with_bad_news_says_so_in_its_head(site):
+    assert "ran to its end, and did not do what it should: 1 warning." in words(
+        page_of(site, f"/runs/{site.finished()}")
+    )
+
+
+def test_an_editor_has_lines_and_findings_in_one_call(site):
+    run = site.finished()
+    told = site.client.get(f"/v1/runs/{run}?include=source,findings").json["included"]
+    assert told["tensors"] is None
+    alone = site.client.get(f"/v1/runs/{run}/source").json
+    assert told["source"] == alone
+    assert max(line["step_bytes"] for line in alone["lines"]) == max(line["saved_bytes"] for line in alone["lines"]) > 0
+
+
+def test_a_bare_series_answers_with_what_is_trained(site):
+    run = site.finished()
+    assert {row["name"] for row in site.client.get(f"/v1/runs/{run}/series").json["rows"]} == {"W", "b"}

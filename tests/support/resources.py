@@ -80,6 +80,10 @@ RESOURCES: dict[str, Resource] = {
         command="apt-get install rabbitmq-server && rabbitmq-server -detached   # or BACKPROBE_TEST_RABBITMQ=amqp://...",
     ),
     "chromium": Resource(present=lambda: chromium_path() is not None, command="apt-get install chromium"),
+    "assets": Resource(
+        present=(ROOT / "service" / "dashboard" / "static" / "dist" / "manifest.json").is_file,
+        command="make web",
+    ),
     "curl": Resource(present=_program("curl"), command="apt-get install curl"),
     "bubblewrap": Resource(present=_program("bwrap"), command="apt-get install bubblewrap"),
     "runsc": Resource(present=_program("runsc"), command="apt-get install runsc"),

@@ -7,6 +7,7 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from backprobe.rules.edits.text_edits import edited
+from backprobe.show.first_occurrence import first_seen
 from backprobe.show.plain_text import plain
 from backprobe.show.terminal_style import Ink, columns
 
@@ -31,6 +32,8 @@ def finding_lines(record: Record, finding: Finding, ink: Ink) -> list[str]:
     count = finding.occurrences
     if count.count > 1:
         lines.append(f"  seen {count.count} times, from step {count.first_step} to step {count.last_step}")
+    elif seen := first_seen(finding):
+        lines.append(f"  {seen[0].lower()}{seen[1:-1]}")
     for fix in finding.fixes:
         lines += _fix(record, fix, ink)
     lines.append(f"  {ink('quiet', 'more:')} backprobe explain {rule.code}")

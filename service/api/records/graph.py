@@ -97,11 +97,11 @@ def get_graph(run: str, query: GraphQuery) -> Response:
         except queries.TooMuch as error:
             raise too_much(error) from None
     if query.format == "svg":
-        return Response(svg.render(_drawing(found)), 200, cache_headers(row), mimetype="image/svg+xml")
+        return Response(svg.render(drawing_of(found)), 200, cache_headers(row), mimetype="image/svg+xml")
     return json_reply(queries.as_json(found), headers=cache_headers(row))
 
 
-def _drawing(found: GraphView) -> Graph:
+def drawing_of(found: GraphView) -> Graph:
     """What a drawing takes of it: closed calls are drawn as nodes."""
     return Graph(
         boxes=tuple(_box(box) for box in found.boxes),

@@ -72,7 +72,7 @@ class SeriesQuery(Strict):
 
 
 class HeatQuery(Strict):
-    """Which statistic, of which tensors, at which moments."""
+    """Which statistic, of which tensors, at which moments; where nothing chooses tensors, the parameters."""
 
     stat: Stat = Field(default="grad_norm", description="What is measured.")
     kind: MomentKind = Field(default="after-backward", description="Kind of the moments that are its columns.")
@@ -148,7 +148,11 @@ def get_series(run: str, no: int, query: SeriesQuery) -> Response:
     headers=("If-None-Match", "Accept"),
 )
 def get_heatmap(run: str, query: HeatQuery) -> Response:
-    """One statistic of many tensors over the moments of a kind; null: not captured, "NaN": not a number."""
+    """One statistic of many tensors over the moments of a kind; null: not captured, "NaN": not a number.
+
+    Where nothing chooses tensors, JSON tells of the parameters, in a program without modules of the leaves that require
+    grad; of more than 400, of the first 400. The other formats have all tensors then.
+    """
     form = wanted_format(query.format, EXPORTS)
     asked = _asked(query)
     with context().database.read() as transaction:
@@ -166,7 +170,7 @@ def get_heatmap(run: str, query: HeatQuery) -> Response:
                     first_step=asked.first_step,
                     last_step=asked.last_step,
                     points=query.points,
-                    tensors=asked.tensors,
+                    tensors=queries.trained(transaction, row) if _is_bare(query) else asked.tensors,
                 )
             except queries.TooMuch as error:
                 raise too_much(error) from None
@@ -177,6 +181,11 @@ def get_heatmap(run: str, query: HeatQuery) -> Response:
         raise Problem("invalid-request", detail, places=(place,))
     batches = _batches(context().database, row, asked)
     return export(f"{row.id}-{asked.stat}", form, queries.CurveRow, batches, headers)
+
+
+def _is_bare(query: HeatQuery) -> bool:
+    """Nothing chooses tensors."""
+    return not query.model_fields_set & {"tensors", "name", "fqn", "role", "is_leaf", "requires_grad"}
 
 
 def _asked(query: HeatQuery) -> queries.CurveAsked:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from service.api.records.moments import At, moment_at
 from service.api.records.record import NoQuery
+from service.api.records.source_json import MOST_LINES, source_json
 from service.api.runs.run_json import recorded, run_of
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 blueprint = Operations("source", __name__, tag="What the run saw")
 
-MOST_LINES: Final = 2000
 _SAME = Answer(text="Not changed since.")
 
 
@@ -86,13 +86,7 @@ def get_source(run: str, query: SourceQuery) -> Response:
         raise Problem("source-not-kept", f"The program of run {row.id} is not kept.")
     if found is None:
         raise Problem("not-found", f"Run {row.id} has no file {(query.file or '')[:200]}.")
-    told = {
-        "path": found.path,
-        "files": list(found.files),
-        "line_count": len(found.lines),
-        "lines": queries.as_json(found.lines[first - 1 : last]),
-    }
-    return json_reply(told, headers=cache_headers(row))
+    return json_reply(source_json(row, found, first, last), headers=cache_headers(row))
 
 
 @blueprint.get("/v1/runs/<run>/output")

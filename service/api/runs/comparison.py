@@ -56,14 +56,23 @@ def compare_runs(query: CompareQuery) -> Response:
 
     Tensors are aligned by fqn, else by module call, function, name and line text; those without a partner are listed.
     """
+    return json_reply(queries.as_json(comparison(query.a, query.b)))
+
+
+def comparison(a: str, b: str) -> dict[str, Any]:
+    """What differs between two runs, as `Comparison` says it; ids, counts, and at most 500 of each list.
+
+    Raises:
+        Problem: one is not there, not ended or not kept; or there is too much.
+    """
     with context().database.read() as transaction:
-        runs = [_ended(transaction, name, getattr(query, name)) for name in ("a", "b")]
+        runs = [_ended(transaction, name, public_id) for name, public_id in (("a", a), ("b", b))]
         texts = [aligned.texts(transaction, run) for run in runs]
         tensors = [_tensors(transaction, run) for run in runs]
         found = [_findings(transaction, run) for run in runs]
     both = align(tensors[0], tensors[1], lines_of(texts[0]), lines_of(texts[1]))
     changed = [pair for pair in both.pairs if pair.changed]
-    told = {
+    return {
         "a": runs[0].id,
         "b": runs[1].id,
         "findings": _compared(found[0], found[1]),
@@ -81,7 +90,6 @@ def compare_runs(query: CompareQuery) -> Response:
         },
         "source": diffs(texts[0], texts[1]),
     }
-    return json_reply(queries.as_json(told))
 
 
 def _ended(transaction: Transaction, parameter: str, public_id: str) -> RunRow:

@@ -128,10 +128,11 @@ class RuleList(Listing[RuleTold]):
 
 @dataclass(frozen=True, kw_only=True)
 class Included:
-    """What `include=` asked for, at most 100 of each; null: not asked for."""
+    """What `include=` asked for, at most 100 of each, of the source its first 2000 lines; null: not asked for."""
 
     findings: FindingList | None
     tensors: TensorList | None
+    source: SourceTold | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,11 +214,16 @@ class EventList(Listing[EventTold]):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceTold:
-    """Lines of one file and what happened on them. `line_count`: of the whole file; `files`: of the snippet."""
+    """Lines of one file and what happened on them. `line_count`: of the whole file; `files`: of the snippet.
+
+    `steps_made`, `steps_looked_at`: of the run; what is told of lines is of those that were looked at. None: not known.
+    """
 
     path: str
     files: list[str]
     line_count: int
+    steps_made: int | None
+    steps_looked_at: int | None
     lines: list[SourceLine]
 
 

@@ -34,6 +34,7 @@ class SourceLine:
 
     Attributes:
         passes: How often one of its statements was passed. saved_bytes: by the nodes born on it, freed or not.
+        step_bytes: The most that they saved in one step; a program without steps has one.
         held_bytes: Of those, what was neither freed nor gone, of nodes that a backward call had met.
         backward_calls: Numbers. findings: public ids.
     """
@@ -44,6 +45,7 @@ class SourceLine:
     passes: int
     backward_calls: tuple[int, ...]
     saved_bytes: int
+    step_bytes: int
     held_bytes: int
     findings: tuple[str, ...]
 

@@ -85,8 +85,9 @@ def _lines(transaction: Transaction, run: RunRow, path: str, text: str, at: int 
             bindings=tuple(bindings.get(number, ())),
             passes=passes.get(number, 0),
             backward_calls=tuple(calls.get(number, ())),
-            saved_bytes=saved.get(number, (0, 0))[0],
-            held_bytes=saved.get(number, (0, 0))[1],
+            saved_bytes=saved.get(number, (0, 0, 0))[0],
+            step_bytes=saved.get(number, (0, 0, 0))[2],
+            held_bytes=saved.get(number, (0, 0, 0))[1],
             findings=tuple(findings.get(number, ())),
         )
         for number, line in enumerate(texts, start=1)
@@ -183,9 +184,9 @@ def _calls(transaction: Transaction, key: RunKey, path: str, at: int | None) -> 
     return found
 
 
-def _saved(transaction: Transaction, key: RunKey, path: str, at: int | None) -> dict[int, tuple[int, int]]:
-    """For each line what its nodes saved, and how much of that is held."""
-    n, b = tables.node, tables.backward_call
+def _saved(transaction: Transaction, key: RunKey, path: str, at: int | None) -> dict[int, tuple[int, int, int]]:
+    """For each line what its nodes saved, how much of that is held, and the most that they saved in one step."""
+    n, b, m = tables.node, tables.backward_call, tables.moment
     over = sa.select(b.c.call).where(
         at_key(b, key), sa.func.coalesce(b.c.moment_after, b.c.moment_before + 1) <= (at or 0)
     )
@@ -194,14 +195,22 @@ def _saved(transaction: Transaction, key: RunKey, path: str, at: int | None) -> 
     size = sa.cast(n.c.saved_bytes, _REAL)
     held = sa.case((sa.or_(sa.func.coalesce(freed, sa.false()), gone), 0.0), else_=size)
     query = (
-        sa.select(_s.c.line, sa.func.sum(size).label("saved"), sa.func.sum(held).label("held"))
+        sa.select(_s.c.line, m.c.step, sa.func.sum(size).label("saved"), sa.func.sum(held).label("held"))
         .join_from(n, _s, sa.and_(same_key(_s, n), _s.c.site == n.c.site))
+        .outerjoin(m, sa.and_(same_key(m, n), m.c.moment == n.c.first_seen))
         .where(at_key(n, key), _s.c.path == path, *_until(n.c.first_seen, at))
-        .group_by(_s.c.line)
+        .group_by(_s.c.line, m.c.step)
     )
+    sums: dict[int, tuple[float, float, float]] = {}
+    for row in transaction.execute(query):
+        saved, held_bytes, most = sums.get(row.line, (0.0, 0.0, 0.0))
+        sums[row.line] = (saved + row.saved, held_bytes + row.held, max(most, row.saved))
     # a hostile record may overflow
-    most = 2.0**53
-    return {row.line: (int(min(row.saved, most)), int(min(row.held, most))) for row in transaction.execute(query)}
+    return {line: (_whole(saved), _whole(still), _whole(most)) for line, (saved, still, most) in sums.items()}
+
+
+def _whole(size: float) -> int:
+    return int(min(size, 2.0**53))
 
 
 def _findings(transaction: Transaction, run: RunRow, path: str) -> dict[int, list[str]]:

@@ -1,0 +1,254 @@
+"""What of the report is read without scripts: findings, source, tensors, backward calls, in words."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.show.amounts import counted, shaped, sized
+from backprobe.show.backward_calls import call_rows
+from backprobe.show.first_occurrence import first_seen
+from backprobe.show.held_graphs import held_lines, step_lines
+from backprobe.show.plain_text import cut
+from backprobe.show.report.markup import Html, joined, name, prose, tag, text
+from backprobe.show.tensor_table import tensor_rows
+
+if TYPE_CHECKING:
+    from backprobe.record import Record, Source
+    from backprobe.rules.framework.finding import Finding, Fix
+
+MOST_TENSORS: Final = 60
+MOST_CALLS: Final = 40
+MOST_FINDINGS: Final = 50
+MOST_LINES: Final = 1200
+"""Of the file that was started."""
+
+MOST_NAMES: Final = 6
+
+
+def pane(key: str, title: str, summary: str, *parts: str | None, hidden: bool = False) -> Html:
+    """A section with its head."""
+    head = tag("header", tag("h2", title, id=f"{key}-title"), tag("span", summary, class_="sum") if summary else None)
+    return tag("section", head, *parts, class_="pane", id=key, aria_labelledby=f"{key}-title", hidden=hidden)
+
+
+def findings_pane(findings: Sequence[Finding], steps: int, judged: int, tensors: int) -> Html:
+    """The findings, the worst first as they come."""
+    if not findings:
+        said = f"{counted(tensors, 'tensor')} captured, {counted(judged, 'rule')} judged."
+        calm = tag("div", tag("p", tag("strong", "No findings."), " ", said), class_="inner calm")
+        return pane("findings", "Findings", "", calm)
+    shown = [_finding(one, steps) for one in findings[:MOST_FINDINGS]]
+    levels = Counter(one.level for one in findings)
+    total = ", ".join(counted(levels[level], level) for level in ("error", "warning", "note") if levels[level])
+    more = len(findings) - len(shown)
+    left = tag("p", f"{counted(more, 'more finding')}: `--format json` has all.", class_="said-below") if more else None
+    return pane("findings", "Findings", total, tag("ul", *shown, class_="findings holds", tabindex="0"), left)
+
+
+def _finding(one: Finding, steps: int) -> Html:
+    place, tensor = one.location, one.evidence.get("tensor")
+    seen = first_seen(one, steps)
+    related = [
+        tag(
+            "li",
+            tag("a", f"line {step.location.region.start_line}", href=f"#L{step.location.region.start_line}"),
+            ": ",
+            prose(step.message),
+        )
+        for step in one.related
+    ]
+    return tag(
+        "li",
+        tag(
+            "div",
+            tag("h3", name(one.rule.name)),
+            tag("span", one.level, class_="badge"),
+            tag("span", one.confidence, class_="badge"),
+            tag("span", one.rule.code, class_="mono"),
+            class_="name",
+        ),
+        tag(
+            "a",
+            tag("span", place.region.start_line, class_="number"),
+            text(cut(place.text, 400)),
+            class_="at mono",
+            href=f"#L{place.region.start_line}",
+        ),
+        tag("p", seen, class_="seen") if seen else None,
+        *(tag("p", prose(line), class_="why") for line in one.message.split("\n") if line.strip()),
+        tag("ul", *related, class_="related") if related else None,
+        *(_fix(fix) for fix in one.fixes),
+        class_=one.level,
+        data_line=place.region.start_line,
+        data_with_t=tensor if isinstance(tensor, int) else None,
+    )
+
+
+def _fix(fix: Fix) -> Html:
+    added = [
+        tag(
+            "div",
+            tag("span", f"line {edit.region.start_line}: ", class_="hidden"),
+            text(cut(edit.text.strip("\n"), 400)),
+            class_="added",
+        )
+        for edit in fix.edits[:6]
+        if edit.text.strip()
+    ]
+    head = tag("h4", "Fix: ", prose(fix.title), " ", tag("span", fix.safety, class_="badge"))
+    return tag("div", head, tag("div", *added, class_="diff") if added else None, class_="fix")
+
+
+def source_pane(record: Record, findings: Sequence[Finding]) -> Html:
+    """The file that was started, with the names that each line bound and the findings on it."""
+    found = _started(record)
+    if found is None:
+        return pane(
+            "source", "Source", "", tag("div", tag("p", "The source is not in the record."), class_="inner calm")
+        )
+    lines = found.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    notes = _notes(record, found, findings)
+    levels = {
+        one.location.region.start_line: one.level for one in reversed(findings) if one.location.path == found.path
+    }
+    shown = [
+        tag(
+            "li",
+            tag("a", number, class_="number", href=f"#L{number}", aria_label=f"Line {number}"),
+            tag("code", text(line, block=True), class_="code"),
+            tag("ul", *notes[number], class_="notes") if number in notes else None,
+            id=f"L{number}",
+            data_line=number,
+            class_=levels.get(number),
+        )
+        for number, line in enumerate(lines[:MOST_LINES], 1)
+    ]
+    more = f"The first {MOST_LINES:,} of {len(lines):,} lines." if len(lines) > MOST_LINES else None
+    listed = tag("ol", *shown, class_="source holds", tabindex="0", aria_label=f"Lines of {found.path}")
+    return pane("source", "Source", found.path, listed, tag("p", more, class_="skipped") if more else None)
+
+
+def _started(record: Record) -> Source | None:
+    kept = [row for row in record.sources if row.text]
+    return next((row for row in kept if row.rewritten), kept[0] if kept else None)
+
+
+def _notes(record: Record, found: Source, findings: Sequence[Finding]) -> dict[int, list[Html]]:
+    index = lookup(record)
+    notes: defaultdict[int, list[Html]] = defaultdict(list)
+    for one in findings:
+        if one.location.path == found.path:
+            rule = f"{one.rule.code} {one.rule.name}"
+            notes[one.location.region.start_line].append(tag("li", text(rule), class_="finding"))
+    last: dict[tuple[int, str], int] = {}
+    times: Counter[tuple[int, str]] = Counter()
+    for row in record.bindings:
+        site = index.sites.get(row.site) if row.site is not None else None
+        if site is not None and site.source == found.source:
+            last[site.line, row.name] = row.tensor
+            times[site.line, row.name] += 1
+    for (line, called), tensor in last.items():
+        history = index.snapshots_of[tensor]
+        if not history or len(notes[line]) >= MOST_NAMES:
+            continue
+        many = f" \u00d7{times[line, called]}" if times[line, called] > 1 else ""
+        kind = "leaf" if history[-1].is_leaf else "not leaf"
+        grad = {"present": "has a gradient", "none": "grad None"}.get(history[-1].grad, "")
+        facts = ", ".join(filter(None, (kind, "" if history[-1].requires_grad else "requires no grad", grad)))
+        shape = shaped(index.tensors[tensor].shape)
+        notes[line].append(
+            tag(
+                "li",
+                tag("span", name(called), class_="name"),
+                many,
+                " ",
+                tag("span", shape, class_="mono"),
+                f" {facts}",
+                data_t=tensor,
+                data_with_line=line,
+            )
+        )
+    return dict(notes)
+
+
+def tensors_pane(record: Record) -> Html:
+    """The named tensors with their last state; those without a gradient that was wanted come first."""
+    rows = tensor_rows(record)
+    if not rows:
+        return pane(
+            "tensors", "Tensors", "", tag("div", tag("p", "No tensor with a name was seen."), class_="inner calm")
+        )
+    head = ("Name", "Line", "Shape", "is_leaf", "requires_grad", "grad_fn", "Gradient, or why there is none")
+    body = [
+        tag(
+            "tr",
+            tag(
+                "th", name(row.name + (f" \u00d7{row.times}" if row.times > 1 else "")), scope="row", class_="mono cut"
+            ),
+            tag("td", row.line, class_="number"),
+            tag("td", shaped(row.shape), class_="mono tight"),
+            tag("td", str(row.is_leaf)),
+            tag("td", str(row.requires_grad)),
+            tag("td", name(row.grad_fn or "None"), class_="mono"),
+            tag("td", _gradient(row.gradient, row.why.text if row.why else "", row.arrived), class_="cut"),
+            id=f"t{row.tensor}",
+            data_t=row.tensor,
+            data_with_line=row.line,
+        )
+        for row in rows[:MOST_TENSORS]
+    ]
+    total = f"{min(MOST_TENSORS, len(rows))} of {len(rows):,} names, with the last state of each"
+    return pane("tensors", "Tensors", total, _table(head, body, "Table of tensors"))
+
+
+def _gradient(gradient: str | None, why: str, arrived: str | None) -> Html:
+    if gradient:
+        return tag("span", text(cut(gradient, 160)), class_="mono")
+    came = f"; what arrived: {cut(arrived, 120)}" if arrived else ""
+    return joined(("None", tag("span", text(cut(why, 400) + came), class_="under") if why else None))
+
+
+def calls_pane(record: Record) -> Html:
+    """The backward calls: flags, what they ran and freed."""
+    rows = call_rows(record)
+    if not rows:
+        said = "Neither backward() nor autograd.grad() was called."
+        return pane("backward-calls", "Backward calls", "", tag("div", tag("p", said), class_="inner calm"))
+    head = ("Call", "Line", "Entry", "retain_graph", "create_graph", "Nodes run", "Freed", "Still held", "Ended")
+    body = [
+        tag(
+            "tr",
+            tag("th", row.number, scope="row", class_="number"),
+            tag("td", row.line, class_="number"),
+            tag("td", row.entry, class_="mono tight"),
+            tag("td", str(row.retain_graph)),
+            tag("td", str(row.create_graph)),
+            tag("td", f"{row.nodes_run} of {row.nodes_met}", class_="number"),
+            tag("td", sized(row.freed_bytes), class_="number"),
+            tag("td", sized(row.kept_bytes), class_="number"),
+            tag("td", text(row.outcome)),
+            id=f"call-{row.number - 1}",
+            data_call=row.number - 1,
+            data_with_line=row.line,
+        )
+        for row in rows[:MOST_CALLS]
+    ]
+    total = f"the first {MOST_CALLS} of {len(rows):,}" if len(rows) > MOST_CALLS else counted(len(rows), "call")
+    return pane("backward-calls", "Backward calls", total, _table(head, body, "Table of backward calls"))
+
+
+def held_twin(record: Record) -> Html:
+    """What outlives its step and which steps went wrong, as the command line says it."""
+    lines = [*held_lines(record), *step_lines(record)]
+    if not lines:
+        return tag("p", "Nothing of a graph grew or was still held by a name that was searched for.", class_="calm")
+    return tag("ul", *(tag("li", prose(line.strip())) for line in lines))
+
+
+def _table(head: Iterable[str], body: Iterable[Html], label: str) -> Html:
+    top = tag("thead", tag("tr", *(tag("th", one, scope="col") for one in head)))
+    table = tag("table", top, tag("tbody", *body))
+    return tag("div", table, class_="scroll holds", tabindex="0", role="region", aria_label=label)

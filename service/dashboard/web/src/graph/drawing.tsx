@@ -1,0 +1,130 @@
+// Boxes and edges as one <svg>; the box in focus is reached by Tab once, then by arrows.
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { onSelection, select, selection } from "../selection";
+import { cut } from "../words";
+import { layout, type Place } from "./layout";
+import type { Box, Edge, View } from "./wire";
+
+const HEIGHT = 42;
+const ZOOMS = [0.4, 0.55, 0.7, 0.85, 1, 1.25, 1.6];
+
+/** Of a chain of module calls, `model#0.h.3#0.h.3.mlp#0`, the innermost: the title has all of it. */
+const nameOf = (box: Box): string => (box.kind === "call" || box.kind === "fold" ? box.label.split(/#[\d*]+\.?/).filter(Boolean).pop() ?? box.label : box.label);
+const labelOf = (box: Box): string => cut(nameOf(box), 28) + (box.times > 1 ? ` \u00d7${box.times}` : "");
+const widthOf = (box: Box): number => Math.max(90, Math.min(260, 26 + 7.4 * Math.max(labelOf(box).length, 0.86 * cut(box.detail, 34).length)));
+const count = (box: Box, level: string): number => box.findings[level] ?? 0;
+
+export function spoken(box: Box): string {
+  const levels = ["error", "warning", "note"].filter((level) => count(box, level)).map((level) => `${count(box, level)} ${level}`);
+  return [`${box.label}${box.times > 1 ? `, ${box.times} times` : ""}`, box.detail, ...levels].filter(Boolean).join(", ");
+}
+
+interface Given { view: View; found: Set<string> | null; svg: RefObject<SVGSVGElement | null>; open: (box: Box) => void; canOpen: (box: Box) => boolean }
+
+export function Drawing({ view, found, svg, open, canOpen }: Given) {
+  const laid = useMemo(() => layout(view.boxes.map((box) => ({ id: box.id, width: widthOf(box), height: HEIGHT })), view.edges), [view]);
+  const [focus, setFocus] = useState<string | null>(null);
+  const [zoom, setZoom] = useState<number | null>(null);
+  const [, turn] = useState(0);
+  const outer = useRef<HTMLDivElement>(null);
+  useEffect(() => onSelection(() => turn((before) => before + 1)), []);
+  const width = laid.width + 24;
+  const height = laid.height + 24;
+  useLayoutEffect(() => {
+    const room = outer.current?.clientWidth ?? 800;
+    setZoom((before) => before ?? Math.max(0.7, Math.min(1, (room - 8) / width)));
+  }, [width]);
+  const scale = zoom ?? 1;
+  useLayoutEffect(() => { // the loss is on top, in the middle
+    const pane = outer.current;
+    if (pane) pane.scrollLeft = (pane.scrollWidth - pane.clientWidth) / 2;
+  }, [laid, zoom]);
+  const byId = useMemo(() => new Map(view.boxes.map((box) => [box.id, box])), [view]);
+  const now = selection();
+  const move = (from: string, dx: number, dy: number) => {
+    const next = nearest(laid.places, byId, from, dx, dy);
+    if (!next) return;
+    setFocus(next);
+    (svg.current?.querySelector(`[data-box="${CSS.escape(next)}"]`) as SVGElement | null)?.focus();
+  };
+  const choose = (box: Box) => {
+    setFocus(box.id);
+    select({ ...(box.line === null ? {} : { line: String(box.line) }), ...(box.tensor === null ? {} : { t: String(box.tensor) }), ...(now.call === undefined ? {} : { call: now.call }) });
+  };
+  const pressed = (event: KeyboardEvent, box: Box) => {
+    const way = ({ ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] } as Record<string, [number, number]>)[event.key];
+    if (way) move(box.id, way[0], way[1]);
+    else if (event.key === "Enter" && canOpen(box)) open(box);
+    else if (event.key === "Enter" || event.key === " ") choose(box);
+    else return;
+    event.preventDefault();
+  };
+  const tabbed = focus !== null && byId.has(focus) ? focus : view.boxes[0]?.id;
+  return (
+    <>
+      <div class="zooms">
+        <button type="button" aria-label="Smaller" onClick={() => setZoom(ZOOMS.filter((one) => one < scale - 0.01).pop() ?? scale)}>&minus;</button>
+        <button type="button" aria-label="Larger" onClick={() => setZoom(ZOOMS.find((one) => one > scale + 0.01) ?? scale)}>+</button>
+        <button type="button" onClick={() => setZoom(Math.max(0.2, Math.min(1, ((outer.current?.clientWidth ?? 800) - 8) / width)))}>Fit</button>
+      </div>
+      <div class="graph-view" ref={outer}>
+        <svg ref={svg} class="graph-drawn" role="group" aria-label="Graph of the backward call" width={width * scale} height={height * scale} viewBox={`-12 -12 ${width} ${height}`}>
+          <g>{view.edges.map((edge) => <Link key={`${edge.start} ${edge.end}`} edge={edge} places={laid.places} byId={byId} />)}</g>
+          {view.boxes.map((box) => (
+            <Node key={box.id} box={box} place={laid.places.get(box.id)!} tab={box.id === tabbed} dim={found !== null && !found.has(box.id)}
+              chosen={(now.t !== undefined && String(box.tensor) === now.t) || (now.t === undefined && now.line !== undefined && String(box.line) === now.line)}
+              canOpen={canOpen(box)} choose={() => choose(box)} open={() => open(box)} pressed={(event) => pressed(event, box)} />
+          ))}
+        </svg>
+      </div>
+    </>
+  );
+}
+
+function Link({ edge, places, byId }: { edge: Edge; places: Map<string, Place>; byId: Map<string, Box> }) {
+  const [a, b] = [places.get(edge.start), places.get(edge.end)];
+  const [from, to] = [byId.get(edge.start), byId.get(edge.end)];
+  if (!a || !b || !from || !to) return null;
+  const [x1, y1, x2, y2] = [a.x + widthOf(from) / 2, a.y + HEIGHT, b.x + widthOf(to) / 2, b.y];
+  const bend = Math.max(16, (y2 - y1) / 2);
+  return <path class={edge.wanted ? "edge" : "edge unwanted"} d={`M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`} />;
+}
+
+interface NodeGiven { box: Box; place: Place; tab: boolean; dim: boolean; chosen: boolean; canOpen: boolean; choose: () => void; open: () => void; pressed: (event: KeyboardEvent) => void }
+
+function Node({ box, place, tab, dim, chosen, canOpen, choose, open, pressed }: NodeGiven) {
+  const width = widthOf(box);
+  const saved = box.held_nodes + box.freed_nodes;
+  const level = ["error", "warning", "note"].find((one) => count(box, one));
+  const total = count(box, "error") + count(box, "warning") + count(box, "note");
+  return (
+    <g class={`box ${box.kind} state-${box.state}${dim ? " dim" : ""}${chosen ? " picked" : ""}${box.is_root ? " root" : ""}`} data-box={box.id}
+      transform={`translate(${place.x} ${place.y})`} role="button" tabIndex={tab ? 0 : -1} aria-pressed={chosen}
+      aria-label={spoken(box) + (canOpen ? ", Enter opens it" : "")} onClick={choose} onDblClick={canOpen ? open : undefined} onKeyDown={pressed}>
+      <title>{box.title}</title>
+      {box.kind === "fold" && <rect class="stack" x="5" y="5" width={width} height={HEIGHT} rx="6" />}
+      <rect class="frame" width={width} height={HEIGHT} rx={box.kind.startsWith("leaf") ? 20 : box.kind === "node" || box.kind === "non-leaf" ? 2 : 6} />
+      {saved > 1 && <rect class="part-freed" x="4" y="5" width="5" height={HEIGHT - 10} />}
+      {saved > 1 && box.held_nodes > 0 && <rect class="part-held" x="4" y={5 + (HEIGHT - 10) * (1 - box.held_nodes / saved)} width="5" height={((HEIGHT - 10) * box.held_nodes) / saved} />}
+      <text x={width / 2} y="17" class="label">{labelOf(box)}</text>
+      <text x={width / 2} y="32" class="detail">{cut(box.detail, 34)}</text>
+      {level && <g class={`flag flag-${level}`}><circle cx={width - 3} cy="3" r="9" /><text x={width - 3} y="7">{total}</text></g>}
+    </g>
+  );
+}
+
+function nearest(places: Map<string, Place>, byId: Map<string, Box>, from: string, dx: number, dy: number): string | null {
+  const here = places.get(from);
+  if (!here) return null;
+  const middle = (id: string, place: Place) => place.x + widthOf(byId.get(id)!) / 2;
+  let best: string | null = null;
+  let least = Infinity;
+  for (const [id, place] of places) {
+    const [x, y] = [middle(id, place) - middle(from, here), place.y - here.y];
+    const along = x * dx + y * dy;
+    const beside = Math.abs(x * dy) + Math.abs(y * dx);
+    if (along > 1 && (dx === 0 || Math.abs(y) < 1) && along + 0.5 * beside < least) { least = along + 0.5 * beside; best = id; }
+  }
+  return best;
+}

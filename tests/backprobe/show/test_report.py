@@ -1,0 +1,74 @@
+"""The report in one file: what it holds without scripts, what it escapes, and what it does where it cannot be made."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import msgspec
+import pytest
+
+from backprobe.rules import judge
+from backprobe.rules.framework.finding import Finding
+from backprobe.show.first_occurrence import first_seen
+from backprobe.show.report import assets, html_document
+from backprobe.show.report.answers import answers
+from backprobe.show.report.markup import name, prose, tag, text, trusted
+from tests.support import samples
+from tests.support.resources import require
+
+
+def finding() -> Finding:
+    return next(one for one in judge(samples.tutorial()).findings if one.suppressed is None)
+
+
+def seen(count: int, first: int, last: int, **evidence: object) -> str:
+    one = finding()
+    occurrences = msgspec.structs.replace(one.occurrences, count=count, first_step=first, last_step=last)
+    return first_seen(msgspec.structs.replace(one, occurrences=occurrences, evidence=evidence), 12)
+
+
+def test_a_finding_tells_step_call_module_and_value():
+    assert seen(1, 7, 7, backward_call=7, what="inf") == "First at step 7, in backward call 8: inf."
+    assert seen(40, 0, 39, module="h.3.mlp") == "First at step 0, in h.3.mlp; 40 times until step 39."
+    assert first_seen(finding()) == ""
+
+
+def test_markup_escapes_all_that_is_not_markup_of_ours():
+    assert tag("p", "<b>", trusted("<i>"), class_="a\"'") == '<p class="a&quot;&#x27;">&lt;b&gt;<i></p>'
+    assert text("\u202e<\x07") == "\\u202e&lt;\\x07"
+    assert prose("a `<b>` c") == "a <code>&lt;b&gt;</code> c"
+    assert len(name("x" * 500)) == 200
+    assert tag("input", type="text", hidden=True, title=None, checked=False) == '<input type="text" hidden>'
+
+
+def test_the_answers_have_the_paths_and_shapes_of_the_api():
+    record = samples.tutorial()
+    told, first = answers(record, judge(record).findings)
+    assert first == 0
+    assert set(told) == {"graph?root=call:0&max=60", "series?points=500", "retention"}
+    graph = told["graph?root=call:0&max=60"]
+    assert {"z", "W", "b"} <= {box["label"] for box in graph["boxes"]}
+    ids = {box["id"] for box in graph["boxes"]}
+    assert {edge["start"] for edge in graph["edges"]} | {edge["end"] for edge in graph["edges"]} <= ids
+    assert graph["nodes"] == 5
+    assert {row["name"] for row in told["series?points=500"]["rows"]} == {"W", "b"}
+
+
+def test_the_file_is_read_without_scripts_and_ends_no_element_early():
+    require("assets")
+    words = samples.Words(name=samples.HOSTILE + "</script>{}", message=samples.HOSTILE, warning=samples.HOSTILE)
+    record = samples.tutorial(words)
+    page = html_document.render(record, judge(record), script="<script>alert(1)</script>")
+    assert "<script>alert" not in page
+    assert "<img" not in page
+    assert "non-leaf-grad-read" in page
+    assert "default-src &#x27;none&#x27;" in page
+    data = re.search(r'id="in-file">(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    assert json.loads(data[1])["series?points=500"]["rows"]
+
+
+def test_without_the_bundle_it_says_what_to_do(tmp_path):
+    with pytest.raises(assets.AssetsMissing, match="make web"):
+        assets.assets(tmp_path)
