@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 import backprobe
 from backprobe.cli import explain, rules, run, service, show
 from backprobe.cli.exits import UsageError
+from backprobe.cli.language_server import add_lsp
 from backprobe.cli.plugins import commands, register
 
 BUILT_IN: Final = {
@@ -22,6 +23,7 @@ BUILT_IN: Final = {
     "submit": service.add_submit,
     "runs": service.add_runs,
     "compare": service.add_compare,
+    "lsp": add_lsp,
 }
 
 
