@@ -145,11 +145,11 @@ def _statement_at(text: str, line: int) -> int | None:
 def _explaining(finding: Finding, diagnostic: lsp.Diagnostic) -> lsp.CodeAction:
     title = f"Explain {finding.rule.code} {finding.rule.name}"
     command = lsp.Command(title=title, command="backprobe.explain", arguments=[finding.rule.name])
-    return lsp.CodeAction(title=title, kind=lsp.CodeActionKind.Empty, diagnostics=[diagnostic], command=command)
+    return lsp.CodeAction(title=title, kind=lsp.CodeActionKind.QuickFix, diagnostics=[diagnostic], command=command)
 
 
 def _opening(page: str, diagnostic: lsp.Diagnostic) -> lsp.CodeAction:
     command = lsp.Command(title="Open the run", command="backprobe.openRun", arguments=[page])
     return lsp.CodeAction(
-        title="Open the run", kind=lsp.CodeActionKind.Empty, diagnostics=[diagnostic], command=command
+        title="Open the run", kind=lsp.CodeActionKind.QuickFix, diagnostics=[diagnostic], command=command
     )

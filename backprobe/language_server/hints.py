@@ -152,7 +152,8 @@ def lenses(document: Document, result: Result, path: str) -> list[lsp.CodeLens]:
         now = document.line_now(line)
         if now is None:
             continue
-        words = [f"{count} finding{'' if count == 1 else 's'}", f"{sized(last.kept_bytes)} held"]
+        words = [f"{count} finding{'' if count == 1 else 's'}"]
+        words += [f"{sized(last.kept_bytes)} held"] if last.kept_bytes else []
         if result.page is None:
             command = lsp.Command(title=", ".join(words), command="")
         else:

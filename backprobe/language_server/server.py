@@ -221,7 +221,7 @@ def _register_answers(server: Server) -> None:
         document = None if path is None or result is None else session.document(path)
         return [] if path is None or result is None or document is None else lenses(document, result, path)
 
-    kinds = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.Empty])
+    kinds = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix])
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, kinds)
     def acted(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
@@ -229,7 +229,6 @@ def _register_answers(server: Server) -> None:
         result = None if path is None else session.result_of(path)
         if path is None or result is None:
             return []
-        session.fresh_documents()
         edits = getattr(server.client_capabilities.workspace, "workspace_edit", None)
         versioned = bool(getattr(edits, "document_changes", False))
         asked = params.context.diagnostics

@@ -9,8 +9,6 @@ command     the file runs, if the workspace is trusted
 from __future__ import annotations
 
 import asyncio
-import fnmatch
-import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -27,10 +25,9 @@ from backprobe.language_server.positions import Encoding
 from backprobe.language_server.program import NotAProgram, Program, read_program
 from backprobe.language_server.results import Result
 from backprobe.language_server.service import Service
-from backprobe.language_server.settings import Settings
+from backprobe.language_server.settings import Settings, is_entry, judging
 
 UNTRUSTED: Final = "this workspace is not trusted, so nothing in it is run: set `trusted` when you know its code"
-_JUDGING: Final = ("select", "ignore", "severity", "per-file-ignores", "thresholds", "min-confidence")
 
 Project = Callable[[Path], tuple[Mapping[str, Any], str]]
 """`[tool.backprobe]` that holds in a folder, and what is wrong with it; "": nothing."""
@@ -80,8 +77,6 @@ class Session:
         self._service: Service | None = None
         self._run: asyncio.Task[None] | None = None
         self._looks: set[asyncio.Task[None]] = set()
-
-    # -- what the editor says ------------------------------------------------------------------------------------------
 
     def configure(self, settings: Settings) -> None:
         """The editor's settings, the first ones or others."""
@@ -141,8 +136,6 @@ class Session:
             self._editor.trouble(UNTRUSTED)
             self._editor.status("untrusted", UNTRUSTED)
 
-    # -- what is known -------------------------------------------------------------------------------------------------
-
     def result_of(self, path: str) -> Result | None:
         """The newest result that speaks of a file; None: none does."""
         return next((one for one in reversed(self._results.values()) if path in one.texts), None)
@@ -167,10 +160,6 @@ class Session:
             self._inlay.pop(path, None)
         return document
 
-    def fresh_documents(self) -> None:
-        """Files that are not open are read from the disk again when they are needed next."""
-        self._closed.clear()
-
     def inlay(self, path: str, first: int, last: int) -> list[lsp.InlayHint]:
         """The hints of lines, from memory; both ends from 0, inclusive."""
         result, document = self.result_of(path), self._open.get(path)
@@ -192,10 +181,9 @@ class Session:
             self._editor.publish(document.uri, document.version, found)
 
     def documents_of(self, result: Result) -> Callable[[str], Document | None]:
-        """Documents whose attached text is this result's."""
+        """Documents by path whose attached text is this result's; those not open as they lie on the disk now."""
+        self._closed.clear()
         return lambda path: self.document(path) if self.result_of(path) is result else None
-
-    # -- runs ----------------------------------------------------------------------------------------------------------
 
     def start(self, path: str) -> None:
         """Run a file, in place of the run that goes on."""
@@ -275,8 +263,6 @@ class Session:
             self._service = Service(self.settings.url or "", self._environment.get("BACKPROBE_API_KEY") or None)
         return self._service
 
-    # -- what holds ----------------------------------------------------------------------------------------------------
-
     def _stand(self) -> None:
         if self.settings.trusted:
             self._editor.status("idle", "ready")
@@ -297,12 +283,10 @@ class Session:
             self._workspace if self._workspace and Path(path).is_relative_to(self._workspace) else Path(path).parent
         )
         patterns = [*self.settings.entries, *self._of_project(folder).get("entries", ())]
-        name = Path(os.path.relpath(path, folder)).as_posix()
-        return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+        return is_entry(path, folder, patterns)
 
     def _rules(self) -> dict[str, Any]:
-        told = {} if self._workspace is None else self._of_project(self._workspace)
-        return {name.replace("-", "_"): told[name] for name in _JUDGING if name in told}
+        return {} if self._workspace is None else judging(self._of_project(self._workspace))
 
     def _forget(self, path: str) -> None:
         """What was attached to a document's text is attached afresh."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from backprobe.language_server.hints import KINDS, Kind
@@ -139,3 +142,18 @@ _CHECKS: Final[dict[str, Any]] = {
     "service": _service,
     "hints": _hints,
 }
+
+
+JUDGING: Final = ("select", "ignore", "severity", "per-file-ignores", "thresholds", "min-confidence")
+"""Settings of a project that say which rules judge, and how."""
+
+
+def judging(project: Mapping[str, Any]) -> dict[str, Any]:
+    """Which rules judge, as `POST /v1/runs` takes them, from `[tool.backprobe]`."""
+    return {name.replace("-", "_"): project[name] for name in JUDGING if name in project}
+
+
+def is_entry(path: str, folder: Path, patterns: Iterable[str]) -> bool:
+    """One of the patterns matches the path of a file relative to a folder; `*` reaches over slashes too."""
+    name = Path(os.path.relpath(path, folder)).as_posix()
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
