@@ -41,12 +41,17 @@ _DECIDED_AT: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """What is shown behind one line of the text that ran, from 0; the tooltip has the why."""
+    """What is shown behind one line of the text that ran, from 0; the tooltip has the why.
+
+    Attributes:
+        decided: The line that the label ends with the number of, from 0, wherever that is now; None: it names none.
+    """
 
     line: int
     label: str
     tooltip: str
     kind: Kind
+    decided: int | None = None
 
 
 def hints(result: Result, path: str, kinds: Collection[Kind] = KINDS) -> list[Hint]:
@@ -70,34 +75,37 @@ def _was_cut_off(tensor: Tensor) -> bool:
 
 def _of_tensors(line: int, tensors: list[Tensor], kinds: Collection[Kind]) -> Iterator[Hint]:
     told = [(tensor, *label) for tensor in tensors if (label := _label(tensor, kinds))[0]]
-    for tensor, label, kind in told[:MOST_ON_A_LINE]:
+    for tensor, label, kind, decided in told[:MOST_ON_A_LINE]:
         name = f"{plain(tensor.name)}: " if len(told) > 1 else ""
-        yield Hint(line=line, label=cut(name + label, MOST_CHARACTERS), tooltip=about(tensor), kind=kind)
+        yield Hint(line=line, label=name + label, tooltip=about(tensor), kind=kind, decided=decided)
     if len(told) > MOST_ON_A_LINE:
         rest = told[MOST_ON_A_LINE:]
-        tooltip = "\n".join(f"{plain(tensor.name)}: {label}" for tensor, label, _ in rest)
+        tooltip = "\n".join(about(tensor) for tensor, *_ in rest[:MOST_ON_A_LINE])
         yield Hint(line=line, label=f"and {len(rest)} more", tooltip=tooltip, kind=rest[0][2])
 
 
-def _label(tensor: Tensor, kinds: Collection[Kind]) -> tuple[str, Kind]:
+def _label(tensor: Tensor, kinds: Collection[Kind]) -> tuple[str, Kind, int | None]:
     leaf = ("leaf" if tensor.is_leaf else "not leaf") if "leaf" in kinds and tensor.requires_grad else ""
-    gradient = _gradient(tensor) if "gradient" in kinds else ""
-    return ", ".join(filter(None, (leaf, gradient))), "leaf" if leaf else "gradient"
+    gradient, decided = _gradient(tensor) if "gradient" in kinds else ("", None)
+    return ", ".join(filter(None, (leaf, gradient))), "leaf" if leaf else "gradient", decided
 
 
-def _gradient(tensor: Tensor) -> str:
-    """Why there is none, or what arrived and was not kept; nothing where `.grad` holds what it should."""
+def _gradient(tensor: Tensor) -> tuple[str, int | None]:
+    """Why there is none, or what arrived and was not kept; nothing where `.grad` holds what it should.
+
+    With it the line that decided it, from 0; None: none did.
+    """
     if tensor.gradient is not None:
-        return ""
+        return "", None
     if tensor.arrived is not None:
-        return f"arrived {plain(tensor.arrived)}"
+        return f"arrived {plain(tensor.arrived)}", None
     why = tensor.why
     if why is None or why.verdict == "not-leaf":
-        return ""
+        return "", None
     words = _DECIDED_AT.get(why.verdict)
-    return (
-        f"grad None: {why.verdict.replace('-', ' ')}" if None in (words, why.line) else f"grad None: {words} {why.line}"
-    )
+    if words is None or why.line is None:
+        return f"grad None: {why.verdict.replace('-', ' ')}", None
+    return f"grad None: {words}", why.line - 1
 
 
 def about(tensor: Tensor) -> str:
@@ -138,10 +146,18 @@ def inlay_hints(document: Document, found: list[Hint]) -> list[lsp.InlayHint]:
     for hint in found:
         line = document.line_now(hint.line)
         if line is not None:
-            shown.append(
-                lsp.InlayHint(position=document.end_of(line), label=hint.label, tooltip=hint.tooltip, padding_left=True)
-            )
+            label = cut(_numbered(hint, document), MOST_CHARACTERS)
+            place = document.end_of(line)
+            shown.append(lsp.InlayHint(position=place, label=label, tooltip=hint.tooltip, padding_left=True))
     return sorted(shown, key=lambda one: one.position.line)
+
+
+def _numbered(hint: Hint, document: Document) -> str:
+    """The label with the number that the line has now which decided it; without, where that line was edited."""
+    if hint.decided is None:
+        return hint.label
+    line = document.line_now(hint.decided)
+    return hint.label.removesuffix(" at") if line is None else f"{hint.label} {line + 1}"
 
 
 def lenses(document: Document, result: Result, path: str) -> list[lsp.CodeLens]:

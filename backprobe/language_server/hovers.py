@@ -32,7 +32,7 @@ def hover(document: Document, result: Result, path: str, position: lsp.Position,
         where = document.range_now(finding.location.region) if finding.location.path == path else None
         if where is not None and where.start.line <= position.line <= where.end.line:
             shown = shown or where
-            blocks.append("\n".join(_told(finding, path, markdown=markdown)))
+            blocks.append("\n".join(_told(finding, document, path, markdown=markdown)))
     tensors = [
         about(tensor)
         for tensor in result.tensors
@@ -48,7 +48,7 @@ def hover(document: Document, result: Result, path: str, position: lsp.Position,
     return lsp.Hover(contents=lsp.MarkupContent(kind=kind, value=separator.join(blocks)), range=shown)
 
 
-def _told(finding: Finding, path: str, *, markdown: bool) -> Iterator[str]:
+def _told(finding: Finding, document: Document, path: str, *, markdown: bool) -> Iterator[str]:
     say = _escaped if markdown else plain
     end = "\n" if markdown else ""
     head = f"{finding.rule.code} {finding.rule.name}"
@@ -59,8 +59,13 @@ def _told(finding: Finding, path: str, *, markdown: bool) -> Iterator[str]:
         yield end + "How it came to be:" + end
         for n, row in enumerate(finding.related, start=1):
             place = row.location
+            ran = place.region.start_line
+            now = document.line_now(ran - 1) if place.path == path else None
+            line = f"line {ran if now is None else now + 1}" + (
+                ", edited since" if now is None and place.path == path else ""
+            )
             file = "" if place.path == path else f"{Path(place.path).name}, "
-            yield f"{n}. {say(file)}line {place.region.start_line}: {say(row.message)}"
+            yield f"{n}. {say(file)}{line}: {say(row.message)}"
     facts = ", ".join(f"{name} = {_value(value)}" for name, value in finding.evidence.items())
     if facts:
         yield end + "Evidence: " + say(facts) + end
