@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.language_server.answers import from_service
@@ -62,7 +62,8 @@ class Service:
         """
         try:
             async with asyncio.timeout(settings.service_seconds):
-                return await self._run(program, settings, rules)
+                with self._answers_read():
+                    return await self._run(program, settings, rules)
         except TimeoutError:
             told = f"no result within {settings.service_seconds:g} s: try again, or set `service.seconds`"
             raise NotRun(f"the service at {self.url}: {told}") from None
@@ -93,14 +94,27 @@ class Service:
         """
         try:
             async with asyncio.timeout(LOOK_SECONDS):
-                found = await self._asked("GET", "/v1/runs", snippet_sha256=program.sha256, status=_ENDED, limit=1)
-                if not found["items"]:
-                    return None
-                run = found["items"][0]["id"]
-                told = await self._asked("GET", f"/v1/runs/{run}", include="findings,tensors")
-                return await self._told(told, program)
+                return await self._stored(program)
         except TimeoutError:
             raise NotRun(f"the service at {self.url} does not answer within {LOOK_SECONDS:g} s") from None
+
+    async def _stored(self, program: Program) -> Result | None:
+        with self._answers_read():
+            found = await self._asked("GET", "/v1/runs", snippet_sha256=program.sha256, status=_ENDED, limit=1)
+            if not found["items"]:
+                return None
+            run = found["items"][0]["id"]
+            told = await self._asked("GET", f"/v1/runs/{run}", include="findings,tensors")
+            return await self._told(told, program)
+
+    @contextlib.contextmanager
+    def _answers_read(self) -> Iterator[None]:
+        """What is no answer of ours, though it came as one, is told of: the address may be another server's."""
+        try:
+            yield
+        except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+            told = f"another answer than a service of this version gives ({type(error).__name__}: {error})"
+            raise NotRun(f"the service at {self.url}: {told}") from None
 
     async def _told(self, run: Mapping[str, Any], program: Program) -> Result:
         if run["status"] == "lost":

@@ -14,7 +14,7 @@ from typing import Any
 from lsprotocol import types as lsp
 from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
-SECONDS = 150.0
+SECONDS = 100.0
 
 
 class Editor:

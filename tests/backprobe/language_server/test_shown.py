@@ -118,7 +118,7 @@ def test_a_finding_is_a_diagnostic_with_its_reason_chain():
 
 def test_an_edited_line_has_no_diagnostic_and_one_that_led_to_it_no_place():
     shown = diagnostics(result(), PATH, only(attached(TEXT.replace("print(w.grad)", "print(w)"))), None)
-    assert [(one.code, one.related_information) for one in shown][0] == ("BP101", [])
+    assert (shown[0].code, shown[0].related_information) == ("BP101", [])
     assert [
         one.code for one in diagnostics(result(), PATH, only(attached(TEXT.replace("ones(3", "ones(4"))), None)
     ] == ["BP307"]
@@ -169,7 +169,7 @@ def test_no_text_of_a_program_is_markdown_of_ours():
 
 
 def asked(shown=None):
-    return [one for one in diagnostics(shown or result(), PATH, only(attached()), None)]
+    return diagnostics(shown or result(), PATH, only(attached()), None)
 
 
 def test_only_a_safe_fix_is_preferred():
