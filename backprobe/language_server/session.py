@@ -174,8 +174,7 @@ class Session:
 
     def show(self, path: str) -> None:
         """Publish what is known of a file."""
-        document = self.document(path)
-        result = self.result_of(path)
+        document, result = self.document(path), self.result_of(path)
         found = [] if result is None else diagnostics(result, path, self.documents_of(result), self.settings.url)
         if document is not None:
             self._editor.publish(document.uri, document.version, found)

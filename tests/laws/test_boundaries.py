@@ -25,6 +25,7 @@ MAY_READ_ENVIRONMENT: dict[str, str] = {
     "backprobe/capture/core.py": "BACKPROBE_CORE, once per process: which core serves",
     "backprobe/cli/grown.py": "carries the former stack limit into the interpreter that it replaces itself with",
     "backprobe/cli/service.py": "where the service is that a command asks, and the key to it",
+    "backprobe/cli/language_server.py": "once: where the service is, and what a program that is run here inherits",
     "backprobe/cli/output.py": "NO_COLOR and FORCE_COLOR are asked of every command line",
     "store/logs.py": "how a process logs, which it must before it can complain of its settings",
     "service/serve.py": "hands its own environment on to the parts that it starts",
