@@ -73,7 +73,7 @@ class Service:
         body: dict[str, Any] = {"files": files, "entry": program.entry, "isolation": settings.isolation}
         body |= {"rules": dict(rules)} if rules else {}
         body |= {"capture": {"tier": settings.tier}} if settings.tier is not None else {}
-        run = (await self._asked("POST", "/v1/runs", body=body))["id"]
+        run = await self._submitted(body)
         told: Mapping[str, Any] = {"ended": False}
         try:
             while not told["ended"]:
@@ -83,8 +83,21 @@ class Service:
             return await self._told(told, program)
         finally:
             if not told["ended"]:
-                with contextlib.suppress(Exception):
-                    await asyncio.wait_for(self._client.cancel(run), CANCEL_SECONDS)
+                await self._cancel(run)
+
+    async def _submitted(self, body: Mapping[str, Any]) -> str:
+        """The id of a run, submitted now; who is cancelled before it is known waits for it, and cancels the run."""
+        asked = asyncio.ensure_future(self._asked("POST", "/v1/runs", body=body))
+        try:
+            return str((await asyncio.shield(asked))["id"])
+        except asyncio.CancelledError:
+            with contextlib.suppress(NotRun, TimeoutError, KeyError, TypeError):
+                await self._cancel(str((await asyncio.wait_for(asked, CANCEL_SECONDS))["id"]))
+            raise
+
+    async def _cancel(self, run: str) -> None:
+        with contextlib.suppress(Exception):  # it ends by its limits then
+            await asyncio.wait_for(self._client.cancel(run), CANCEL_SECONDS)
 
     async def stored(self, program: Program) -> Result | None:
         """What the newest ended run of this very program found; its text is not sent. None: there is no such run.
