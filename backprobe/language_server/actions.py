@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 from backprobe.language_server.diagnostics import SOURCE, Documents
 from backprobe.language_server.documents import Document
 from backprobe.language_server.results import Result
-from backprobe.rules.finding import Edit, Finding, Fix
+from backprobe.rules.framework.finding import Edit, Finding, Fix
 
 REASON: Final = "say here why this is meant"
 """Stands behind `--` in a comment that suppresses, to be written over."""

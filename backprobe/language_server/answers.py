@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from backprobe.language_server.results import Call, Failure, Gradless, Result, Tensor, Unreadable
-from backprobe.rules.finding import Finding
+from backprobe.rules.framework.finding import Finding
 from backprobe.show.amounts import number
 
 

@@ -10,8 +10,8 @@ from lsprotocol import types as lsp
 
 from backprobe.language_server.documents import Document
 from backprobe.language_server.results import Failure, Result
-from backprobe.rules.finding import Finding, Region
-from backprobe.show.plain import plain
+from backprobe.rules.framework.finding import Finding, Region
+from backprobe.show.plain_text import plain
 
 SOURCE: Final = "backprobe"
 SEVERITY: Final = {

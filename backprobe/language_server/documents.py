@@ -16,7 +16,7 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from backprobe.language_server.positions import Encoding, column_at, split_lines, units_at
-from backprobe.rules.finding import Region
+from backprobe.rules.framework.finding import Region
 
 Origins = list[int | None]
 """For each line of a document the line of the text that ran that it still is; None: it is none of them."""

@@ -23,7 +23,7 @@ from backprobe.language_server.answers import from_report
 from backprobe.language_server.program import Program
 from backprobe.language_server.results import Result, Unreadable, paths_of, placed
 from backprobe.language_server.settings import Settings
-from backprobe.show.plain import cut, plain
+from backprobe.show.plain_text import cut, plain
 
 KEYS: Final = ("BACKPROBE_API_KEY",)
 """Variables that a program under test never sees."""

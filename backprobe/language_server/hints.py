@@ -12,7 +12,7 @@ from lsprotocol import types as lsp
 from backprobe.language_server.documents import Document
 from backprobe.language_server.results import Call, Result, Tensor
 from backprobe.show.amounts import shaped, sized
-from backprobe.show.plain import cut, plain
+from backprobe.show.plain_text import cut, plain
 
 Kind = Literal["leaf", "gradient", "held"]
 KINDS: Final[tuple[Kind, ...]] = ("leaf", "gradient", "held")

@@ -12,8 +12,8 @@ from lsprotocol import types as lsp
 from backprobe.language_server.documents import Document
 from backprobe.language_server.hints import about
 from backprobe.language_server.results import Result
-from backprobe.rules.finding import Finding
-from backprobe.show.plain import plain
+from backprobe.rules.framework.finding import Finding
+from backprobe.show.plain_text import plain
 
 _MARKUP: Final = re.compile(r"([\\*_{}\[\]<>#+!|~&])")
 MOST_TENSORS: Final = 5

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from backprobe.rules.finding import Finding
+from backprobe.rules.framework.finding import Finding
 
 
 class Gradless(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,11 +16,11 @@ from pygls.uris import to_fs_path
 
 import backprobe
 from backprobe.language_server.actions import actions
+from backprobe.language_server.editor_session import Project, Session
 from backprobe.language_server.hints import lenses
 from backprobe.language_server.hovers import hover
-from backprobe.language_server.session import Project, Session
 from backprobe.language_server.settings import settings_from
-from backprobe.show.plain import plain
+from backprobe.show.plain_text import plain
 
 STATUS: Final = "backprobe/status"
 """A notification of ours: `state` (idle, running, trouble, untrusted) and `message`, for a status bar."""
@@ -252,8 +252,8 @@ def _register_commands(server: Server) -> None:
 
     @server.command("backprobe.explain")
     async def explain(rule: str) -> str:
-        from backprobe.rules.manual import UnknownRule, manual
-        from backprobe.show.manual_text import render
+        from backprobe.rules.framework.manual import UnknownRule, manual
+        from backprobe.show.reports.manual_text import render
 
         try:
             text = render(manual(rule))

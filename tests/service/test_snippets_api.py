@@ -99,15 +99,15 @@ def test_the_runs_of_a_program_are_found_by_its_hash_and_no_text_is_sent(site):
 
 
 def test_a_hash_finds_no_run_of_another_tenant(site):
-    from store import runs
     from store.access import tenants
+    from store.runs import lifecycle
 
     files = {"train.py": "x = 1\n"}
     digest = snippet_digest("train.py", {"train.py": b"x = 1\n"}).hex()
     with site.context.database.begin() as transaction:
         other = tenants.create(transaction, "other")
         asked = {"tenant_id": other, "project_id": tenants.first_project(transaction, other)}
-        runs.submit(transaction, runs.Submission(files=files, entry="train.py", **asked))
+        lifecycle.submit(transaction, lifecycle.Submission(files=files, entry="train.py", **asked))
     assert site.client.get(f"/v1/runs?snippet_sha256={digest}").json["items"] == []
     run = site.post({"files": [{"path": "train.py", "text": "x = 1\n"}], "entry": "train.py"}).json["id"]
     assert [one["id"] for one in site.client.get(f"/v1/runs?snippet_sha256={digest}").json["items"]] == [run]
@@ -127,7 +127,7 @@ def test_a_source_that_is_not_kept_is_said_and_comes_back_when_it_is_sent_again(
 
 
 def test_a_key_of_one_project_sees_what_its_runs_ran(site):
-    from store.ids import new_id
+    from store.database.ids import new_id
     from store.tables import Now, project
 
     name = new_id("prj")
@@ -193,7 +193,7 @@ def test_an_entry_may_be_a_module_among_the_files(site):
     ],
 )
 def test_a_name_of_somebodys_own_becomes_a_file_of_that_name_or_one_like_it(called, path):
-    from service.snippet import file_name, path_fault
+    from service.program_checks import file_name, path_fault
 
     made = file_name(called, "import torch, numpy as np\n")
     assert made == path.format(digest=hashlib.sha256(called.encode()).hexdigest()[:8])
@@ -201,7 +201,7 @@ def test_a_name_of_somebodys_own_becomes_a_file_of_that_name_or_one_like_it(call
 
 
 def test_names_that_can_be_no_path_stay_apart_and_every_one_becomes_a_path():
-    from service.snippet import file_name, path_fault
+    from service.program_checks import file_name, path_fault
 
     hostile = [
         "..",

@@ -5,7 +5,7 @@ from typing import Any
 
 from backprobe.language_server.documents import Document
 from backprobe.language_server.results import Call, Gradless, Result, Tensor
-from backprobe.rules.finding import Edit, Finding, Fix, Location, Region, Related, RuleName
+from backprobe.rules.framework.finding import Edit, Finding, Fix, Location, Region, Related, RuleName
 
 PATH = "/w/train.py"
 TEXT = """import torch

@@ -7,7 +7,7 @@ from lsprotocol import types as lsp
 
 from backprobe.language_server.documents import Document, carried
 from backprobe.language_server.positions import column_at, split_lines, units_at
-from backprobe.rules.finding import Region
+from backprobe.rules.framework.finding import Region
 
 SIGMA = "\U0001d70e"
 """One code point, two UTF-16 units, four bytes."""

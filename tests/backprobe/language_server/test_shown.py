@@ -250,7 +250,7 @@ def test_a_suppression_stands_above_its_statement_and_the_engine_reads_it(text, 
 
 
 def read_comments(text):
-    from backprobe.rules.comments import comments
+    from backprobe.rules.framework.suppression_comments import comments
     from tests.backprobe.show.records import two_leaves
 
     record = two_leaves()
