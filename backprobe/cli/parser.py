@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 import backprobe
 from backprobe.cli.commands import agents, browser, comparison, configuration, explain, rules, run, service_runs, show
 from backprobe.cli.commands.installed_commands import commands, register
+from backprobe.cli.commands.language_server import add_lsp
 from backprobe.cli.exit_codes import UsageError
 
 BUILT_IN: Final = {
@@ -25,6 +26,7 @@ BUILT_IN: Final = {
     "open": browser.add_open,
     "config": configuration.add_config,
     "mcp": agents.add_mcp,
+    "lsp": add_lsp,
 }
 
 

@@ -24,6 +24,9 @@ JUDGING: Final = ("select", "ignore", "severity", "per-file-ignores", "threshold
 CHOICES: Final = {"fail-on": LEVELS, "tier": EVERY_TIER}
 """Settings with a flag of the same name, and what they may be."""
 
+EDITING: Final = ("entries",)
+"""Patterns of the paths of programs that a language server runs when they are saved."""
+
 DEFAULTS: Final = {"fail-on": "warning", "tier": "full"}
 
 
@@ -72,8 +75,10 @@ def _checked(path: Path, key: str, value: Any) -> str:
     name = key.replace("_", "-")
     if name in CHOICES and value not in CHOICES[name]:
         raise UsageError(f"`{path}`: `{key}` must be one of {', '.join(CHOICES[name])}, not {value!r}")
-    if name not in (*CHOICES, *JUDGING):
-        near = difflib.get_close_matches(name, [*CHOICES, *JUDGING], n=1, cutoff=0.5)
+    if name in EDITING and not (isinstance(value, list) and all(isinstance(one, str) for one in cast("Any", value))):
+        raise UsageError(f"`{path}`: `{key}` must be a list of patterns of paths, not {value!r}")
+    if name not in (*CHOICES, *JUDGING, *EDITING):
+        near = difflib.get_close_matches(name, [*CHOICES, *JUDGING, *EDITING], n=1, cutoff=0.5)
         hint = f"; did you mean `{near[0]}`?" if near else ""
         raise UsageError(f"`{path}`: `{key}` is no setting of Backprobe{hint}")
     return name

@@ -14,6 +14,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from backprobe.snippet_digest import snippet_digest
 from store.database.ids import new_id
 from store.database.session import Database, Transaction
 from store.runs.transitions import in_status
@@ -161,7 +162,7 @@ def keep(
         tenant_id: Whose.
     """
     bodies = {path: text.encode() for path, text in sorted(files.items())}
-    which = {"tenant_id": tenant_id, "sha256": _digest(entry, bodies, named=named)}
+    which = {"tenant_id": tenant_id, "sha256": snippet_digest(entry, bodies, named=named)}
     known = transaction.execute(_KNOWN, which).first()
     if known is not None:
         if transaction.execute(_FILES_OF, {"snippet_id": known.id}).first() is None:  # its runs were all forgotten
@@ -240,11 +241,3 @@ def _keep_files(transaction: Transaction, number: int, bodies: Mapping[str, byte
         for n, (path, body) in enumerate(bodies.items())
     ]
     transaction.execute(insert(snippet_file).on_conflict_do_nothing(), rows)
-
-
-def _digest(entry: str, bodies: dict[str, bytes], *, named: bool) -> bytes:
-    """SHA-256 over entry, paths and contents, each with its length in front, so that none runs into the next."""
-    digest = hashlib.sha256(b"" if named else b"unnamed")
-    for piece in (entry.encode(), *(piece for path, body in bodies.items() for piece in (path.encode(), body))):
-        digest.update(len(piece).to_bytes(8, "little") + piece)
-    return digest.digest()

@@ -25,6 +25,7 @@ MAY_READ_ENVIRONMENT: dict[str, str] = {
     "backprobe/capture/torch_access/native.py": "BACKPROBE_CORE, once per process: which core serves",
     "backprobe/cli/larger_stack.py": "carries the former stack limit into the interpreter that it replaces itself with",
     "backprobe/cli/commands/service_runs.py": "where the service is that a command asks, and the key to it",
+    "backprobe/cli/commands/language_server.py": "once: where the service is, and what a program that is run here inherits",
     "backprobe/cli/output.py": "NO_COLOR and FORCE_COLOR are asked of every command line",
     "backprobe/notebook/magics.py": "where `%%backprobe --submit` sends a record, and the key to it",
     "backprobe/mcp_server/engines.py": "hands its own environment on to the programs that it starts, without the key",

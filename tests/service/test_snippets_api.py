@@ -6,6 +6,8 @@ import hashlib
 
 import pytest
 
+from backprobe.snippet_digest import snippet_digest
+
 FILES = [{"path": "train.py", "text": "import net\nprint('\u00e9')\n"}, {"path": "a dir/net.py", "text": "x = 1\n"}]
 
 
@@ -78,6 +80,37 @@ def test_a_run_names_a_snippet(site):
         ({"snippet": "snp_01JD8PZ4T8W2K5C7Q9R3M6X1BA"}, "not-found"),
     ):
         assert site.post(body).json["code"] == code
+
+
+def test_the_runs_of_a_program_are_found_by_its_hash_and_no_text_is_sent(site):
+    digest = hashlib.sha256()  # the recipe, as the parameter's description tells it
+    for piece in ("train.py", "a dir/net.py", "x = 1\n", "train.py", FILES[0]["text"]):
+        digest.update(len(piece.encode()).to_bytes(8, "little") + piece.encode())
+    run = site.post({"files": FILES, "entry": "train.py"}).json["id"]
+    site.post({"files": FILES, "entry": "a dir/net.py"})
+
+    def found(sha256):
+        return [one["id"] for one in site.client.get(f"/v1/runs?snippet_sha256={sha256}").json["items"]]
+
+    assert found(digest.hexdigest()) == [run]
+    assert found("0" * 64) == []
+    for bad in ("0" * 63, "0" * 65, "g" * 64, digest.hexdigest().upper()):
+        assert site.client.get(f"/v1/runs?snippet_sha256={bad}").status_code == 422
+
+
+def test_a_hash_finds_no_run_of_another_tenant(site):
+    from store.access import tenants
+    from store.runs import lifecycle
+
+    files = {"train.py": "x = 1\n"}
+    digest = snippet_digest("train.py", {"train.py": b"x = 1\n"}).hex()
+    with site.context.database.begin() as transaction:
+        other = tenants.create(transaction, "other")
+        asked = {"tenant_id": other, "project_id": tenants.first_project(transaction, other)}
+        lifecycle.submit(transaction, lifecycle.Submission(files=files, entry="train.py", **asked))
+    assert site.client.get(f"/v1/runs?snippet_sha256={digest}").json["items"] == []
+    run = site.post({"files": [{"path": "train.py", "text": "x = 1\n"}], "entry": "train.py"}).json["id"]
+    assert [one["id"] for one in site.client.get(f"/v1/runs?snippet_sha256={digest}").json["items"]] == [run]
 
 
 def test_a_source_that_is_not_kept_is_said_and_comes_back_when_it_is_sent_again(site, samples):

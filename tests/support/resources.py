@@ -95,6 +95,12 @@ RESOURCES: dict[str, Resource] = {
         present=lambda: any((ROOT / "backprobe" / "capture").glob(f"_core{EXTENSION_SUFFIXES[0]}")),
         command="apt-get install gcc libc6-dev python3-dev && make core",
     ),
+    "vscode-tools": Resource(
+        present=lambda: (
+            (ROOT / "editors" / "vscode" / "node_modules" / "typescript").is_dir() and shutil.which("node") is not None
+        ),
+        command="make vscode",
+    ),
     "cuda": Resource(present=_cuda_works, command="run on a machine with a CUDA device, with a CUDA build of torch"),
     "examples": Resource(
         present=lambda: examples_folder().is_dir(),

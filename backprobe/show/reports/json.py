@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.record.rows.series import steps_looked_at
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.finding import finding_json
 from backprobe.rules.framework.tables import shared_tables
 from backprobe.show.backward_calls import call_rows
@@ -47,6 +48,7 @@ def _report(record: Record, judgement: Judgement, script: str) -> dict[str, Any]
         "script": script,
         "ending": None if end is None else end.ending,
         "exit_code": None if end is None else end.exit_code,
+        "exception": _exception(record),
         "truncated": record.truncated,
         "truncations": [
             {"what": row.what, "why": row.why, "limit": row.limit, "seen": row.seen} for row in record.truncations
@@ -59,6 +61,22 @@ def _report(record: Record, judgement: Judgement, script: str) -> dict[str, Any]
         "tensors": [_tensor(row) for row in tensor_rows(record)],
         "backward_calls": [asdict(row) for row in call_rows(record)],
         "findings": [finding_json(finding, ruleset=judgement.ruleset) for finding in judgement.findings],
+    }
+
+
+def _exception(record: Record) -> dict[str, Any] | None:
+    """The exception that ended the program, and the user's statement that raised it."""
+    end = record.end
+    raised = None if end is None else next((row for row in record.raised if row.n == end.exception), None)
+    if raised is None:
+        return None
+    index = lookup(record)
+    site = None if raised.site is None else index.sites[raised.site]
+    return {
+        "type": raised.type,
+        "message": raised.message,
+        "path": None if site is None else index.sources[site.source].path,
+        "line": None if site is None else site.line,
     }
 
 

@@ -66,6 +66,12 @@ class RunsQuery(Page):
     snippet: Annotated[str, Field(pattern=r"^snp_[0-7][0-9A-HJKMNP-TV-Z]{25}$")] | None = Field(
         default=None, description="Only those of this program."
     )
+    snippet_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        default=None,
+        description="Only those of the program with this content hash, in hex: whoever has the program finds its runs "
+        "and sends no text. SHA-256 over the entry, then each file's path and content in order of paths, each of these "
+        "pieces with its length in bytes in front, as eight bytes, least significant first.",
+    )
     audit: Annotated[str, Field(pattern=r"^aud_[0-7][0-9A-HJKMNP-TV-Z]{25}$")] | None = Field(
         default=None, description="Only those of this audit's items."
     )
@@ -86,6 +92,7 @@ class RunsQuery(Page):
             level=self.level or (),
             actor=self.actor,
             snippet=self.snippet,
+            snippet_sha256=None if self.snippet_sha256 is None else bytes.fromhex(self.snippet_sha256),
             audit=self.audit,
             words=self.q,
             created_after=None if self.created_gt is None else iso(self.created_gt),

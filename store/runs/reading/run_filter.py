@@ -21,6 +21,7 @@ class RunFilter:
 
     Attributes:
         status: Any of these. queue, actor: this one's. snippet, audit: public ids.
+        snippet_sha256: The content hash of the snippet, `backprobe.snippet_digest`.
         labels: All of these. words: somewhere in the entry, or in a label's name or value, whatever their case.
         rule, level: Today's rules make a finding of any of these rules (names or codes) that has any of these levels,
             and no comment suppresses it.
@@ -31,6 +32,7 @@ class RunFilter:
     queue: Queue | None = None
     actor: str | None = None
     snippet: str | None = None
+    snippet_sha256: bytes | None = None
     audit: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     words: str | None = None
@@ -52,6 +54,10 @@ class RunFilter:
         if self.snippet is not None:
             its = sa.select(snippet.c.id).where(snippet.c.public_id == self.snippet, snippet.c.tenant_id == tenant_id)
             found.append(run.c.snippet_id == its.scalar_subquery())
+        if self.snippet_sha256 is not None:
+            its = sa.select(snippet.c.id)
+            its = its.where(snippet.c.tenant_id == tenant_id, snippet.c.sha256 == self.snippet_sha256)
+            found.append(run.c.snippet_id == its.scalar_subquery())
         if self.audit is not None:
             its = sa.select(audit.c.id).where(audit.c.public_id == self.audit, audit.c.tenant_id == tenant_id)
             items = sa.select(audit_item.c.run_id).where(audit_item.c.audit_id == its.scalar_subquery())
@@ -64,7 +70,7 @@ class RunFilter:
     @property
     def narrow(self) -> bool:
         """Few runs pass, and an index of their own leads to them: better than to walk along the list."""
-        return self.snippet is not None or self.audit is not None
+        return any(one is not None for one in (self.snippet, self.snippet_sha256, self.audit))
 
     def _findings(self) -> list[sa.ColumnElement[bool]]:
         if not self.rule:

@@ -1,0 +1,300 @@
+"""What an editor has open, what was found of it, and what is run when.
+
+open        a stored result of this very text is shown; nothing runs
+edit        results move with their lines; a line that was edited loses its own at once; nothing runs
+save        an entry point of a trusted workspace runs, in place of the run that goes on
+command     the file runs, if the workspace is trusted
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from lsprotocol import types as lsp
+
+from backprobe.language_server.cache import Cache
+from backprobe.language_server.diagnostics import diagnostics
+from backprobe.language_server.documents import Document
+from backprobe.language_server.engine import NotRun, run_locally
+from backprobe.language_server.hints import Hint, hints, inlay_hints
+from backprobe.language_server.positions import Encoding
+from backprobe.language_server.program import NotAProgram, Program, read_program
+from backprobe.language_server.results import Result
+from backprobe.language_server.service import Service
+from backprobe.language_server.settings import Settings, is_entry, judging
+
+UNTRUSTED: Final = "this workspace is not trusted, so nothing in it is run: set `trusted` when you know its code"
+
+Project = Callable[[Path], tuple[Mapping[str, Any], str]]
+"""`[tool.backprobe]` that holds in a folder, and what is wrong with it; "": nothing."""
+
+
+class Editor(Protocol):
+    """What a session tells its editor."""
+
+    def publish(self, uri: str, version: int | None, found: list[lsp.Diagnostic]) -> None:
+        """Show these diagnostics of a document, in place of those before."""
+
+    def refresh(self) -> None:
+        """Ask for hints and lenses again."""
+
+    def status(self, state: str, message: str) -> None:
+        """Say in one line how things stand: `idle`, `running`, `trouble` or `untrusted`."""
+
+    def trouble(self, message: str) -> None:
+        """Say what could not be done; the same thing again is not shown again."""
+
+    def progress(self, title: str) -> AbstractAsyncContextManager[None]:
+        """Show that something goes on, with a way to cancel it."""
+        ...
+
+
+class Session:
+    """One editor and its workspace.
+
+    Args:
+        editor: Is told. workspace: the folder that is open; None: there is none.
+        project: Reads `[tool.backprobe]`. environment: of this process. home: where results are kept.
+    """
+
+    def __init__(
+        self, editor: Editor, workspace: Path | None, project: Project, environment: Mapping[str, str], home: Path
+    ) -> None:
+        self.settings = Settings()
+        self.encoding: Encoding = "utf-16"
+        self._editor, self._workspace, self._project, self._environment = editor, workspace, project, environment
+        self._cache = Cache(home)
+        self._open: dict[str, Document] = {}
+        self._closed: dict[str, Document] = {}
+        self._results: dict[str, Result] = {}
+        self._shown: dict[str, Result] = {}
+        self._hints: dict[str, list[Hint]] = {}
+        self._inlay: dict[str, list[lsp.InlayHint]] = {}
+        self._service: Service | None = None
+        self._run: asyncio.Task[None] | None = None
+        self._looks: set[asyncio.Task[None]] = set()
+
+    def configure(self, settings: Settings) -> None:
+        """The editor's settings, the first ones or others."""
+        if self._service is not None and self._service.url != (settings.url or "").rstrip("/"):
+            self._later(self._service.close())
+            self._service = None
+        before, self.settings = self.settings, settings
+        self._hints.clear()
+        self._inlay.clear()
+        if before.hints != settings.hints:
+            self._editor.refresh()
+        self._stand()
+
+    def opened(self, path: str, uri: str, text: str, version: int | None) -> None:
+        """A document was opened."""
+        self._open[path] = Document(uri, text, version, self.encoding)
+        self._forget(path)
+        if self.result_of(path) is not None:
+            self.show(path)
+        elif path.endswith(".py"):
+            self._later(self._show_stored(path))
+
+    def changed(self, path: str, version: int | None, changes: list[lsp.TextDocumentContentChangeEvent]) -> None:
+        """A document was edited."""
+        document = self._open.get(path)
+        if document is None:
+            return
+        self.document(path)  # with its result attached, before its lines move
+        for change in changes:
+            document.change(change)
+        document.version = version
+        self._inlay.pop(path, None)
+        if self.result_of(path) is not None:
+            self.show(path)
+
+    def saved(self, path: str) -> None:
+        """A document was saved."""
+        self._closed.clear()
+        if self.settings.run_on_save and self._is_entry(path):
+            if self.settings.trusted:
+                self.start(path)
+            else:
+                self._editor.status("untrusted", UNTRUSTED)
+
+    def closed(self, path: str) -> None:
+        """A document was closed; what is known of its file stays."""
+        self._open.pop(path, None)
+        self._forget(path)
+        if self.result_of(path) is not None:
+            self.show(path)
+
+    def ordered(self, path: str) -> None:
+        """The command: run this file."""
+        if self.settings.trusted:
+            self.start(path)
+        else:
+            self._editor.trouble(UNTRUSTED)
+            self._editor.status("untrusted", UNTRUSTED)
+
+    def result_of(self, path: str) -> Result | None:
+        """The newest result that speaks of a file; None: none does."""
+        return next((one for one in reversed(self._results.values()) if path in one.texts), None)
+
+    def document(self, path: str) -> Document | None:
+        """The document of a file, open or on the disk, with the newest result attached; None: it cannot be read."""
+        document = self._open.get(path) or self._closed.get(path)
+        if document is None:
+            try:
+                text = Path(path).read_bytes().decode()
+            except (OSError, UnicodeDecodeError):
+                return None
+            document = self._closed[path] = Document(Path(path).as_uri(), text, None, self.encoding)
+        result = self.result_of(path)
+        if self._shown.get(path) is not result or (result is not None and document.ran is None):
+            document.attach(None if result is None else result.texts[path])
+            if result is None:
+                self._shown.pop(path, None)
+            else:
+                self._shown[path] = result
+            self._hints.pop(path, None)
+            self._inlay.pop(path, None)
+        return document
+
+    def inlay(self, path: str, first: int, last: int) -> list[lsp.InlayHint]:
+        """The hints of lines, from memory; both ends from 0, inclusive."""
+        result, document = self.result_of(path), self._open.get(path)
+        if result is None or document is None:
+            return []
+        self.document(path)
+        if path not in self._inlay:
+            if path not in self._hints:
+                self._hints[path] = hints(result, path, self.settings.hints)
+            self._inlay[path] = inlay_hints(document, self._hints[path])
+        return [one for one in self._inlay[path] if first <= one.position.line <= last]
+
+    def show(self, path: str) -> None:
+        """Publish what is known of a file."""
+        document, result = self.document(path), self.result_of(path)
+        found = [] if result is None else diagnostics(result, path, self.documents_of(result), self.settings.url)
+        if document is not None:
+            self._editor.publish(document.uri, document.version, found)
+
+    def documents_of(self, result: Result) -> Callable[[str], Document | None]:
+        """Documents by path whose attached text is this result's; those not open as they lie on the disk now."""
+        self._closed.clear()
+        return lambda path: self.document(path) if self.result_of(path) is result else None
+
+    def start(self, path: str) -> None:
+        """Run a file, in place of the run that goes on."""
+        self._run = asyncio.get_running_loop().create_task(self._replaced(path, self._run))
+
+    def cancel(self) -> None:
+        """End the run that goes on."""
+        if self._run is not None:
+            self._run.cancel()
+
+    async def close(self) -> None:
+        """End everything that goes on."""
+        going_on = [task for task in (self._run, *self._looks) if task is not None and not task.done()]
+        for task in going_on:
+            task.cancel()
+        await asyncio.gather(*going_on, return_exceptions=True)
+        if self._service is not None:
+            await self._service.close()
+            self._service = None
+
+    async def _replaced(self, path: str, before: asyncio.Task[None] | None) -> None:
+        if before is not None and not before.done():
+            before.cancel()
+            await asyncio.wait([before])
+        name = Path(path).name
+        self._editor.status("running", f"running {name}")
+        try:
+            program = await asyncio.to_thread(read_program, Path(path), self._workspace)
+            async with self._editor.progress(f"running {name}"):
+                result = await self._result(program)
+        except (NotRun, NotAProgram) as error:
+            self._editor.trouble(str(error))
+            self._editor.status("trouble", str(error))
+            return
+        except asyncio.CancelledError:
+            self._editor.status("idle", f"{name}: canceled")
+            raise
+        self._take(result)
+        self._editor.status("idle", f"{name}: {result.summary}")
+
+    async def _result(self, program: Program) -> Result:
+        if self.settings.url is not None:
+            return await self._remote().run(program, self.settings, self._rules())
+        result = await run_locally(program, self.settings, self._environment)
+        self._cache.put(program.sha256, result)
+        return result
+
+    def _take(self, result: Result) -> None:
+        """A result is here: what an older run of the same entry said is over."""
+        before = self._results.pop(result.entry, None)
+        self._results[result.entry] = result
+        self._closed.clear()
+        for path in dict.fromkeys((*result.texts, *(() if before is None else before.texts))):
+            self.show(path)
+        self._editor.refresh()
+
+    async def _show_stored(self, path: str) -> None:
+        """Show what an earlier run of this very program found; where there is none, nothing."""
+        try:
+            program = await asyncio.to_thread(read_program, Path(path), self._workspace)
+            found = self._cache.get(program.sha256)
+            if found is not None and found.entry != program.absolute(program.entry):
+                found = None  # of an equal program in another folder
+            if found is None and self.settings.url is not None:
+                found = await self._remote().stored(program)
+        except NotAProgram:
+            return
+        except NotRun as error:
+            self._editor.status("trouble", str(error))
+            return
+        if found is not None and path in self._open and self.result_of(path) is None:
+            self._take(found)
+            self._editor.status("idle", f"{Path(path).name}, as it was last run: {found.summary}")
+
+    def _remote(self) -> Service:
+        if self._service is None:
+            self._service = Service(self.settings.url or "", self._environment.get("BACKPROBE_API_KEY") or None)
+        return self._service
+
+    def _stand(self) -> None:
+        if self.settings.trusted:
+            self._editor.status("idle", "ready")
+        else:
+            self._editor.status("untrusted", UNTRUSTED)
+
+    def _of_project(self, folder: Path) -> Mapping[str, Any]:
+        """The project's settings; of one that is not trusted, none."""
+        if not self.settings.trusted:
+            return {}
+        told, wrong = self._project(folder)
+        if wrong:
+            self._editor.trouble(wrong)
+        return told
+
+    def _is_entry(self, path: str) -> bool:
+        folder = (
+            self._workspace if self._workspace and Path(path).is_relative_to(self._workspace) else Path(path).parent
+        )
+        patterns = [*self.settings.entries, *self._of_project(folder).get("entries", ())]
+        return is_entry(path, folder, patterns)
+
+    def _rules(self) -> dict[str, Any]:
+        return {} if self._workspace is None else judging(self._of_project(self._workspace))
+
+    def _forget(self, path: str) -> None:
+        """What was attached to a document's text is attached afresh."""
+        self._closed.pop(path, None)
+        self._shown.pop(path, None)
+        self._hints.pop(path, None)
+        self._inlay.pop(path, None)
+
+    def _later(self, what: Any) -> None:
+        task = asyncio.get_running_loop().create_task(what)
+        self._looks.add(task)
+        task.add_done_callback(self._looks.discard)

@@ -1,0 +1,111 @@
+"""The files of a program: the one that is run, and those of the workspace that it imports, as they lie on the disk.
+
+Imports are read, never followed by running anything: `import a.b` and `from a import b` of files below the entry's
+folder or the workspace. What a program imports in other ways is not among its files.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from backprobe.snippet_digest import snippet_digest
+
+MOST_FILES: Final = 100
+MOST_BYTES: Final = 1 << 20
+"""Of one file, and of all together; a service takes no more."""
+
+
+class NotAProgram(Exception):
+    """The file cannot be run. The message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What is run.
+
+    Attributes:
+        root: The folder that paths are relative to, absolute.
+        entry: The file that is started. files: text by path, the entry's among them. Paths are relative and POSIX.
+    """
+
+    root: Path
+    entry: str
+    files: dict[str, str]
+
+    @property
+    def sha256(self) -> str:
+        """Its content hash, in hex, as the service has it."""
+        bodies = {path: text.encode() for path, text in self.files.items()}
+        return snippet_digest(self.entry, bodies).hex()
+
+    def absolute(self, path: str) -> str:
+        """The absolute path of one of its files."""
+        return str(self.root / path)
+
+
+def read_program(entry: Path, workspace: Path | None) -> Program:
+    """The program that a file starts.
+
+    Args:
+        entry: Absolute. workspace: The folder that is open; a file outside it is a program of its own folder.
+
+    Raises:
+        NotAProgram: the file cannot be read, is no UTF-8, or is too long.
+    """
+    root = workspace if workspace is not None and entry.is_relative_to(workspace) else entry.parent
+    name = entry.relative_to(root).as_posix()
+    try:
+        raw = entry.read_bytes()
+        text = raw.decode()
+    except OSError as error:
+        raise NotAProgram(f"`{name}` cannot be read ({error.strerror}): save it first") from None
+    except UnicodeDecodeError:
+        raise NotAProgram(f"`{name}` is no UTF-8: save it as UTF-8") from None
+    if len(raw) > MOST_BYTES:
+        raise NotAProgram(f"`{name}` has {len(raw):,} bytes, and a program has at most {MOST_BYTES:,}")
+    files, left, waiting = {name: text}, MOST_BYTES - len(raw), [text]
+    while waiting and len(files) < MOST_FILES:
+        for path in _imported(waiting.pop(), entry.parent, root):
+            inside = path.relative_to(root).as_posix()
+            found = None if inside in files else _text_of(path, left)
+            if found is not None and len(files) < MOST_FILES:
+                files[inside] = found
+                left -= len(found.encode())
+                waiting.append(found)
+    return Program(root=root, entry=name, files=files)
+
+
+def _text_of(path: Path, most: int) -> str | None:
+    try:
+        raw = path.read_bytes()
+        return raw.decode() if len(raw) <= most else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _imported(text: str, folder: Path, root: Path) -> Iterator[Path]:
+    """The files of the workspace that a text imports."""
+    for module in _modules(text):
+        parts = module.split(".")
+        for base in dict.fromkeys((folder, root)):
+            for n in range(1, len(parts) + 1):
+                place = base.joinpath(*parts[:n])
+                for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+                    if path.is_file() and path.resolve().is_relative_to(root.resolve()):
+                        yield path
+
+
+def _modules(text: str) -> Iterator[str]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)

@@ -1,0 +1,159 @@
+"""What the editor sets, checked once; what is unknown or of the wrong kind is told, and the rest holds."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from backprobe.language_server.hints import KINDS, Kind
+
+TIERS: Final = ("state", "grad", "full", "deep")
+USUAL_SECONDS: Final = 10.0
+"""A run that is waited for beside typing is stopped then, and tells what it saw."""
+
+USUAL_SERVICE_SECONDS: Final = 60.0
+MOST_SECONDS: Final = 86400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the editor wants it.
+
+    Attributes:
+        trusted: The workspace's code may be run. Until the editor says so, stored results are shown and nothing runs.
+        run_on_save: A save of an entry point runs it. entries: patterns of their paths, relative to the workspace.
+        interpreter: Of the workspace; it has torch and Backprobe. seconds: a local run is stopped then.
+        tier: How much is recorded; None: as the project says.
+        url: Of a service; None: programs run here. isolation: the least level that a service must give.
+        service_seconds: For the end of a run of the service, from its submission on.
+        hints: Kinds that are shown.
+    """
+
+    trusted: bool = False
+    run_on_save: bool = True
+    entries: tuple[str, ...] = ()
+    interpreter: str = sys.executable
+    seconds: float = USUAL_SECONDS
+    tier: str | None = None
+    url: str | None = None
+    isolation: str = "none"
+    service_seconds: float = USUAL_SERVICE_SECONDS
+    hints: frozenset[Kind] = frozenset(KINDS)
+
+
+NAMES: Final = {
+    "trusted": "trusted",
+    "runOnSave": "run_on_save",
+    "entries": "entries",
+    "interpreter": "interpreter",
+    "seconds": "seconds",
+    "tier": "tier",
+    "service": "service",
+    "hints": "hints",
+}
+"""Settings as an editor writes them."""
+
+
+def settings_from(told: Any, environment: Mapping[str, str]) -> tuple[Settings, list[str]]:
+    """The settings, and what is wrong with them, one sentence each.
+
+    Args:
+        told: A JSON object, or None. environment: BACKPROBE_URL names the service where the editor names none.
+    """
+    wrong: list[str] = []
+    found: dict[str, Any] = {"url": environment.get("BACKPROBE_URL") or None}
+    if told is not None and not isinstance(told, Mapping):
+        return Settings(**found), ["the settings must be an object"]
+    for name, value in (told or {}).items():
+        if name not in NAMES:
+            near = difflib.get_close_matches(str(name), NAMES, n=1)
+            wrong.append(f"`{name}` is no setting" + (f"; did you mean `{near[0]}`?" if near else ""))
+            continue
+        if value is None:
+            continue
+        checked, problem = _CHECKS[NAMES[name]](value)
+        found |= checked
+        if problem:
+            wrong.append(f"`{name}` {problem}, not {value!r}")
+    if found["url"] is not None and not str(found["url"]).startswith(("http://", "https://")):
+        wrong.append(f"`service.url` begins with http:// or https://, not {found['url']!r}")
+        found["url"] = None
+    return Settings(**found), wrong
+
+
+def _flag(name: str) -> Any:
+    return lambda value: ({name: value}, "") if isinstance(value, bool) else ({}, "is true or false")
+
+
+def _text(name: str) -> Any:
+    return lambda value: ({name: value}, "") if isinstance(value, str) and value else ({}, "is a text")
+
+
+def _entries(value: Any) -> tuple[dict[str, Any], str]:
+    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+        return {"entries": tuple(value)}, ""
+    return {}, "is a list of patterns"
+
+
+def _seconds(name: str) -> Any:
+    def checked(value: Any) -> tuple[dict[str, Any], str]:
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MOST_SECONDS:
+            return {name: float(value)}, ""
+        return {}, "is a number of seconds, above 0"
+
+    return checked
+
+
+def _tier(value: Any) -> tuple[dict[str, Any], str]:
+    return ({"tier": value}, "") if value in TIERS else ({}, f"is one of {', '.join(TIERS)}")
+
+
+def _service(value: Any) -> tuple[dict[str, Any], str]:
+    if not isinstance(value, Mapping) or set(value) - {"url", "isolation", "seconds"}:
+        return {}, "is an object of `url`, `isolation`, `seconds`"
+    found = {name: value[name] for name in ("url", "isolation") if isinstance(value.get(name), str) and value[name]}
+    if value.get("seconds") is None:
+        return found, ""
+    seconds, problem = _seconds("service_seconds")(value["seconds"])
+    return found | seconds, problem and f".seconds {problem}"
+
+
+def _hints(value: Any) -> tuple[dict[str, Any], str]:
+    if isinstance(value, bool):
+        return {"hints": frozenset(KINDS if value else ())}, ""
+    if not isinstance(value, Mapping) or set(value) - set(KINDS):
+        return {}, f"is true, false, or an object of {', '.join(KINDS)}"
+    return {"hints": frozenset(kind for kind in KINDS if value.get(kind, True) is not False)}, ""
+
+
+_CHECKS: Final[dict[str, Any]] = {
+    "trusted": _flag("trusted"),
+    "run_on_save": _flag("run_on_save"),
+    "entries": _entries,
+    "interpreter": _text("interpreter"),
+    "seconds": _seconds("seconds"),
+    "tier": _tier,
+    "service": _service,
+    "hints": _hints,
+}
+
+
+JUDGING: Final = ("select", "ignore", "severity", "per-file-ignores", "thresholds", "min-confidence")
+"""Settings of a project that say which rules judge, and how."""
+
+
+def judging(project: Mapping[str, Any]) -> dict[str, Any]:
+    """Which rules judge, as `POST /v1/runs` takes them, from `[tool.backprobe]`."""
+    return {name.replace("-", "_"): project[name] for name in JUDGING if name in project}
+
+
+def is_entry(path: str, folder: Path, patterns: Iterable[str]) -> bool:
+    """One of the patterns matches the path of a file relative to a folder; `*` reaches over slashes too."""
+    name = Path(os.path.relpath(path, folder)).as_posix()
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
