@@ -15,14 +15,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from backprobe.capture.cause import Cause
+from backprobe.capture.device_values import Values
 from backprobe.capture.gradients import GradientCheck
 from backprobe.capture.identity import OwnRef
 from backprobe.capture.options import is_kept
 from backprobe.capture.sizes import write_sizes
-from backprobe.capture.step_facts import at_roots, at_step
+from backprobe.capture.statistics import of_values
+from backprobe.capture.step_facts import at_roots, at_step, lies_away
 from backprobe.capture.switch import Switch
 from backprobe.record import Step
 
@@ -109,9 +112,20 @@ class Sampler:
         """A backward call that accumulates begins at these roots."""
         if not self._recorder.writer.closed:
             self._open.facts |= at_roots(self._recorder.tensors, roots)
-            loss = self._open.facts["loss"]
-            if loss is not None and not math.isfinite(loss):
-                self.went_wrong("non-finite")
+            self._judge_loss(self._open, self._open.facts["loss"])
+            if lies_away(roots) and self._options.measures:
+                read = self._recorder.writer.values.read
+                read(roots[0], None, partial(self._loss_came, self._open))
+
+    def _loss_came(self, step: OpenStep, values: Values) -> None:
+        """The loss of a step came over from its device."""
+        found = of_values(values, self._options.caps)
+        step.facts["loss"] = None if found is None else found.sum
+        self._judge_loss(step, step.facts["loss"])
+
+    def _judge_loss(self, step: OpenStep, loss: float | None) -> None:
+        if loss is not None and not math.isfinite(loss) and step is self._open:
+            self.went_wrong("non-finite")
 
     def went_wrong(self, anomaly: Anomaly, tensor: int | None = None) -> None:
         """Something is odd about the step in progress; of one that is not taken in full its row tells the first."""
@@ -202,6 +216,7 @@ class Sampler:
 
     def _end(self) -> None:
         """A step ended: the next one is taken or not."""
+        self._recorder.writer.values.settle()
         self._judge()
         self._write()
         self.steps += 1

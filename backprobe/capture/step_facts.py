@@ -29,6 +29,12 @@ def at_roots(tensors: Tensors, roots: Sequence[Any]) -> dict[str, Any]:
     }
 
 
+def lies_away(roots: Sequence[Any]) -> bool:
+    """A backward call begins at one number that lies on another device: its value comes with the next transfer."""
+    root: Any = roots[0] if len(roots) else None
+    return type(root) in EXACT and not functorch_is_active() and root.device.type != "cpu" and root.numel() == 1
+
+
 def at_step(optimizer: Any) -> dict[str, Any]:
     """The learning rate of an optimizer that stepped, and how many of its tensors have no gradient."""
     groups: list[dict[str, Any]] = optimizer.param_groups
