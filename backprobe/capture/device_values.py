@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from backprobe.capture.private import below_autograd, below_autocast, stream_of
+from backprobe.capture.private import below_autocast, below_autograd, stream_of
 from backprobe.capture.reading import is_watched, special
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import torch
 from backprobe.capture.core import native
 from backprobe.capture.device_values import DeviceValues, is_capturing
 from backprobe.capture.private import below_autocast, below_autograd, norms_of_each
-from backprobe.capture.reading import is_watched
+from backprobe.capture.reading import is_watched, special
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
@@ -68,14 +68,15 @@ def norm_of(gradients: list[torch.Tensor], values: DeviceValues | None = None) -
         norm, _, unread = native.norms(plain)  # reads memory: there is nothing that a mode or profiler could see
         if not unread:
             return norm
+    plain = [gradient for gradient in plain if special(gradient) is None]
     if not plain or is_watched() or any(is_capturing(device) for device in {gradient.device for gradient in plain}):
         return None
     try:
         with below_autograd(), below_autocast():
             norms = _norms(plain)
+        found = [float(norm) for norm in norms] if values is None else values.bring(norms)
     except RuntimeError:
         return None
-    found = [float(norm) for norm in norms] if values is None else values.bring(norms)
     return None if found is None else math.hypot(*found)  # not the root of a sum of squares, which overflows
 
 

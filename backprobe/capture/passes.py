@@ -105,7 +105,7 @@ class Passes:
             raw = elements(gradient, self._options.caps.elements) if self._options.measures else None
             passed.gradients[key] = self._states.statistics(gradient, raw)
             if self._options.measures and gradient.device.type != "cpu":
-                self._writer.values.arrive(passed.call, *key, gradient)
+                self._writer.values.arrive(passed.call, facts.number, output_nr, gradient)
             tensor = facts.tensors.get(output_nr)
             if tensor is not None and raw is not None:
                 passed.small.append((tensor, gradient.dtype, tuple(gradient.shape), raw))
@@ -169,7 +169,11 @@ class Passes:
 
 
 def measured(
-    states: States, options: Options, gradient: Any, writer: Writer | None = None, place: Any = None
+    states: States,
+    options: Options,
+    gradient: Any,
+    writer: Writer | None = None,
+    place: tuple[int, int, int] | None = None,
 ) -> tuple[bytes, bytes | None]:
     """For the compiled core, of a gradient that it cannot read: its statistics, and dtype, shape, elements if small.
 

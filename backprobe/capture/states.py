@@ -145,9 +145,7 @@ class States:
         )  # fmt: skip
         self._writer.add("snapshots", row)
         if self._options.measures:
-            complete_snapshot(
-                self._writer, row, tensor if value_changed else None, gradient if grad_changed else None
-            )
+            complete_snapshot(self._writer, row, tensor if value_changed else None, gradient if grad_changed else None)
         if value_changed and known.raw is not None:
             self.small(number, moment, "value", tensor, known.raw)
         if grad_changed and gradient is not None and grad_raw is not None:

@@ -108,7 +108,7 @@ def _carried_out(operation: Any, *args: Any, **kwargs: Any) -> Any:
     return tree_map(closed, operation(*tree_map(opened, args), **tree_map(opened, kwargs)))
 
 
-def _copied(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:  # noqa: ARG001
+def _copied(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
     counts[TO_CPU if _is_held(source) and not _is_held(target) else "copy to the device"] += 1
     there = hidden(target) if _is_held(target) else target
     there.copy_(hidden(source) if _is_held(source) else source)
