@@ -29,7 +29,7 @@ def prove(place: Place) -> Iterator[Row]:
 
 
 def _checks(place: Place) -> Iterator[tuple[str, Callable[[], str]]]:
-    yield "records say what torch says", partial(_agree, place, 20 if place.small else 500)
+    yield "records say what torch says", partial(_agree, place, 10 if place.small else 500)
 
 
 def _agree(place: Place, count: int) -> str:

@@ -69,7 +69,9 @@ def find_place(*, small: bool = False) -> Place:
     """
     standin = os.environ.get(VARIABLE, "")
     if standin not in ("", "cpu"):
-        raise NoDevice(f'{VARIABLE} is {standin!r}; it may be "cpu", which runs every check on the CPU in place of CUDA')
+        raise NoDevice(
+            f'{VARIABLE} is {standin!r}; it may be "cpu", which runs every check on the CPU in place of CUDA'
+        )
     if standin:
         return Place(device="cpu", small=small)
     if not torch.cuda.is_available():

@@ -26,11 +26,17 @@ counts: Final[collections.Counter[str]] = collections.Counter()
 _C: Final[Any] = torch._C
 _memory: Final[dict[int, Any]] = {}
 _libraries: Final[list[Any]] = []
+_failures: Final[list[type[Exception]]] = []
 
 
 def waits() -> int:
     """Times that a program would have waited for the device since the counts were cleared."""
     return counts[TO_CPU] + counts[READ]
+
+
+def fail_copies(kind: type[Exception] | None) -> None:
+    """From now on a copy to the CPU raises; None: it works again."""
+    _failures[:] = [] if kind is None else [kind]
 
 
 def register() -> None:
@@ -110,6 +116,8 @@ def _carried_out(operation: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _copied(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
     counts[TO_CPU if _is_held(source) and not _is_held(target) else "copy to the device"] += 1
+    if _failures and not _is_held(target):
+        raise _failures[0]("the device does not answer")
     there = hidden(target) if _is_held(target) else target
     there.copy_(hidden(source) if _is_held(source) else source)
     return target
