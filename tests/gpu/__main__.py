@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tests.gpu import waits
 from tests.gpu.parts import PARTS, Part
-from tests.gpu.place import NoDevice, NotHere, Place, Row, find_place
+from tests.gpu.place import SECONDS_LEFT, NoDevice, NotHere, Place, Row, find_place
 
 ROOT = Path(__file__).parents[2]
 MOST_SECONDS = 465.0
@@ -46,7 +46,12 @@ def prove_apart(part: Part, place: Place, seconds: float) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.json"
         command = [sys.executable, "-m", "tests.gpu", "--parts", part.name, "--together", "--rows", str(path)]
-        process = subprocess.Popen([*command, *(["--small"] if place.small else [])], cwd=ROOT, start_new_session=True)
+        process = subprocess.Popen(
+            [*command, *(["--small"] if place.small else [])],
+            cwd=ROOT,
+            env={**os.environ, SECONDS_LEFT: str(seconds), "PYTHONUNBUFFERED": "1"},
+            start_new_session=True,
+        )
         try:
             process.wait(timeout=max(1.0, seconds))
         except subprocess.TimeoutExpired:
@@ -82,16 +87,20 @@ def main() -> int:
             waits.held()  # before the first backward call: autograd counts the kinds of devices once in a process
     began = time.monotonic()
     found: dict[str, tuple[float, list[Row]]] = {}
-    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_machine(place)}", flush=True)
+    inner = os.environ.get(SECONDS_LEFT) is not None  # it is one part's process: the outer one tells the rest
+    if not inner:
+        print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_machine(place)}", flush=True)
     for part in PARTS:
         if given.parts and part.name not in given.parts.split(","):
             continue
-        print(f"{part.name}: {part.what}", flush=True)
+        if not inner:
+            print(f"{part.name}: {part.what}", flush=True)
         started = time.monotonic()
         left = MOST_SECONDS - (started - began)
         rows = prove(part, place) if given.together else prove_apart(part, place, min(part.limit, left))
         found[part.name] = (time.monotonic() - started, rows)
-    print(table(place, found))
+    if not inner:
+        print(table(place, found))
     if given.rows:
         told = {name: {"seconds": s, "rows": [asdict(row) for row in rows]} for name, (s, rows) in found.items()}
         Path(given.rows).write_text(json.dumps(told, indent=1))

@@ -13,6 +13,9 @@ import torch
 
 VARIABLE: Final = "BACKPROBE_GPU_STANDIN"
 
+SECONDS_LEFT: Final = "BACKPROBE_GPU_SECONDS"
+"""How long a part may take, for one that can do less: set by the runner for its process."""
+
 Outcome = Literal["seen", "stand-in", "not seen", "failed"]
 """`seen` on CUDA alone; `stand-in`: the same lines held on the stand-in; `not seen`: what it needs is not here."""
 
@@ -88,7 +91,7 @@ def rows(place: Place, checks: Iterator[tuple[str, Callable[[], str]]]) -> Itera
             note = check()
         except NotHere as lacking:
             yield Row(what=what, outcome="not seen", note=str(lacking))
-        except BaseException as error:  # noqa: BLE001 - what a test's helper raises when it gives up is no Exception
+        except BaseException as error:  # what a test's helper raises when it gives up is no Exception
             if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
                 raise
             traceback.print_exc(file=sys.stderr)

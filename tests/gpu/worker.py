@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from store.settings import StoreSettings
 from tests.gpu.place import Place, Row, expect, rows
 from tests.support.processes import BACKPROBE, inherited
 from tests.support.stack import Stack

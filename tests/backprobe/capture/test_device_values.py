@@ -25,7 +25,13 @@ CORES = ["python", *(["c"] if core.native is not None else [])]
 def found(kind: str) -> dict[str, Any]:
     command = [sys.executable, "-W", "ignore", "-m", "tests.backprobe.capture.on_held_device"]
     done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"BACKPROBE_CORE": kind}, capture_output=True, text=True, timeout=600
+        command,
+        check=False,
+        cwd=ROOT,
+        env=os.environ | {"BACKPROBE_CORE": kind},
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout)
