@@ -13,14 +13,13 @@ from typing import Any, Final
 import msgspec
 import torch
 
-from backprobe.capture.device_values import Values
+from backprobe.capture.completion import complete_pass
 from backprobe.capture.guard import Guard
 from backprobe.capture.nodes import NodeFacts, Nodes
 from backprobe.capture.options import Options
 from backprobe.capture.private import current_pass
 from backprobe.capture.reading import dtype_name, elements
-from backprobe.capture.states import States, write_small_raw
-from backprobe.capture.statistics import of_values
+from backprobe.capture.states import States
 from backprobe.capture.walk import Walk
 from backprobe.capture.writer import Writer
 from backprobe.record import NodePass, Statistics
@@ -165,7 +164,7 @@ class Passes:
             if passed.gradients.get(key, self) is None:
                 tensor = facts.tensors.get(output_nr)
                 place = (call, facts.number, output_nr, position, freed)
-                complete(self._writer, place, -1 if tensor is None else tensor, moment)
+                complete_pass(self._writer, place, -1 if tensor is None else tensor, moment)
 
 
 def measured(
@@ -188,27 +187,6 @@ def measured(
         return _ENCODER.encode(reduced), None
     parts = (dtype_name(gradient.dtype), tuple(gradient.shape), raw)
     return _ENCODER.encode(reduced), b"".join(_ENCODER.encode(part) for part in parts)
-
-
-def complete(writer: Writer, facts: tuple[Any, ...], tensor: int, moment: int) -> None:
-    """The row of a gradient was written; if it lies on another device its values come with the next transfer.
-
-    Args:
-        facts: The first five fields of the row. tensor: Which tensor of the record it is the gradient of, or -1.
-    """
-    call, node, output_nr, position, freed = facts
-
-    def then(values: Values) -> None:
-        found = of_values(values, writer.caps)
-        row = NodePass(
-            call=call, node=node, output_nr=output_nr, position=position, freed=freed, grad_output=found
-        )  # fmt: skip
-        if found is not None:
-            writer.add("node_passes", row)
-        if tensor >= 0 and values.raw is not None:
-            write_small_raw(writer, tensor, moment, "arrived", values.dtype, values.shape, values.raw)
-
-    writer.values.take_arrived(call, node, output_nr, then)
 
 
 def _nothing() -> None:

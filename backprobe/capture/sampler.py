@@ -19,13 +19,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from backprobe.capture.cause import Cause
-from backprobe.capture.device_values import Values
 from backprobe.capture.gradients import GradientCheck
 from backprobe.capture.identity import OwnRef
 from backprobe.capture.options import is_kept
 from backprobe.capture.sizes import write_sizes
-from backprobe.capture.statistics import of_values
-from backprobe.capture.step_facts import at_roots, at_step, lies_away
+from backprobe.capture.step_facts import at_roots, at_step, bring_loss
 from backprobe.capture.switch import Switch
 from backprobe.record import Step
 
@@ -112,18 +110,13 @@ class Sampler:
         """A backward call that accumulates begins at these roots."""
         if not self._recorder.writer.closed:
             self._open.facts |= at_roots(self._recorder.tensors, roots)
-            self._judge_loss(self._open, self._open.facts["loss"])
-            if lies_away(roots) and self._options.measures:
-                read = self._recorder.writer.values.read
-                read(roots[0], None, partial(self._loss_came, self._open))
+            came = partial(self._loss_came, self._open)
+            came(self._open.facts["loss"])
+            bring_loss(self._recorder.writer, self._options, roots, came)
 
-    def _loss_came(self, step: OpenStep, values: Values) -> None:
-        """The loss of a step came over from its device."""
-        found = of_values(values, self._options.caps)
-        step.facts["loss"] = None if found is None else found.sum
-        self._judge_loss(step, step.facts["loss"])
-
-    def _judge_loss(self, step: OpenStep, loss: float | None) -> None:
+    def _loss_came(self, step: OpenStep, loss: float | None) -> None:
+        """The loss of a step is known: at once, or when it came over from its device."""
+        step.facts["loss"] = loss
         if loss is not None and not math.isfinite(loss) and step is self._open:
             self.went_wrong("non-finite")
 

@@ -6,20 +6,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-import msgspec
 import torch
 
 from backprobe.capture.cause import LATE, Cause
-from backprobe.capture.device_values import Values
+from backprobe.capture.completion import complete_snapshot
 from backprobe.capture.moments import Moments
 from backprobe.capture.nodes import Nodes, type_name
 from backprobe.capture.options import Options
 from backprobe.capture.private import flags_of, next_sequence_number, storage_address, version_of
 from backprobe.capture.reading import dtype_name, elements
-from backprobe.capture.statistics import of_elements, of_values, statistics
+from backprobe.capture.statistics import of_elements, statistics
 from backprobe.capture.tensors import Known, Tensors
 from backprobe.capture.writer import Writer
 from backprobe.record import InplaceEvent, LeafGrad, SmallValue, Snapshot, Statistics, TensorNode
@@ -267,37 +265,6 @@ def measured(tensor: torch.Tensor, raw: bytes | None, options: Options) -> Stati
         if reduced is not None:
             return reduced
     return statistics(tensor, options.caps)
-
-
-def complete_snapshot(
-    writer: Writer, row: Snapshot, tensor: torch.Tensor | None, gradient: torch.Tensor | None
-) -> None:
-    """A snapshot was written: what is missing in it, and lies on another device, comes with the next transfer."""
-    rows = [row]
-    for of, content in (("value", tensor), ("grad", gradient)):
-        if content is None or content.device.type == "cpu":
-            continue
-        number, version = (row.tensor, row.version) if of == "value" else (row.grad_id, row.grad_version)
-        identity = None if number is None else (number, version)
-        writer.values.read(content, identity, partial(_complete, writer, rows, of))
-
-
-def complete_snapshot_of(writer: Writer, facts: tuple[Any, ...], tensor: Any, gradient: Any) -> None:
-    """The same for the compiled core, which gives the first eleven fields of the row."""
-    names = Snapshot.__struct_fields__
-    complete_snapshot(writer, Snapshot(**dict(zip(names, facts, strict=False))), tensor, gradient)
-
-
-def _complete(writer: Writer, rows: list[Snapshot], of: Any, values: Values) -> None:
-    """Values of a snapshot are here: its row is written again, and the elements if they are few."""
-    found = of_values(values, writer.caps)
-    row = rows[0]
-    row = msgspec.structs.replace(row, **{"value" if of == "value" else "grad_stats": found})
-    rows[0] = row
-    if found is not None:
-        writer.add("snapshots", row)
-    if values.raw is not None:
-        write_small_raw(writer, row.tensor, row.moment, of, values.dtype, values.shape, values.raw)
 
 
 def write_small(writer: Writer, number: int, moment: int, of: Any, tensor: torch.Tensor, raw: bytes) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from backprobe.capture.private import EXACT, functorch_is_active
 from backprobe.capture.reading import elements
-from backprobe.capture.statistics import of_elements
+from backprobe.capture.statistics import of_elements, of_values
 
 if TYPE_CHECKING:
+    from backprobe.capture.device_values import Values
+    from backprobe.capture.options import Options
     from backprobe.capture.tensors import Tensors
+    from backprobe.capture.writer import Writer
 
 
 def at_roots(tensors: Tensors, roots: Sequence[Any]) -> dict[str, Any]:
@@ -29,10 +32,18 @@ def at_roots(tensors: Tensors, roots: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def lies_away(roots: Sequence[Any]) -> bool:
-    """A backward call begins at one number that lies on another device: its value comes with the next transfer."""
+def bring_loss(writer: Writer, options: Options, roots: Sequence[Any], then: Callable[[float | None], None]) -> None:
+    """The loss where it lies on another device: `then` is called with it after the next transfer."""
+
+    def came(values: Values) -> None:
+        found = of_values(values, writer.caps)
+        then(None if found is None else found.sum)
+
     root: Any = roots[0] if len(roots) else None
-    return type(root) in EXACT and not functorch_is_active() and root.device.type != "cpu" and root.numel() == 1
+    if not options.measures or type(root) not in EXACT or functorch_is_active():
+        return
+    if root.device.type != "cpu" and root.numel() == 1:
+        writer.values.read(root, None, came)
 
 
 def at_step(optimizer: Any) -> dict[str, Any]:

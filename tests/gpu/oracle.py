@@ -33,7 +33,7 @@ def _checks(place: Place) -> Iterator[tuple[str, Callable[[], str]]]:
 
 
 def _agree(place: Place, count: int) -> str:
-    programs = [text for text in drawn(FIRST, count * 2) if not any(word in text for word in UNSEEN)][:count]
+    programs = [text for text in drawn(FIRST, 2 * count + 30) if not any(word in text for word in UNSEEN)][:count]
     torch.set_default_device(place.device)
     try:
         warmed()

@@ -708,7 +708,9 @@ static PyObject *passes_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     }
     PyObject *twin = PyImport_ImportModule("backprobe.capture.passes");
     passes->measured = twin == NULL ? NULL : PyObject_GetAttrString(twin, "measured");
-    passes->complete = passes->measured == NULL ? NULL : PyObject_GetAttrString(twin, "complete");
+    Py_XDECREF(twin);
+    twin = passes->measured == NULL ? NULL : PyImport_ImportModule("backprobe.capture.completion");
+    passes->complete = twin == NULL ? NULL : PyObject_GetAttrString(twin, "complete_pass");
     Py_XDECREF(twin);
     passes->writer = Py_NewRef(writer);
     passes->nodes = (bp_nodes *)Py_NewRef(nodes);
