@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import torch
 
-from backprobe.capture.device_values import Values
-from backprobe.capture.reading import dtype_name
-from backprobe.capture.statistics import of_values
+from backprobe.capture.torch_access.device_values import Values
+from backprobe.capture.torch_access.statistics import of_values
+from backprobe.capture.torch_access.tensor_memory import dtype_name
 from backprobe.record import NodePass, SmallValue, Snapshot
 
 if TYPE_CHECKING:
-    from backprobe.capture.writer import Writer
+    from backprobe.capture.output.writer import Writer
 
 
 def complete_snapshot(

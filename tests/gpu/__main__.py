@@ -126,11 +126,11 @@ def _machine(place: Place) -> str:
 
     import torch
 
-    from backprobe.capture import core
+    from backprobe.capture.torch_access import native
 
     return (
         f"Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} cores, the engine's core in "
-        f"{core.kind}, {place.name}"
+        f"{native.kind}, {place.name}"
     )
 
 

@@ -10,10 +10,10 @@ from typing import Final
 
 import torch
 
-from backprobe.capture.device_values import PIECE, DeviceValues, Values
 from backprobe.capture.options import Caps
-from backprobe.capture.statistics import of_values, statistics
-from backprobe.capture.writer import Writer
+from backprobe.capture.output.writer import Writer
+from backprobe.capture.torch_access.device_values import PIECE, DeviceValues, Values
+from backprobe.capture.torch_access.statistics import of_values, statistics
 from backprobe.record import Statistics
 from tests.gpu.place import Place, Row, expect, rows
 

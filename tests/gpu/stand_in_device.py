@@ -9,7 +9,7 @@ import os
 
 import torch
 
-from workers.sandbox import oneshot
+from workers.sandbox.gpu import oneshot
 
 NAME = "stand-in for a GPU"
 KEPT = 40

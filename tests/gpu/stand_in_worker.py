@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from store.settings import StoreSettings
+from store.database.settings import StoreSettings
 from workers import process
-from workers.sandbox.boot import exec_keeper
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.remote.boot import exec_keeper
+from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
 DEVICE: Final = Path(__file__).with_name("stand_in_device.py")

@@ -57,7 +57,7 @@ def _checks(place: Place, stack: Stack) -> Iterator[tuple[str, Callable[[], str]
 
 
 def _beats(place: Place, stack: Stack) -> str:
-    from store import workers
+    from store.admin import workers
 
     command = [*BACKPROBE, "worker", "--queue", "gpu"]
     if not place.is_cuda:
@@ -86,7 +86,7 @@ def _succeeds(place: Place, stack: Stack, ran: dict[str, str]) -> str:
 
 
 def _stored(place: Place, stack: Stack, ran: dict[str, str]) -> str:
-    from store.record.load import load_record
+    from store.records.reader import load_record
 
     run = stack.run(ran["good"])
     expect(run.key is not None, "there is no record")

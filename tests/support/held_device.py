@@ -65,7 +65,7 @@ def _is_held(value: Any) -> bool:
 
 def _made(hidden: torch.Tensor) -> torch.Tensor:
     """A tensor of the device over memory of the CPU."""
-    from backprobe.capture.private import _BYTES_AT
+    from backprobe.capture.torch_access.torch_internals import _BYTES_AT
 
     assert _BYTES_AT is not None
     storage = hidden.untyped_storage()

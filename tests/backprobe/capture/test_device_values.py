@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from backprobe.capture import core
+from backprobe.capture.torch_access import native
 from tests.support.resources import ROOT
 
-CORES = ["python", *(["c"] if core.native is not None else [])]
+CORES = ["python", *(["c"] if native.native is not None else [])]
 
 
 @cache
