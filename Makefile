@@ -1,7 +1,7 @@
 # `make help` lists what stands behind two hash signs.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check core web bench accuracy mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean vscode
+.PHONY: help run test check core web bench accuracy mutate fuzz contract oracle hostile soak chaos suite examples identical migration docs venv venv-dev clean vscode gpu gpu-carry
 
 # What Python compiles is kept: some thousand processes of the tests would else compile the same files again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -90,6 +90,12 @@ examples: $(DEV_STAMP) ## public training scripts, plain and captured; EXAMPLES=
 
 identical: $(SUITE_STAMP) ## 20 steps of each model, plain and captured: the same bits; long runs; a fault in each function
 	BACKPROBE_IDENTICAL=all BACKPROBE_FAULTS=all $(BIN)/python -m pytest tests/transparency $(ARGS)
+
+gpu: ## prove the GPU side, part by part, in under eight minutes; BACKPROBE_GPU_STANDIN=cpu where there is none
+	@sh tests/gpu/start $(ARGS)
+
+gpu-carry: $(DEV_STAMP) ## fill .gpu-carry with the wheels that `make gpu` needs on a machine without a network
+	$(BIN)/python -m tests.gpu.carry
 
 hostile: $(DEV_STAMP) ## hostile programs at every level that this machine gives; BACKPROBE_HOSTILE names another folder of them
 	BACKPROBE_HOSTILE_ALL=1 $(BIN)/python -m pytest tests/hostile $(ARGS)

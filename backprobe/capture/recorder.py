@@ -141,6 +141,7 @@ class Recorder:
         self.optimizers.refresh_all()
         if self.options.walks:
             at_end(self, moment)
+        self.writer.values.settle()
 
     def close(self) -> None:
         """Let go of everything."""

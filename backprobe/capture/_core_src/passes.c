@@ -40,7 +40,7 @@ typedef struct {
     small_value *small;
     size_t count, room, small_count, small_room;
     arena statistics, values;
-    char detailed;
+    char detailed, late; /* late: gradients on another device came, whose values come over later */
     int64_t last_feeds; /* what the node that ran last leads to alone, and what it was brought */
     bp_measured_at last_at;
     bp_row last_row;
@@ -48,7 +48,7 @@ typedef struct {
 
 struct bp_passes {
     PyObject_HEAD
-    PyObject *writer, *states, *options, *guard, *unseen, *measured, *open;
+    PyObject *writer, *states, *options, *guard, *unseen, *measured, *complete, *open;
     bp_nodes *nodes;
     bp_rows *rows, *values;
     bp_limits limits;
@@ -188,14 +188,23 @@ static int add_small(bp_pass *pass, int64_t tensor, const bp_tensor_view *view)
 }
 
 /* A gradient that cannot be read in place: the twin's own words for it, in the guard. */
-static int take_slowly(bp_passes *passes, bp_pass *pass, int64_t tensor, PyObject *gradient, bool counts)
+static int take_slowly(bp_passes *passes, bp_pass *pass, bp_facts *facts, int64_t tensor, PyObject *gradient)
 {
-    PyObject *args[] = {passes->guard, passes->measured, passes->states, passes->options, gradient};
-    PyObject *told = PyObject_VectorcallMethod(s_run, args, 5 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    bool counts = facts != NULL;
+    PyObject *place = !counts ? Py_NewRef(Py_None)
+                              : Py_BuildValue("(LLi)", (long long)pass->call, (long long)facts->number,
+                                              (int)pass->ran[pass->count - 1].outputs);
+    if (place == NULL) {
+        return -1;
+    }
+    PyObject *args[] = {passes->guard, passes->measured, passes->states, passes->options, gradient, passes->writer, place};
+    PyObject *told = PyObject_VectorcallMethod(s_run, args, 7 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    Py_DECREF(place);
     if (told == NULL) {
         return -1;
     }
     int done = 0;
+    pass->late = pass->late || counts;
     const char *statistics = NIL, *small = NULL;
     Py_ssize_t size = 1, small_size = 0;
     if (told != Py_None && !PyArg_ParseTuple(told, "y#z#", &statistics, &size, &small, &small_size)) {
@@ -260,7 +269,7 @@ static int take(bp_passes *passes, bp_pass *pass, bp_facts *facts, int64_t tenso
         if (facts != NULL && facts->untold) {
             passes->nodes->eager = true; /* they do not tell shapes here: from now on they are read at the walk */
         }
-        return passes->measures ? take_slowly(passes, pass, tensor, gradient, facts != NULL)
+        return passes->measures ? take_slowly(passes, pass, facts, tensor, gradient)
                : facts != NULL  ? add_statistics(pass, NIL, 1)
                                 : 0;
     }
@@ -430,7 +439,22 @@ void bp_arrived(bp_passes *passes, bp_facts *facts, PyObject *gradients)
 
 /* ---- the rows of a pass */
 
-static int write_ran(bp_passes *passes, const bp_pass *pass, const ran_node *ran, size_t position)
+/* A row without the values of its gradient: they come over from another device, if they lie there. */
+static int complete(bp_passes *passes, const bp_pass *pass, const ran_node *ran, int32_t output, size_t position,
+                    int64_t moment)
+{
+    const bp_facts *facts = ran->facts;
+    int64_t tensor = output < facts->tensor_room         ? facts->tensors[output]
+                     : facts->leaf && output == 0 ? facts->variable
+                                                  : -1;
+    PyObject *done = PyObject_CallFunction(passes->complete, "O(LLinO)LL", passes->writer, (long long)pass->call,
+                                           (long long)facts->number, (int)output, (Py_ssize_t)position,
+                                           ran->freed ? Py_True : Py_False, (long long)tensor, (long long)moment);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+static int write_ran(bp_passes *passes, const bp_pass *pass, const ran_node *ran, size_t position, int64_t moment)
 {
     bp_rows *rows = passes->rows;
     int32_t told = ran->outputs, outputs = told ? told : ran->facts->output_count;
@@ -458,7 +482,8 @@ static int write_ran(bp_passes *passes, const bp_pass *pass, const ran_node *ran
         if (measured) {
             bp_put_raw(rows, statistics, (Py_ssize_t)size);
         }
-        if (bp_row_end(rows) < 0) {
+        if (bp_row_end(rows) < 0 ||
+            (pass->late && told && !measured && !hole && complete(passes, pass, ran, i, position, moment) < 0)) {
             return -1;
         }
     }
@@ -539,7 +564,7 @@ static PyObject *passes_write(PyObject *self, PyObject *args, PyObject *kwargs)
             continue; /* a node runs once in a pass */
         }
         pass->ran[i].facts->mark = mark;
-        if (write_ran(passes, pass, &pass->ran[i], i) < 0) {
+        if (write_ran(passes, pass, &pass->ran[i], i, moment) < 0) {
             return NULL;
         }
     }
@@ -684,6 +709,9 @@ static PyObject *passes_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     PyObject *twin = PyImport_ImportModule("backprobe.capture.tracking.graph.passes");
     passes->measured = twin == NULL ? NULL : PyObject_GetAttrString(twin, "measured");
     Py_XDECREF(twin);
+    twin = passes->measured == NULL ? NULL : PyImport_ImportModule("backprobe.capture.completion");
+    passes->complete = twin == NULL ? NULL : PyObject_GetAttrString(twin, "complete_pass");
+    Py_XDECREF(twin);
     passes->writer = Py_NewRef(writer);
     passes->nodes = (bp_nodes *)Py_NewRef(nodes);
     passes->states = Py_NewRef(states);
@@ -693,7 +721,7 @@ static PyObject *passes_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     passes->open = PyList_New(0);
     passes->rows = bp_rows_of(writer, BP_NODE_PASSES);
     passes->values = passes->rows == NULL ? NULL : bp_rows_of(writer, BP_SMALL_VALUES);
-    if (passes->measured == NULL || passes->open == NULL || passes->values == NULL || read_options(passes, options) < 0) {
+    if (passes->complete == NULL || passes->open == NULL || passes->values == NULL || read_options(passes, options) < 0) {
         Py_DECREF(passes);
         return NULL;
     }
@@ -736,6 +764,7 @@ static void passes_dealloc(PyObject *self)
     Py_CLEAR(passes->guard);
     Py_CLEAR(passes->open);
     Py_CLEAR(passes->measured);
+    Py_CLEAR(passes->complete);
     Py_TYPE(self)->tp_free(self);
 }
 

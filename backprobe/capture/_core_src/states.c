@@ -373,11 +373,48 @@ static int look_at_gradient(bp_states *states, bp_known *known, PyObject *tensor
 
 /* ---- the look */
 
+static int is_on_cpu(PyObject *tensor)
+{
+    int on_cpu = bp_flag(tensor, bp_name_is_cpu);
+    PyErr_Clear();
+    return on_cpu != 0;
+}
+
 typedef struct {
     PyObject *tensor, *gradient; /* gradient NULL: None or not read */
     int value_changed, grad_changed;
     bp_small value, grad;
 } seen;
+
+static PyObject *id_of(int64_t number) { return number < 0 ? Py_NewRef(Py_None) : PyLong_FromLongLong(number); }
+
+/* What of a snapshot lies on another device comes over later: the twin's words for it. */
+static int complete(bp_states *states, const bp_known *known, const seen *now, int64_t moment, const char *grad)
+{
+    int value_away = states->measures && now->value_changed && now->value.data == NULL && !is_on_cpu(now->tensor);
+    int grad_away = states->measures && now->grad_changed && now->gradient != NULL && now->grad.data == NULL &&
+                    !is_on_cpu(now->gradient);
+    if (!value_away && !grad_away) {
+        return 0;
+    }
+    const bp_state *state = &known->state;
+    PyObject *module = PyImport_ImportModule("backprobe.capture.completion");
+    PyObject *facts = module == NULL
+        ? NULL
+        : Py_BuildValue("(LLNNNsONNNN)", (long long)known->number, (long long)moment, PyBool_FromLong(state->is_leaf),
+                        PyBool_FromLong(state->requires_grad), PyBool_FromLong(state->retains), grad,
+                        state->grad_fn == NULL ? Py_None : state->grad_fn,
+                        PyBool_FromLong(state->grad_fn_read), id_of(state->version),
+                        id_of(known->grad == NULL ? -1 : known->grad->number), id_of(known->grad_version));
+    PyObject *done = facts == NULL ? NULL
+                                   : PyObject_CallMethod(module, "complete_snapshot_of", "OOOO", states->writer, facts,
+                                                         value_away ? now->tensor : Py_None,
+                                                         grad_away ? now->gradient : Py_None);
+    Py_XDECREF(facts);
+    Py_XDECREF(module);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
 
 static int write_snapshot(bp_states *states, bp_known *known, seen *now)
 {
@@ -413,7 +450,7 @@ static int write_snapshot(bp_states *states, bp_known *known, seen *now)
         bp_put_id(rows, known->grad_version);
         bp_put_measured(rows, has_value, &value);
         bp_put_measured(rows, has_grad, &grad);
-        if (bp_row_end(rows) < 0) {
+        if (bp_row_end(rows) < 0 || complete(states, known, now, moment, GRADS[(int)state->grad]) < 0) {
             return -1;
         }
     }

@@ -23,6 +23,7 @@ import msgspec
 from backprobe.capture.options import Caps
 from backprobe.capture.output.row_buffer import RowBuffer
 from backprobe.capture.torch_access import native
+from backprobe.capture.torch_access.device_values import DeviceValues
 from backprobe.record import TABLES, End, Header, Raised, Truncation, batch_frames, end_frame, header_frame
 from backprobe.record.encoding.codec import BATCH_ROWS, MAX_FRAME, batches
 
@@ -46,12 +47,14 @@ class Writer:
 
     Attributes:
         buffer: Where rows wait; the compiled core writes its own rows there.
+        values: What is missing in rows that were written, and comes from another device.
     """
 
     def __init__(self, caps: Caps, sink: Sink) -> None:
         self.caps = caps
         most_rows = max(0, caps.rows - max(caps.rows // 8, 2 * _LAST_ROWS))
         self.buffer = native.chosen(RowBuffer)(tuple(TABLES), _ENCODE, self._is_full, most_rows, MAX_FRAME, BATCH_ROWS)
+        self.values = DeviceValues(self)
         self.sent_bytes = 0
         self.start_ns = time.perf_counter_ns()
         self._sink: Sink | None = sink

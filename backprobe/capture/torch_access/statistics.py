@@ -1,6 +1,6 @@
 """A tensor reduced to numbers without running a torch operation on the CPU: by the compiled core, or by numpy.
 
-On another device the reduction runs there, with one transfer, and is skipped while anybody watches operations.
+What lies on another device is reduced there: `device_values.py`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from backprobe.capture.options import Caps
+from backprobe.capture.torch_access.device_values import Values
 from backprobe.capture.torch_access.native import native
-from backprobe.capture.torch_access.tensor_memory import array, is_watched, special
-from backprobe.capture.torch_access.torch_internals import below_autograd
+from backprobe.capture.torch_access.tensor_memory import array
 from backprobe.record import Statistics
 
 _BLOCK: Final = 1 << 16
@@ -34,7 +34,7 @@ def _single(number: float) -> float:
 def statistics(tensor: torch.Tensor, caps: Caps) -> Statistics | None:
     """A tensor reduced to numbers; None where that is not defined."""
     if tensor.device.type != "cpu":
-        return _on_device(tensor)
+        return None  # `device_values` brings them
     if native is not None:
         return _row(native.statistics(tensor, caps.statistic_elements, caps.block_elements))
     view = array(tensor)
@@ -134,30 +134,22 @@ def _reduce(view: Any, dtype: torch.dtype) -> Statistics:
     )
 
 
-def _on_device(tensor: torch.Tensor) -> Statistics | None:
-    """Statistics of a tensor of another device: reduced there, one transfer."""
-    if is_watched() or special(tensor) is not None or not tensor.is_floating_point() or tensor.numel() == 0:
-        return None
-    with below_autograd():
-        wide = tensor if tensor.dtype is torch.float64 else tensor.float()
-        low, high = torch.aminmax(wide)
-        parts = (
-            torch.linalg.vector_norm(wide),
-            wide.sum(),
-            low,
-            high,
-            wide.isnan().sum(),
-            wide.isinf().sum(),
-            (wide == 0).sum(),
-        )
-        norm, total, least, most, nans, infs, zeros = torch.stack([part.double() for part in parts]).tolist()
+def of_values(values: Values, caps: Caps) -> Statistics | None:
+    """The statistics of what came over from another device."""
+    if values.numbers is None:
+        raw = values.raw or b""
+        found = of_elements(raw, values.dtype)
+        if found is not None or not raw:
+            return found
+        return statistics(torch.frombuffer(bytearray(raw), dtype=values.dtype), caps)
+    norm, total, low, high, some, nans, odd = values.numbers
     return Statistics(
         norm=_single(norm),
         sum=_single(total),
-        min=_single(least),
-        max=_single(most),
+        min=None if nans else _single(low),  # the device's least and greatest of what holds a NaN are NaN
+        max=None if nans else _single(high),
         nan=int(nans),
-        inf=int(infs),
-        zeros=int(zeros),
-        counted=tensor.numel(),
+        inf=int(odd - nans),
+        zeros=values.counted - int(some),
+        counted=values.counted,
     )

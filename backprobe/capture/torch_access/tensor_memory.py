@@ -1,7 +1,7 @@
 """Reads the elements of a tensor without running a torch operation.
 
 On the CPU the memory is read in place: no dispatcher, no grad mode, no sequence number, nothing a profiler or a mode of
-the user could see. From another device a small tensor is copied, unless somebody watches operations.
+the user could see. What lies on another device is not read here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import torch
 from backprobe.capture.torch_access.native import native
 from backprobe.capture.torch_access.torch_internals import (
     Untold,
-    below_autograd,
     data_address,
     dispatch_modes,
     is_answered_by_user,
@@ -149,8 +148,7 @@ def _elements(tensor: torch.Tensor, most: int) -> bytes | None:
     if tensor.numel() > most or (tensor.numel() == 0 and math.prod(max(size, 1) for size in tensor.shape) > most):
         return None
     if tensor.device.type != "cpu":
-        copy = _brought_over(tensor)
-        return None if copy is None else elements(copy, most)
+        return None  # reading them would wait for the device: `device_values` brings them with the next transfer
     if tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg() and tensor.dtype in _NUMPY:
         size = tensor.numel() * tensor.element_size()
         if not size:
@@ -171,11 +169,3 @@ def _elements(tensor: torch.Tensor, most: int) -> bytes | None:
 def is_watched() -> bool:
     """Somebody would see an operation of ours."""
     return bool(dispatch_modes() or profiler_is_on() or tracing_state() is not None)
-
-
-def _brought_over(tensor: torch.Tensor) -> torch.Tensor | None:
-    """A small tensor of another device on the CPU; None while operations are watched."""
-    if is_watched() or special(tensor) is not None:
-        return None
-    with below_autograd():
-        return tensor.cpu()

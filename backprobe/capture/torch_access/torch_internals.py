@@ -34,6 +34,8 @@ norms_of_each: Final[Any] = torch._foreach_norm  # pyright: ignore[reportPrivate
 below_autograd: Final = _C._AutoDispatchBelowAutograd
 without_torch_function: Final = _C.DisableTorchFunction
 
+_AUTOCAST: Final[Any] = _C.DispatchKeySet(_C.DispatchKey.AutocastCPU) | _C.DispatchKeySet(_C.DispatchKey.AutocastCUDA)
+
 
 EXACT: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 """The types whose attributes no user code answers."""
@@ -54,6 +56,16 @@ def _bytes_lie_at() -> int | None:
 
 
 _BYTES_AT: Final = _bytes_lie_at()  # now: a mode of the program would see the probes
+
+
+def below_autocast() -> Any:
+    """Inside, `torch.autocast` of the program does not turn a reduction of ours into a copy of its whole input."""
+    return _C._ExcludeDispatchKeyGuard(_AUTOCAST)
+
+
+def stream_of(device: torch.device) -> Any:
+    """The stream on which this thread queues work of a device; None for one that is not CUDA."""
+    return torch.cuda.current_stream(device) if device.type == "cuda" and torch.cuda.is_initialized() else None
 
 
 def is_left_out(tensor: torch.Tensor) -> bool:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import torch
 
+from backprobe.capture.torch_access.device_values import DeviceValues, is_capturing
 from backprobe.capture.torch_access.native import native
-from backprobe.capture.torch_access.torch_internals import dispatch_modes, norms_of_each, profiler_is_on, tracing_state
+from backprobe.capture.torch_access.tensor_memory import is_watched, special
+from backprobe.capture.torch_access.torch_internals import below_autocast, below_autograd, norms_of_each
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
-
-_VANISHING: Final = 1e-15
-"""Below it, float32 may have lost squares: they get smaller than its least number at 1e-22."""
 
 
 class GradientCheck:
@@ -39,7 +38,7 @@ class GradientCheck:
             if gradient is not None:
                 arrived(id(parameter))
                 gradients.append(gradient)
-        return norm_of(gradients)
+        return norm_of(gradients, self._recorder.writer.values)
 
     def stopped(self) -> torch.Tensor | None:
         """A parameter that got a gradient in the step before this one and none in this one; each is told once."""
@@ -58,39 +57,32 @@ class GradientCheck:
         return self._recorder.optimizers.held() or self._recorder.modules.held()
 
 
-def norm_of(gradients: list[torch.Tensor]) -> float | None:
-    """The L2 norm of tensors together; None where nothing of ours may run, or none of them has one."""
+def norm_of(gradients: list[torch.Tensor], values: DeviceValues | None = None) -> float | None:
+    """The L2 norm of tensors together; None where nothing of ours may run, or none of them has one.
+
+    Args:
+        values: What waits on other devices comes over in the same transfer. None: the norm comes alone.
+    """
     plain = [g for g in gradients if type(g) is torch.Tensor and g.layout is torch.strided and g.is_floating_point()]
     if plain and native is not None:
         norm, _, unread = native.norms(plain)  # reads memory: there is nothing that a mode or profiler could see
         if not unread:
             return norm
-    if not plain or dispatch_modes() or profiler_is_on() or tracing_state() is not None or _is_capturing():
+    plain = [gradient for gradient in plain if special(gradient) is None]
+    if not plain or is_watched() or any(is_capturing(device) for device in {gradient.device for gradient in plain}):
         return None
-    before = torch.is_grad_enabled()
-    torch._C._set_grad_enabled(False)
     try:
-        norm = _norm(plain)
-        # a single norm overflows float32 at 1e19 already, and vanishes at 1e-22: only a second look tells
-        told = math.isfinite(norm) and norm > _VANISHING
-        return norm if told else _norm([gradient.double() for gradient in plain])
+        with below_autograd(), below_autocast():
+            norms = _norms(plain)
+        found = [float(norm) for norm in norms] if values is None else values.bring(norms)
     except RuntimeError:
         return None
-    finally:
-        torch._C._set_grad_enabled(before)
+    return None if found is None else math.hypot(*found)  # not the root of a sum of squares, which overflows
 
 
-def _norm(gradients: list[torch.Tensor]) -> float:
+def _norms(gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The norm of each, on its device; in float64, in which no square of a float32 overflows or vanishes."""
     groups: dict[tuple[torch.device, torch.dtype], list[torch.Tensor]] = {}
     for gradient in gradients:
         groups.setdefault((gradient.device, gradient.dtype), []).append(gradient)
-    norms: list[float] = []
-    for (_, dtype), group in groups.items():
-        wide = torch.float32 if dtype in (torch.float16, torch.bfloat16) else None
-        norms += torch.stack(norms_of_each(group, 2, dtype=wide)).tolist()
-    return math.hypot(*norms)  # not the root of a sum of squares, which overflows where no norm does
-
-
-def _is_capturing() -> bool:
-    """A CUDA graph is being recorded: reading a number back would break it."""
-    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    return [norm for group in groups.values() for norm in norms_of_each(group, 2, dtype=torch.float64)]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from backprobe.capture.instrument.pause import Switch
@@ -22,7 +23,7 @@ from backprobe.capture.options import is_kept
 from backprobe.capture.tracking.cause import Cause
 from backprobe.capture.tracking.gradients import GradientCheck
 from backprobe.capture.tracking.histograms import write_sizes
-from backprobe.capture.tracking.steps import at_roots, at_step
+from backprobe.capture.tracking.steps import at_roots, at_step, bring_loss
 from backprobe.capture.tracking.tensors.identity import OwnRef
 from backprobe.record import Step
 from backprobe.record.rows.series import Anomaly
@@ -109,9 +110,15 @@ class Sampler:
         """A backward call that accumulates begins at these roots."""
         if not self._recorder.writer.closed:
             self._open.facts |= at_roots(self._recorder.tensors, roots)
-            loss = self._open.facts["loss"]
-            if loss is not None and not math.isfinite(loss):
-                self.went_wrong("non-finite")
+            came = partial(self._loss_came, self._open)
+            came(self._open.facts["loss"])
+            bring_loss(self._recorder.writer, self._options, roots, came)
+
+    def _loss_came(self, step: OpenStep, loss: float | None) -> None:
+        """The loss of a step is known: at once, or when it came over from its device."""
+        step.facts["loss"] = loss
+        if loss is not None and not math.isfinite(loss) and step is self._open:
+            self.went_wrong("non-finite")
 
     def went_wrong(self, anomaly: Anomaly, tensor: int | None = None) -> None:
         """Something is odd about the step in progress; of one that is not taken in full its row tells the first."""
@@ -202,6 +209,7 @@ class Sampler:
 
     def _end(self) -> None:
         """A step ended: the next one is taken or not."""
+        self._recorder.writer.values.settle()
         self._judge()
         self._write()
         self.steps += 1

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from backprobe.capture.torch_access.statistics import of_elements
+from backprobe.capture.torch_access.statistics import of_elements, of_values
 from backprobe.capture.torch_access.tensor_memory import elements
 from backprobe.capture.torch_access.torch_internals import EXACT, functorch_is_active
 
 if TYPE_CHECKING:
+    from backprobe.capture.options import Options
+    from backprobe.capture.output.writer import Writer
+    from backprobe.capture.torch_access.device_values import Values
     from backprobe.capture.tracking.tensors.tensor_registry import Tensors
 
 
@@ -27,6 +30,20 @@ def at_roots(tensors: Tensors, roots: Sequence[Any]) -> dict[str, Any]:
         "loss": None if found is None else found.sum,
         "loss_tensor": None if known is None else known.number,
     }
+
+
+def bring_loss(writer: Writer, options: Options, roots: Sequence[Any], then: Callable[[float | None], None]) -> None:
+    """The loss where it lies on another device: `then` is called with it after the next transfer."""
+
+    def came(values: Values) -> None:
+        found = of_values(values, writer.caps)
+        then(None if found is None else found.sum)
+
+    root: Any = roots[0] if len(roots) else None
+    if not options.measures or type(root) not in EXACT or functorch_is_active():
+        return
+    if root.device.type != "cpu" and root.numel() == 1:
+        writer.values.read(root, None, came)
 
 
 def at_step(optimizer: Any) -> dict[str, Any]:

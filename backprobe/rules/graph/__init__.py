@@ -21,6 +21,7 @@ from backprobe.rules.graph import (
     needless_create_graph,
     needless_retain_graph,
     nonscalar_root,
+    out_of_memory,
     parameter_gradient_cycle,
     root_without_history,
     second_backward_freed_graph,
@@ -47,4 +48,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     gradient_doubled,
     unfit_root_gradient,
     frozen_before_root,
+    out_of_memory,
 )

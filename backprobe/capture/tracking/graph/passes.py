@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 import torch
 
+from backprobe.capture.completion import complete_pass
 from backprobe.capture.options import Options
 from backprobe.capture.output.writer import Writer
 from backprobe.capture.torch_access.fence import Guard
@@ -102,6 +103,8 @@ class Passes:
                 continue
             raw = elements(gradient, self._options.caps.elements) if self._options.measures else None
             passed.gradients[key] = self._states.statistics(gradient, raw)
+            if self._options.measures and gradient.device.type != "cpu":
+                self._writer.values.arrive(passed.call, facts.number, output_nr, gradient)
             tensor = facts.tensors.get(output_nr)
             if tensor is not None and raw is not None:
                 passed.small.append((tensor, gradient.dtype, tuple(gradient.shape), raw))
@@ -129,7 +132,7 @@ class Passes:
             self._nodes.update(facts, freed_by=passed.call)
         positions = {number: position for position, number in enumerate(passed.ran)}
         for facts in {**{f.number: f for f in passed.met.nodes}, **passed.ran}.values():
-            self._rows(passed, facts, positions.get(facts.number), freed=facts.number in freed)
+            self._rows(passed, facts, positions.get(facts.number), moment, freed=facts.number in freed)
         for tensor, dtype, shape, raw in passed.small:
             self._states.small_raw(tensor, moment, "arrived", dtype, shape, raw)
         return len(freed)
@@ -146,7 +149,7 @@ class Passes:
         own[-1].task = task
         return own[-1]
 
-    def _rows(self, passed: Pass, facts: NodeFacts, position: int | None, *, freed: bool) -> None:
+    def _rows(self, passed: Pass, facts: NodeFacts, position: int | None, moment: int, *, freed: bool) -> None:
         call: Any = passed.call
         outputs = max(1, len(facts.row.outputs)) if position is not None else 1
         for output_nr in range(outputs):
@@ -158,10 +161,26 @@ class Passes:
                     hole=key in passed.holes, grad_output=passed.gradients.get(key),
                 ),
             )  # fmt: skip
+            if passed.gradients.get(key, self) is None:
+                tensor = facts.tensors.get(output_nr)
+                place = (call, facts.number, output_nr, position, freed)
+                complete_pass(self._writer, place, -1 if tensor is None else tensor, moment)
 
 
-def measured(states: States, options: Options, gradient: Any) -> tuple[bytes, bytes | None]:
-    """For the compiled core, of a gradient that it cannot read: its statistics, and dtype, shape, elements if small."""
+def measured(
+    states: States,
+    options: Options,
+    gradient: Any,
+    writer: Writer | None = None,
+    place: tuple[int, int, int] | None = None,
+) -> tuple[bytes, bytes | None]:
+    """For the compiled core, of a gradient that it cannot read: its statistics, and dtype, shape, elements if small.
+
+    Args:
+        place: The backward call, node and output that it reached: so is queued what lies on another device.
+    """
+    if writer is not None and place is not None and gradient.device.type != "cpu":
+        writer.values.arrive(*place, gradient)
     raw = elements(gradient, options.caps.elements)
     reduced = states.statistics(gradient, raw)
     if raw is None:

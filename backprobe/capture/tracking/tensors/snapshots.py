@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from backprobe.capture.completion import complete_snapshot
 from backprobe.capture.options import Options
 from backprobe.capture.output.writer import Writer
 from backprobe.capture.torch_access.statistics import of_elements, statistics
@@ -134,15 +135,15 @@ class States:
         is_leaf, requires_grad, retains, grad_kind, grad_fn, grad_fn_read, version = known.state
         value = self.statistics(tensor, known.raw) if value_changed else None
         grad_stats = self.statistics(gradient, grad_raw) if grad_changed and gradient is not None else None
-        self._writer.add(
-            "snapshots",
-            Snapshot(
-                tensor=number, moment=moment, is_leaf=is_leaf, requires_grad=requires_grad, retains_grad=retains,
-                grad=grad_kind, grad_fn=grad_fn, grad_fn_read=grad_fn_read, version=version,
-                grad_id=None if known.grad is None else known.grad.number, grad_version=known.grad_version,
-                value=value, grad_stats=grad_stats,
-            ),
+        row = Snapshot(
+            tensor=number, moment=moment, is_leaf=is_leaf, requires_grad=requires_grad, retains_grad=retains,
+            grad=grad_kind, grad_fn=grad_fn, grad_fn_read=grad_fn_read, version=version,
+            grad_id=None if known.grad is None else known.grad.number, grad_version=known.grad_version,
+            value=value, grad_stats=grad_stats,
         )  # fmt: skip
+        self._writer.add("snapshots", row)
+        if self._options.measures:
+            complete_snapshot(self._writer, row, tensor if value_changed else None, gradient if grad_changed else None)
         if value_changed and known.raw is not None:
             self.small(number, moment, "value", tensor, known.raw)
         if grad_changed and gradient is not None and grad_raw is not None:

@@ -1,0 +1,82 @@
+"""Rows that were written without numbers since their tensor lies on another device: written again once those are here.
+
+Snapshot(tensor=3, moment=7, value=None)          written when the statement ended
+Snapshot(tensor=3, moment=7, value=Statistics())  written when the step ended; it replaces the first one
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import torch
+
+from backprobe.capture.torch_access.device_values import Values
+from backprobe.capture.torch_access.statistics import of_values
+from backprobe.capture.torch_access.tensor_memory import dtype_name
+from backprobe.record import NodePass, SmallValue, Snapshot
+
+if TYPE_CHECKING:
+    from backprobe.capture.output.writer import Writer
+
+
+def complete_snapshot(
+    writer: Writer, row: Snapshot, tensor: torch.Tensor | None, gradient: torch.Tensor | None
+) -> None:
+    """A snapshot was written: what is missing in it, and lies on another device, comes with the next transfer."""
+    rows = [row]
+    for of, content in (("value", tensor), ("grad", gradient)):
+        if content is None or content.device.type == "cpu":
+            continue
+        number, version = (row.tensor, row.version) if of == "value" else (row.grad_id, row.grad_version)
+        identity = None if number is None else (number, version)
+        writer.values.read(content, identity, partial(_complete, writer, rows, of))
+
+
+def complete_snapshot_of(writer: Writer, facts: tuple[Any, ...], tensor: Any, gradient: Any) -> None:
+    """The same for the compiled core, which gives the first eleven fields of the row."""
+    names = Snapshot.__struct_fields__
+    complete_snapshot(writer, Snapshot(**dict(zip(names, facts, strict=False))), tensor, gradient)
+
+
+def _complete(writer: Writer, rows: list[Snapshot], of: Any, values: Values) -> None:
+    """Values of a snapshot are here: its row is written again, and the elements if they are few."""
+    found = of_values(values, writer.caps)
+    row = rows[0]
+    row = msgspec.structs.replace(row, **{"value" if of == "value" else "grad_stats": found})
+    rows[0] = row
+    if found is not None:
+        writer.add("snapshots", row)
+    if values.raw is not None:
+        _write_elements(writer, row.tensor, row.moment, of, values)
+
+
+def complete_pass(writer: Writer, facts: tuple[Any, ...], tensor: int, moment: int) -> None:
+    """The row of a gradient was written; if it lies on another device its values come with the next transfer.
+
+    Args:
+        facts: The first five fields of the row. tensor: Which tensor of the record it is the gradient of, or -1.
+    """
+    call, node, output_nr, position, freed = facts
+
+    def then(values: Values) -> None:
+        found = of_values(values, writer.caps)
+        row = NodePass(
+            call=call, node=node, output_nr=output_nr, position=position, freed=freed, grad_output=found
+        )  # fmt: skip
+        if found is not None:
+            writer.add("node_passes", row)
+        if tensor >= 0 and values.raw is not None:
+            _write_elements(writer, tensor, moment, "arrived", values)
+
+    writer.values.take_arrived(call, node, output_nr, then)
+
+
+def _write_elements(writer: Writer, tensor: int, moment: int, of: Any, values: Values) -> None:
+    """Keep the elements of a small tensor."""
+    row = SmallValue(
+        tensor=tensor, moment=moment, of=of, dtype=dtype_name(values.dtype), shape=values.shape,
+        elements=values.raw or b"",
+    )  # fmt: skip
+    writer.add("small_values", row)
