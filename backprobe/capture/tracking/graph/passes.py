@@ -13,12 +13,12 @@ from typing import Any, Final
 import msgspec
 import torch
 
-from backprobe.capture.completion import complete_pass
 from backprobe.capture.options import Options
 from backprobe.capture.output.writer import Writer
 from backprobe.capture.torch_access.fence import Guard
 from backprobe.capture.torch_access.tensor_memory import dtype_name, elements
 from backprobe.capture.torch_access.torch_internals import current_pass
+from backprobe.capture.tracking.completion import complete_pass
 from backprobe.capture.tracking.graph.nodes import NodeFacts, Nodes
 from backprobe.capture.tracking.graph.walk import Walk
 from backprobe.capture.tracking.tensors.snapshots import States

@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from backprobe.capture.completion import complete_snapshot
 from backprobe.capture.options import Options
 from backprobe.capture.output.writer import Writer
 from backprobe.capture.torch_access.statistics import of_elements, statistics
 from backprobe.capture.torch_access.tensor_memory import dtype_name, elements
 from backprobe.capture.torch_access.torch_internals import flags_of, next_sequence_number, storage_address, version_of
 from backprobe.capture.tracking.cause import LATE, Cause
+from backprobe.capture.tracking.completion import complete_snapshot
 from backprobe.capture.tracking.graph.nodes import Nodes, type_name
 from backprobe.capture.tracking.moments import Moments
 from backprobe.capture.tracking.tensors.tensor_registry import Known, Tensors
