@@ -28,6 +28,7 @@ from backprobe.record.events import (
 )
 from backprobe.record.fields import Row
 from backprobe.record.frames import split
+from backprobe.record.gradient_checks import CutOff, GradientCheck
 from backprobe.record.graph import BackwardCall, Edge, GradInput, Node, NodePass, Output, Retention, Root, Saved
 from backprobe.record.integrity import REFERENCES, BadRecord, check
 from backprobe.record.operations import Operation
@@ -50,6 +51,7 @@ __all__ = [
     "BackwardCall",
     "BadRecord",
     "Binding",
+    "CutOff",
     "Edge",
     "End",
     "Environment",
@@ -57,6 +59,7 @@ __all__ = [
     "FrameReader",
     "GradInput",
     "GradRead",
+    "GradientCheck",
     "Growth",
     "Header",
     "Histogram",

@@ -8,12 +8,12 @@ from typing import Final, Literal
 
 import msgspec
 
-from backprobe.record import asked, events, graph, operations, optimizers, program, series, tensors
+from backprobe.record import asked, events, gradient_checks, graph, operations, optimizers, program, series, tensors
 from backprobe.record.fields import Count, Id, Name, Nanoseconds, Row, Text
 from backprobe.record.shared import Shared
 from backprobe.record.weight import weight
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """Version of the stored format that this code writes. It reads 1 to this.
 
 History:
@@ -21,6 +21,7 @@ History:
     2: hooks, modes, watched calls, steps, growth, histograms, gradients sent, origins, streams; more kinds of optimizer
        events; optional fields at the ends of rows (2026-11).
     3: operations: what went into each expression and what came out (2026-11).
+    4: gradient checks: what a step used against the derivative of its loss (2026-11).
 """
 
 Tier = Literal["state", "grad", "full", "deep"]
@@ -112,6 +113,7 @@ TABLES: Final[dict[str, type[Row]]] = {
     "operations": operations.Operation,
     "steps": series.Step,
     "origins": series.Origin,
+    "gradient_checks": gradient_checks.GradientCheck,
     "streams": program.Stream,
     "raised": events.Raised,
     "warned": events.Warned,
@@ -152,6 +154,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "operations": ("operation",),
     "steps": ("step",),
     "origins": ("n",),
+    "gradient_checks": ("n",),
     "streams": ("name",),
     "raised": ("n",),
     "warned": ("n",),
@@ -200,6 +203,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     operations: tuple[operations.Operation, ...] = ()
     steps: tuple[series.Step, ...] = ()
     origins: tuple[series.Origin, ...] = ()
+    gradient_checks: tuple[gradient_checks.GradientCheck, ...] = ()
     streams: tuple[program.Stream, ...] = ()
     raised: tuple[events.Raised, ...] = ()
     warned: tuple[events.Warned, ...] = ()
