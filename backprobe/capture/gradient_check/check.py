@@ -22,6 +22,7 @@ import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from backprobe.capture.gradient_check.directions import MOST_PROBES, probes_of
+from backprobe.capture.gradient_check.functions import Applied
 from backprobe.capture.gradient_check.ghosts import Answer, Ghost
 from backprobe.capture.gradient_check.hindrances import hindrance
 from backprobe.capture.gradient_check.measuring import measure
@@ -69,6 +70,7 @@ class GradientChecks:
         )
         swaps.put(Optimizer.__init__, "__bp_check_nothing__()", "__bp_check_optimizer__(self)")
         swaps.put(torch.compile, "__bp_check_compiles__()", "__bp_check_nothing__()")
+        Applied.put()
         self._wrap("__bp_module__", self._module)
         self._wrap("__bp_engine__", self._engine)
         self._wrap("__bp_engine_left__", self._engine_left)
@@ -88,6 +90,7 @@ class GradientChecks:
     def take_out(self) -> None:
         """Give back what was there."""
         vars(builtins).update(self._plain)
+        Applied.take_out()
         for hook in self._hooks:
             hook.remove()
         self._uses.leave()
@@ -117,6 +120,7 @@ class GradientChecks:
 
     def _compiles(self) -> None:
         self._compiled = True
+        Applied.take_out()
 
     def _live(self) -> list[Any]:
         found = (ref() for ref in self._optimizers)

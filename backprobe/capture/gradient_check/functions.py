@@ -24,45 +24,58 @@ _SAME: Final = 1e-3
 _MOST_ELEMENTS: Final = 1 << 20
 
 
+_PLAIN: Final[Any] = Function.__dict__["apply"]
+
+
+class Applied:
+    """Stands before `Function.apply` while gradients are checked; it has to from the start, since a statement like
+    `Cube.apply(x @ w)` looks it up before the first leaf is used.
+
+    Attributes:
+        now: Who compares, in the ghost for it.
+    """
+
+    now: Functions | None = None
+
+    @staticmethod
+    def put() -> None:
+        """Put it in place."""
+
+        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            if Applied.now is not None and not kwargs and torch.is_grad_enabled():
+                Applied.now.compare(cls, args)
+            return _PLAIN.__func__(cls, *args, **kwargs)
+
+        Function.apply = classmethod(apply)  # type: ignore[assignment]  # as the one that it stands before
+
+    @staticmethod
+    def take_out() -> None:
+        """Give torch its own back."""
+        Function.apply = _PLAIN
+
+
 class Functions:
-    """Replaces `Function.apply` in a ghost.
+    """Compares the Functions of the program, in a ghost.
 
     Attributes:
         found: What was compared.
     """
 
-    def __init__(self, is_user_file: Callable[[str], bool], found: list[FunctionCheck], inside: Callable[[int], None]):
-        self._is_user_file, self._inside, self.found = is_user_file, inside, found
+    def __init__(self, is_user_file: Callable[[str], bool], found: list[FunctionCheck]) -> None:
+        self._is_user_file, self.found = is_user_file, found
         self._times: dict[type, int] = {}
-        self._plain: Any = Function.__dict__["apply"].__func__
 
-    def watch(self, *, compares: bool) -> None:
-        """From here on a Function's own forward is not taken for the program's; with `compares` each is compared."""
-
-        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-            if compares and not kwargs and torch.is_grad_enabled():
-                self._compare(cls, args)
-            self._inside(1)
-            try:
-                return self._plain(cls, *args, **kwargs)
-            finally:
-                self._inside(-1)
-
-        Function.apply = classmethod(apply)  # type: ignore[assignment]  # of this process, which ends at the step
-
-    def _compare(self, cls: Any, args: Sequence[Any]) -> None:
+    def compare(self, cls: Any, args: Sequence[Any]) -> None:
         place = _backward_of(cls)
         times = self._times[cls] = self._times.get(cls, 0) + 1
         if place is None or times > _CALLS or not self._is_user_file(place[0]):
             return
         state = torch.get_rng_state()
-        self._inside(1)
         try:
             verdict, numeric, used = self._verdict(cls, args, state)
         except Exception:
             verdict, numeric, used = "unknown", 0.0, 0.0
         finally:
-            self._inside(-1)
             torch.set_rng_state(state)
         self.found.append(FunctionCheck(cls.__qualname__, *place, verdict, numeric, used))
 
@@ -76,7 +89,7 @@ class Functions:
         def outputs(given: dict[int, torch.Tensor]) -> list[torch.Tensor]:
             torch.set_rng_state(state)
             values = [given[at].clone() if at in given else one for at, one in enumerate(wide)]
-            result = self._plain(cls, *values)
+            result = _PLAIN.__func__(cls, *values)
             parts = result if isinstance(result, tuple) else (result,)
             return [one for one in parts if isinstance(one, torch.Tensor) and one.is_floating_point()]
 

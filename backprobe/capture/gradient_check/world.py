@@ -17,7 +17,7 @@ from typing import Any, Final
 import torch
 from torch.overrides import TorchFunctionMode
 
-from backprobe.capture.gradient_check.functions import Functions
+from backprobe.capture.gradient_check.functions import Applied, Functions
 from backprobe.capture.gradient_check.ghosts import FunctionCheck, Value
 from backprobe.capture.private import current_pass
 
@@ -79,7 +79,6 @@ class World(TorchFunctionMode):
         super().__init__()
         self._moved, self._is_user_file = moved, is_user_file
         self.seen = Seen()
-        self.inside = 0
         self._replaced: dict[int, torch.Tensor] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -110,12 +109,9 @@ class World(TorchFunctionMode):
         return self._cut(name, result, wide_args, wide_given)
 
     def watch_functions(self) -> None:
-        """A Function's own forward is its own; where nothing is moved each is compared alone."""
-        nothing_moved = not (self._moved.values or self._moved.held or self._moved.wide)
-        Functions(self._is_user_file, self.seen.functions, self._enter).watch(compares=nothing_moved)
-
-    def _enter(self, by: int) -> None:
-        self.inside += by
+        """In the ghost where nothing is moved each custom Function is compared alone."""
+        if not (self._moved.values or self._moved.held or self._moved.wide):
+            Applied.now = Functions(self._is_user_file, self.seen.functions)
 
     def hold_gradient(self, given: torch.Tensor) -> torch.Tensor:
         """The gradient that a root is given: a value at a cut as well."""
@@ -137,7 +133,7 @@ class World(TorchFunctionMode):
 
     def _cut(self, name: str, result: Any, args: Sequence[Any], given: Mapping[str, Any]) -> Any:
         """What a function gave, or, where it cuts and cuts are held, what it gave where nothing was moved."""
-        if self.inside or current_pass() != -1:  # a Function's own forward, or a backward call: autograd looks away
+        if current_pass() != -1:  # in a backward call: what is computed there is no part of the loss
             return result
         if isinstance(result, (tuple, list)) and result and isinstance(result[0], torch.Tensor):
             held = [self._cut(name, one, args, given) for one in result]
@@ -150,7 +146,7 @@ class World(TorchFunctionMode):
             return result
         if not any(map(_is_tracked, args)) and not any(map(_is_tracked, given.values())):
             return result
-        return self.pass_cut(name, result)
+        return result if _is_in_function(sys._getframe(2)) else self.pass_cut(name, result)
 
     def pass_cut(self, name: str, result: Any) -> Any:
         """A value at the next cut: kept, compared, or held."""
@@ -250,6 +246,15 @@ def _is_tracked(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return value.requires_grad
     return type(value) in (list, tuple) and any(map(_is_tracked, value))
+
+
+def _is_in_function(frame: FrameType | None) -> bool:
+    """In a custom Function's own forward, where autograd does not look."""
+    while frame is not None:
+        if frame.f_code.co_name == "apply" and frame.f_code.co_filename.endswith("torch/autograd/function.py"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _place(frame: FrameType | None, is_user_file: Callable[[str], bool]) -> tuple[str, int]:
