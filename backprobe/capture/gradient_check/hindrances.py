@@ -14,6 +14,8 @@ import torch
 _QUIET_THREADS: Final = frozenset({"TMonitor"})
 """Classes of threads that only wait: tqdm's."""
 
+_HARMLESS: Final = ("__KMP_REGISTERED_LIB", "/dev/shm/sem.")  # noqa: S108 - of OpenMP, and locks that no child holds
+
 
 def hindrance(optimizers: list[Any]) -> str | None:
     """Why the step that begins is not checked; None: it can be."""
@@ -45,4 +47,4 @@ def _shares() -> bool:
     except OSError:
         return True
     shared = (line for line in lines if line[line.find(" ") + 1 :].startswith(("rw-s", "rwxs")))
-    return any("/" in line and "__KMP_REGISTERED_LIB" not in line for line in shared)
+    return any("/" in line and not any(name in line for name in _HARMLESS) for line in shared)
