@@ -14,6 +14,7 @@ from backprobe.rules.table import shared_tables
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.calls import NAMELESS, CallRow, call_rows
 from backprobe.show.finding_text import finding_lines
+from backprobe.show.gradient_checks import gradient_check_lines
 from backprobe.show.held import held_lines, step_lines
 from backprobe.show.ink import Ink, columns, padded
 from backprobe.show.origins import origin_lines
@@ -62,6 +63,7 @@ def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int, *, tab
     blocks = [[summary(record, judgement), *_incomplete(record, judgement, ink)]]
     blocks += [finding_lines(record, finding, ink) for finding in judgement.findings if finding.suppressed is None]
     blocks.append(origin_lines(record))
+    blocks.append(gradient_check_lines(record, ink))
     blocks += [
         [ink("strong", head), *lines]
         for head, lines in (("held graphs", held_lines(record)), ("steps", step_lines(record)))

@@ -156,7 +156,9 @@ def _is_identity(leaves: dict[int, torch.Tensor], given: Sequence[torch.Tensor])
 
 
 def _backward_of(cls: Any) -> tuple[str, int] | None:
-    """File and first line of a Function's backward."""
+    """File of a Function's backward, and its last line: that of its `return`."""
     method = inspect.unwrap(getattr(cls, "backward", None) or getattr(cls, "vjp", None) or cls)
     code = getattr(method, "__code__", None)
-    return None if code is None else (code.co_filename, code.co_firstlineno)
+    if code is None:
+        return None
+    return code.co_filename, max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)

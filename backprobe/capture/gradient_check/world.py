@@ -106,7 +106,7 @@ class World(TorchFunctionMode):
             result = result.double()
         if inplace:
             return result
-        return self._cut(name, result, wide_args, wide_given)
+        return self._cut(name, result, args, given)
 
     def watch_functions(self) -> None:
         """In the ghost where nothing is moved each custom Function is compared alone."""
