@@ -16,6 +16,7 @@ from service.api import (
     deliveries,
     events,
     findings,
+    gradient_checks,
     graph,
     groups,
     health,
@@ -124,7 +125,7 @@ def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tupl
     guard.register(app, settings)
     login.register(app, settings)
     openapi.register(app)
-    saw = (record, record_file, history, nodes, parts, rows, graph, source)
+    saw = (record, record_file, history, nodes, parts, rows, graph, source, gradient_checks)
     judged = (findings, groups, rules, audits, audit_views, audit_findings, policies)
     outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
     for part in (submit, snippets, runs, recorders, events, compare, *saw, *judged, *outward):

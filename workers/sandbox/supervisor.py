@@ -111,6 +111,7 @@ class Supervisor:
                 header: the run was started once more, and what came before is void.
             cancel: Set it to end the run; heard within 50 ms.
         """
+        job = with_ghosts(job, self.confinement)
         if (refused := several_refused(job.limits, self.confinement)) is not None:
             return self._not_started(job, refused)
         attempt = Attempt(job, gpu=self._gpu, laid_out=job.on_disk and self.confinement.level == "process")

@@ -10,29 +10,34 @@ Why it matters:
 
 What PyTorch does:
     Autograd gives the derivative of the operations that it recorded. Where memory was written behind its back, where
-    a forward was computed a second time with other random numbers, or where the loss was given to `backward` as its
-    own gradient, that is another one. Seen in torch 2.13.
+    a forward was computed a second time with other random numbers, that is another one. Seen in torch 2.13.
 
 Example:
     import torch
+    from torch import nn
+    from torch.utils.checkpoint import checkpoint
 
-    weight = torch.nn.Parameter(torch.tensor([0.5, 0.8, 1.2]))
-    optimizer = torch.optim.SGD([weight], lr=0.01)
-    x, y = torch.randn(10, 3), torch.randn(10)
+    block = nn.Sequential(nn.Linear(6, 32), nn.Dropout(0.5), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(block.parameters(), lr=0.01)
+    x, y = torch.randn(10, 6), torch.randn(10, 1)
     for _ in range(3):
-        loss = (x @ weight - y).square().mean()
+        out = checkpoint(block, x, use_reentrant=False, preserve_rng_state=False)  # <- here
+        loss = (out - y).square().mean()
         optimizer.zero_grad()
-        loss.backward(loss)  # <- here
+        loss.backward()
         optimizer.step()
 
 Use instead:
     import torch
+    from torch import nn
+    from torch.utils.checkpoint import checkpoint
 
-    weight = torch.nn.Parameter(torch.tensor([0.5, 0.8, 1.2]))
-    optimizer = torch.optim.SGD([weight], lr=0.01)
-    x, y = torch.randn(10, 3), torch.randn(10)
+    block = nn.Sequential(nn.Linear(6, 32), nn.Dropout(0.5), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(block.parameters(), lr=0.01)
+    x, y = torch.randn(10, 6), torch.randn(10, 1)
     for _ in range(3):
-        loss = (x @ weight - y).square().mean()
+        out = checkpoint(block, x, use_reentrant=False, preserve_rng_state=True)
+        loss = (out - y).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -103,7 +108,7 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per place."""
     found: dict[int, list[GradientCheck]] = {}
     for row in record.gradient_checks:
-        is_wrong = row.verdict in _WRONG and row.explained_by is None and row.cause in (None, "own-gradient")
+        is_wrong = row.verdict in _WRONG and row.explained_by is None and row.cause is None
         site = _place(record, row) if is_wrong and row.tensor is not None else None
         if site is not None:
             found.setdefault(site, []).append(row)
@@ -125,11 +130,8 @@ def _finding(record: Record, site: int, rows: list[GradientCheck]) -> Finding:
     first = rows[0]
     tensors = list(dict.fromkeys(row.tensor for row in rows if row.tensor is not None))
     used = "has none" if first.used is None else f"says {first.used:.4g}"
-    if first.cause == "own-gradient":
-        why, change = "The loss was given to `backward` as its own gradient.", "Call `backward()` without it."
-    else:
-        why = "Nothing that was recorded explains it: something changed behind autograd's back."
-        change = "Look for what is written into, computed twice, or drawn again between this parameter and the loss."
+    why = "Nothing that was recorded explains it: something changed behind autograd's back."
+    change = "Look for what is written into, computed twice, or drawn again between this parameter and the loss."
     return told(
         record,
         RULE,
