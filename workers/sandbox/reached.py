@@ -111,16 +111,6 @@ def refused_by_level(raised: Raised, level: IsolationLevel) -> str:
     return ""
 
 
-def with_ghosts(job: Job, confinement: Confinement) -> Job:
-    """A job whose gradients are checked may have a copy of its process beside it, where the sandbox can hold several.
-
-    Elsewhere no copy can be started, and the rows of the check say so.
-    """
-    if not job.check or job.limits.processes > 1 or confinement.level != "namespace" or not confinement.cgroups:
-        return job
-    return replace(job, limits=replace(job.limits, processes=_WITH_GHOST))
-
-
 def several_refused(limits: Limits, confinement: Confinement) -> RunError | None:
     """Why a run that asks for several processes cannot be started in this sandbox; None: it can, or asks for one."""
     if limits.processes == 1 or (confinement.level == "namespace" and confinement.cgroups):

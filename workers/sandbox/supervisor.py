@@ -21,6 +21,7 @@ from store.run import RunError
 from workers.sandbox import orphans
 from workers.sandbox.attempt import Again, Attempt
 from workers.sandbox.boot import TRUSTED, Link
+from workers.sandbox.ghosts import with_ghosts
 from workers.sandbox.job import Job
 from workers.sandbox.levels import Confinement
 from workers.sandbox.memory import give_back_memory

@@ -247,10 +247,13 @@ class GradientChecks:
             )  # fmt: skip
         if self._steps.get(id(optimizer), 0) + 1 in _ROUNDS and self._is_due_later():
             self._recorder.guard.run(self._reports.note_use, optimizer)
-        if self._segment is None:
-            return
         given = [one for one in (*args[1:], *kwargs.values()) if callable(one)]
         closure = "the step computes its loss itself, in a closure" if given else None
+        if self._armed and self._steps.get(id(optimizer), 0) in _ROUNDS:  # nothing of it was used before the step
+            self._armed = False
+            self._segment = Segment(0, 0, why=closure or "no use of its tensors was seen before the step")
+        if self._segment is None:
+            return
         self._recorder.guard.run(self._compare, self._segment, optimizer, closure)
 
     def _compare(self, segment: Segment, optimizer: Any, closure: str | None) -> None:

@@ -30,6 +30,7 @@ WIDTHS: Final = {"float64": 1e-5, "float32": 3e-3}
 _ROUNDED_ROOT: Final = 8
 _ROUGH: Final = 0.2
 _SAME_FACTOR: Final = 0.01
+_LEAST_PAIRS: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ def common_factor(pairs: Sequence[tuple[float, float]]) -> float | None:
         pairs: Of each leaf the derivative and what was used, both away from 0.
     """
     factors = [used / numeric for numeric, used in pairs if numeric]
-    if not factors or len(factors) != len(pairs):
+    if len(factors) < _LEAST_PAIRS or len(factors) != len(pairs):
         return None
     middle = sorted(factors)[len(factors) // 2]
     if abs(middle - 1) <= _SAME_FACTOR or any(abs(one - middle) > _SAME_FACTOR * abs(middle) for one in factors):

@@ -21,7 +21,9 @@ from backprobe.capture.gradient_check.world import Moved
 SECONDS: Final = 60
 """Of all ghosts of a segment together; probes that are not reached are told as not checked."""
 
-_MOST_SECONDS: Final = 20
+MOST_SECONDS: Final = 20
+"""Of one ghost."""
+
 _SAME_ROOT: Final = 3e-4
 _SAME_ROOT_HALF: Final = 0.05
 
@@ -32,7 +34,7 @@ Send = Callable[[Moved, Probe | None, float], Answer | None]
 def sent(moved: Moved, become: Callable[[Ghost, Moved], None], seconds: float) -> Answer | None:
     """A ghost's answer; None in the ghost, after `become`."""
     try:
-        answer = ask(max(1, min(_MOST_SECONDS, math.ceil(seconds))))
+        answer = ask(max(1, min(MOST_SECONDS, math.ceil(seconds))))
     except OSError as error:
         return Answer(error=f"no process could be started ({error.strerror})")
     if isinstance(answer, Ghost):
@@ -44,14 +46,14 @@ def sent(moved: Moved, become: Callable[[Ghost, Moved], None], seconds: float) -
 def measure(segment: Segment, probes: Sequence[Probe], become: Callable[[Ghost, Moved], None]) -> bool:
     """Send all ghosts of a segment; false in a ghost, which must go on at once."""
     until = time.monotonic() + SECONDS
-    narrow = sent(Moved({}, wide=False), become, _MOST_SECONDS)
+    narrow = sent(Moved({}, wide=False), become, MOST_SECONDS)
     if narrow is None:
         return False
     segment.narrow = segment.base = narrow
     if narrow.error:
         segment.why = f"the step could not be run again in a copy of the process: {narrow.error}"
         return True
-    wide = sent(Moved({}, wide=True), become, _MOST_SECONDS)
+    wide = sent(Moved({}, wide=True), become, MOST_SECONDS)
     if wide is None:
         return False
     is_wide = not wide.error and same_roots(wide.roots, narrow.roots, half=segment.half)

@@ -84,6 +84,7 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.lookup import lookup
 from backprobe.rules.naming import together
+from backprobe.rules.places import source_lines
 from backprobe.rules.rule import Rule
 from backprobe.rules.told import told
 
@@ -120,10 +121,17 @@ def _place(record: Record, row: GradientCheck) -> int | None:
     """A checkpoint that does not keep its random numbers; else the last backward call before the step."""
     before = row.moment if row.moment is not None else 2**31
     for call in record.watched_calls:
-        if "checkpoint" in call.function and call.arguments.get("preserve_rng_state") is False and call.site is not None:
+        if "checkpoint" in call.function and call.site is not None and _draws_again(record, call.site):
             return call.site
     calls = [one for one in record.backward_calls if one.accumulate_grad and one.moment_before <= before]
     return calls[-1].site if calls else None
+
+
+def _draws_again(record: Record, site: int) -> bool:
+    """The statement asks a checkpoint not to keep its random numbers."""
+    row = lookup(record).sites[site]
+    text = "".join(source_lines(record)[row.source][row.line - 1 : row.end_line])
+    return "preserve_rng_state=False" in text.replace(" ", "")
 
 
 def _finding(record: Record, site: int, rows: list[GradientCheck]) -> Finding:
