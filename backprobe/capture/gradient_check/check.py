@@ -249,7 +249,8 @@ class GradientChecks:
             self._recorder.guard.run(self._reports.note_use, optimizer)
         given = [one for one in (*args[1:], *kwargs.values()) if callable(one)]
         closure = "the step computes its loss itself, in a closure" if given else None
-        if self._armed and self._steps.get(id(optimizer), 0) in _ROUNDS:  # nothing of it was used before the step
+        unused = self._armed and self._segment is None  # nothing of it was used before the step
+        if self._steps.get(id(optimizer), 0) in _ROUNDS and (unused or closure is not None):
             self._armed = False
             self._segment = Segment(0, 0, why=closure or "no use of its tensors was seen before the step")
         if self._segment is None:
