@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-Family = Literal["leaf", "gradient", "graph", "inplace", "numeric", "mode", "wiring", "training", "truth", "health", "plug-ins"]
+Family = Literal[
+    "leaf", "gradient", "graph", "inplace", "numeric", "mode", "wiring", "training", "truth", "health", "plug-ins"
+]
 
 FAMILIES: Final = {
     "leaf": ("BP1", "Is this the tensor whose gradient you will get?"),

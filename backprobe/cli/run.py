@@ -160,7 +160,12 @@ def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record |
 
     frames: list[bytes] = []
     options = Options(
-        tier=args.tier, entry=args.entry, every=args.every, histograms=args.histograms, seed=args.seed, family=family,
+        tier=args.tier,
+        entry=args.entry,
+        every=args.every,
+        histograms=args.histograms,
+        seed=args.seed,
+        family=family,
         check=args.check_gradients,
     )
     with _Saved(args.save) as kept:

@@ -92,7 +92,9 @@ def laws(rules: Sequence[RuleModule]) -> Callable[[Law, RuleModule], None]:
 
 def said(rules: Sequence[RuleModule], source: str, *, check: bool = False) -> tuple[Finding, ...]:
     """What these rules and Backprobe's say of a program. That a rule breaks is no silence."""
-    findings = judge(programs().captured(source, check=check), rules=[*RULES, *(one for one in rules if one not in RULES)]).findings
+    findings = judge(
+        programs().captured(source, check=check), rules=[*RULES, *(one for one in rules if one not in RULES)]
+    ).findings
     broken = [one.message for one in findings if one.rule.code == "BP902"]
     assert broken == [], f"{broken}, at\n{source}"
     return findings

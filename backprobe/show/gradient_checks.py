@@ -1,8 +1,8 @@
 """Is the gradient true: a line for each leaf, its derivative by small changes, what the step used, and the verdict.
 
-    is the gradient true
-      step  tensor    derivative  used      verdict
-      0     w         293.686     195.791   differs: the backward of Cube, line 8, is not the derivative of its forward
+is the gradient true
+  step  tensor    derivative  used      verdict
+  0     w         293.686     195.791   differs: the backward of Cube, line 8, is not the derivative of its forward
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ def gradient_check_lines(record: Record, ink: Ink) -> list[str]:
     shown = rows[:_MOST]
     names = cut_apart([_name(record, row) for row in shown], _MOST_NAME)
     cells = [
-        (str(row.step), name, _number(row.numeric), _number(row.used))
-        for row, name in zip(shown, names, strict=True)
+        (str(row.step), name, _number(row.numeric), _number(row.used)) for row, name in zip(shown, names, strict=True)
     ]
     wide = [max(columns(line[at]) for line in [_HEAD, *cells]) for at in range(len(_HEAD))]
     lines = [ink("strong", "is the gradient true"), ink("quiet", f"  {_line(_HEAD, wide)}  verdict")]

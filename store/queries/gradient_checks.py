@@ -40,7 +40,8 @@ class GradientCheckRow:
         optimizer: Whose step.
         moment: The step's; null: not known.
         verdict: agrees, cut, factor, differs, rough or not-checked.
-        numeric: The derivative along one direction; null: not checked. numeric_wide: from a change three times as large.
+        numeric: The derivative along one direction; null: not checked.
+        numeric_wide: The same from a change three times as large; null: not checked.
         frozen: With each explicit cut held at its value; null: as numeric.
         arrived: What the backward calls added along it; null: nothing. used: `.grad` along it; null: there was none.
         tolerance: Difference up to which two of these are equal; null: not checked.

@@ -125,9 +125,7 @@ def main() -> None:
     from backprobe.capture import warm
 
     warm()
-    chosen = [
-        one for one in programs(args.corpora, args.every) if args.role in (None, one[2]) and args.only in one[1]
-    ]
+    chosen = [one for one in programs(args.corpora, args.every) if args.role in (None, one[2]) and args.only in one[1]]
     results: list[Told] = []
     with tempfile.TemporaryDirectory() as kept, ThreadPoolExecutor(2) as pool:
 

@@ -65,9 +65,9 @@ class GradientChecks:
 
     def put(self, swaps: Swaps) -> None:
         """Install, after all else."""
-        vars(builtins).update(
-            __bp_check_optimizer__=self._made, __bp_check_compiles__=self._compiles, __bp_check_nothing__=_nothing
-        )
+        taps = {"optimizer": self._made, "compiles": self._compiles, "nothing": _nothing}
+        for name, tap in taps.items():
+            setattr(builtins, f"__bp_check_{name}__", tap)
         swaps.put(Optimizer.__init__, "__bp_check_nothing__()", "__bp_check_optimizer__(self)")
         swaps.put(torch.compile, "__bp_check_compiles__()", "__bp_check_nothing__()")
         Applied.put()
@@ -79,17 +79,18 @@ class GradientChecks:
             self._hooks.append(register_optimizer_step_post_hook(self._step_ended))
 
     def _wrap(self, name: str, ours: Any) -> None:
-        plain = self._plain[name] = vars(builtins)[name]
+        plain = self._plain[name] = getattr(builtins, name)
 
         def both(*given: Any) -> None:
             plain(*given)
             ours(*given)
 
-        vars(builtins)[name] = both
+        setattr(builtins, name, both)
 
     def take_out(self) -> None:
         """Give back what was there."""
-        vars(builtins).update(self._plain)
+        for name, plain in self._plain.items():
+            setattr(builtins, name, plain)
         Applied.take_out()
         for hook in self._hooks:
             hook.remove()

@@ -67,7 +67,9 @@ class Sides:
         """Difference up to which both sides are equal; see the top of this file."""
         relative, share = (3e-2, 3e-3) if self.half else (3e-4, 1e-5)
         largest = max(abs(self.fine), abs(self.given))
-        return max(self.floor, relative * largest, share * self.length, 4 * abs(self.fine - self.coarse), self.bend / self.h)
+        return max(
+            self.floor, relative * largest, share * self.length, 4 * abs(self.fine - self.coarse), self.bend / self.h
+        )
 
     @property
     def is_rough(self) -> bool:

@@ -1,9 +1,9 @@
 """What a ghost may do: compute. It writes nothing, sends nothing, starts nothing, and ends in time.
 
-    descriptors     pipes, sockets, terminals and files open for writing lead to /dev/null
-    files           none grows (RLIMIT_FSIZE 0); with Landlock none is opened for writing, made or removed
-    audit events    opening for writing, removing, connecting, starting a process: refused, as OSError
-    time            RLIMIT_CPU and an alarm that the program cannot catch
+descriptors     pipes, sockets, terminals and files open for writing lead to /dev/null
+files           none grows (RLIMIT_FSIZE 0); with Landlock none is opened for writing, made or removed
+audit events    opening for writing, removing, connecting, starting a process: refused, as OSError
+time            RLIMIT_CPU and an alarm that the program cannot catch
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ _CREATE_RULESET, _RESTRICT_SELF = 444, 446
 _WRITES: Final = (1 << 1) | (0x3FF << 4) | (1 << 13)
 """LANDLOCK_ACCESS_FS_WRITE_FILE; REMOVE_DIR to MAKE_SYM; REFER. TRUNCATE (1 << 14) came with version 3."""
 
-_REFUSED: Final = frozenset(
-    "os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime os.kill os.fork "
-    "os.forkpty os.posix_spawn os.exec os.system subprocess.Popen socket.connect socket.bind socket.sendto "
-    "socket.sendmsg shutil.rmtree shutil.move signal.pthread_kill".split()
-)
+_EVENTS: Final = """os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime os.kill os.fork
+os.forkpty os.posix_spawn os.exec os.system subprocess.Popen socket.connect socket.bind socket.sendto
+socket.sendmsg shutil.rmtree shutil.move signal.pthread_kill"""
+_REFUSED: Final = frozenset(_EVENTS.split())
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -61,7 +60,7 @@ def confine(kept: int, seconds: int) -> None:
 def _silence(kept: int) -> None:
     """Lead every descriptor that another process could notice to /dev/null."""
     null = os.open(os.devnull, os.O_RDWR)
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names are all that is wanted
+    for name in os.listdir("/proc/self/fd"):
         number = int(name)
         if number in (kept, null):
             continue

@@ -1,9 +1,9 @@
 """What makes the gradient that a step uses another one than the derivative: from recorded events only.
 
-    used = arrived / scale          a gradient scaler's factor
-    used = arrived * c              clipping: c = limit / (norm + 1e-6), below 1 (torch.nn.utils.clip_grad)
-    used = arrived + before         the gradients of before this step were still there
-    used is none, arrived is not    cleared between the backward call and the step: a mistake
+used = arrived / scale          a gradient scaler's factor
+used = arrived * c              clipping: c = limit / (norm + 1e-6), below 1 (torch.nn.utils.clip_grad)
+used = arrived + before         the gradients of before this step were still there
+used is none, arrived is not    cleared between the backward call and the step: a mistake
 """
 
 from __future__ import annotations

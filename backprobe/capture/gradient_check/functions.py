@@ -1,7 +1,7 @@
 """Custom Functions compared alone, in a ghost: their backward against small changes of their inputs.
 
-    y = Cube.apply(x)         at x as it is in the step, in float64: <w, (y(x + hv) - y(x - hv)) / 2h> against <dx, v>,
-                              where dx is what `backward` makes of a random w
+y = Cube.apply(x)         at x as it is in the step, in float64: <w, (y(x + hv) - y(x - hv)) / 2h> against <dx, v>,
+                          where dx is what `backward` makes of a random w
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _PLAIN: Final[Any] = Function.__dict__["apply"]
 
 
 class Applied:
-    """Stands before `Function.apply` while gradients are checked; it has to from the start, since a statement like
-    `Cube.apply(x @ w)` looks it up before the first leaf is used.
+    """Stands before `Function.apply` while gradients are checked.
+
+    It has to from the start: a statement like `Cube.apply(x @ w)` looks it up before the first leaf is used.
 
     Attributes:
         now: Who compares, in the ghost for it.
@@ -66,6 +67,7 @@ class Functions:
         self._times: dict[type, int] = {}
 
     def compare(self, cls: Any, args: Sequence[Any]) -> None:
+        """A Function is applied: compare it at these inputs, if it is the program's."""
         place = _backward_of(cls)
         times = self._times[cls] = self._times.get(cls, 0) + 1
         if place is None or times > _CALLS or not self._is_user_file(place[0]):
@@ -123,9 +125,7 @@ class Functions:
 
                 def value(h: float, at: int = at, leaf: torch.Tensor = leaf, v: torch.Tensor = v) -> float:
                     moved = {**leaves, at: leaf + h * v}
-                    return math.fsum(
-                        float((one * w).sum()) for one, w in zip(outputs(moved), weights, strict=True)
-                    )
+                    return math.fsum(float((one * w).sum()) for one, w in zip(outputs(moved), weights, strict=True))
 
                 h = _H * scale
                 fine = (value(h) - value(-h)) / (2 * h)

@@ -1,7 +1,7 @@
 """Ghosts: forks of the program that compute its step once more, with one thing changed, and tell what came out.
 
-    parent   ask(world) ------------------------------> waits, reads the answer, goes on as if nothing had been
-    ghost    ask(world) returns None: it is a ghost, and goes on in the program's own code up to the optimizer's step
+parent   ask(world) ------------------------------> waits, reads the answer, goes on as if nothing had been
+ghost    ask(world) returns None: it is a ghost, and goes on in the program's own code up to the optimizer's step
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _read(descriptor: int, deadline: float) -> bytes:
 def _places() -> dict[int, int]:
     """Where open files are read: a fork shares it."""
     found: dict[int, int] = {}
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names are all that is wanted
+    for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
             if stat.S_ISREG(os.fstat(int(name)).st_mode):
                 found[int(name)] = os.lseek(int(name), 0, os.SEEK_CUR)

@@ -89,7 +89,9 @@ def judged(
     return told
 
 
-def _use(told: Judged, used: Sides, stale: float | None, before: float | None, events: Sequence[OptimizerEvent]) -> None:
+def _use(
+    told: Judged, used: Sides, stale: float | None, before: float | None, events: Sequence[OptimizerEvent]
+) -> None:
     """What arrived is the derivative; is it what the step uses?"""
     if told.used is None and told.is_zero:
         told.verdict = "agrees"

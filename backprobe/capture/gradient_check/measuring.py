@@ -1,8 +1,8 @@
 """The ghosts of one segment: which are sent, in which order, and what is taken from their answers.
 
-    nothing moved, as the program computes     its roots are those of the program, or nothing is claimed
-    nothing moved, in float64                  its roots are the same to float32's rounding, or the rest is float32
-    each probe moved by h, -h, 3h, -3h         and, where an explicit cut changes with it, by h and -h with cuts held
+nothing moved, as the program computes     its roots are those of the program, or nothing is claimed
+nothing moved, in float64                  its roots are the same to float32's rounding, or the rest is float32
+each probe moved by h, -h, 3h, -3h         and, where an explicit cut changes with it, by h and -h with cuts held
 """
 
 from __future__ import annotations
@@ -80,9 +80,7 @@ def same_roots(some: Sequence[float], others: Sequence[float], *, half: bool) ->
     )
 
 
-def _probe(
-    one: Measured, base: Answer, precision: str, become: Callable[[Ghost, Moved], None], until: float
-) -> bool:
+def _probe(one: Measured, base: Answer, precision: str, become: Callable[[Ghost, Moved], None], until: float) -> bool:
     one.precision, one.h, one.error, one.held = precision, WIDTHS[precision] * one.probe.scale, "", None
     answers: list[Answer] = []
     for width in (one.h, -one.h, 3 * one.h, -3 * one.h):

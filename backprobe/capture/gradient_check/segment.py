@@ -1,4 +1,4 @@
-"""A stretch of the program from the first use of a leaf to the step of its optimizer, in the parent and in its ghosts."""
+"""A stretch of the program from the first use of a leaf to the step of its optimizer, in parent and ghosts."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Segment:
 
     Attributes:
         base: The ghost in which nothing was moved, in the precision of the others; narrow: as the program computes.
-        roots: For each backward call of the parent that accumulates its value. only: the leaves it was for, by id; None:
-            all. sequence: the autograd number that the next node had as it began. stale: ids of leaves that are
+        roots: For each backward call of the parent that accumulates its value.
+        only: The leaves that it was for, by id; None: all. sequence: the autograd number that the next node had as it began. stale: ids of leaves that are
             reached through nodes made before. event: number of the optimizers' next event. half: autocast was on.
         own_gradient: A root was given itself as its gradient.
     """
@@ -81,7 +81,7 @@ def root_value(outputs: Sequence[Any], gradients: Sequence[Any], hold: Any = Non
             if not isinstance(root, torch.Tensor) or not root.is_floating_point():
                 continue
             given = gradients[at] if at < len(gradients) else None
-            if given is None or root.dim() == 0 and given.dim() == 0 and float(given) == 1.0:
+            if given is None or (root.dim() == 0 and given.dim() == 0 and float(given) == 1.0):
                 total += float(root.detach().double().sum())
                 continue
             if hold is not None and not is_own(root, given):

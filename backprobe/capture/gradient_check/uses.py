@@ -73,7 +73,14 @@ class _Uses(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
     def _uses(self, func: Any, args: Any) -> bool:
-        if getattr(func, "__name__", "") in ("__get__", "__set__", "register_hook", "__hash__", "__repr__", "__format__"):
+        if getattr(func, "__name__", "") in (
+            "__get__",
+            "__set__",
+            "register_hook",
+            "__hash__",
+            "__repr__",
+            "__format__",
+        ):
             return False
         for one in args:
             if type(one) in (list, tuple) and any(id(part) in self._bare for part in one):

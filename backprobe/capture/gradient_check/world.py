@@ -1,8 +1,8 @@
-"""How a ghost computes: one leaf moved, in float64 where that goes, explicit cuts held at their values or only compared.
+"""How a ghost computes: one leaf moved, in float64 where that goes, explicit cuts held at their values or compared.
 
-    loss = F.mse_loss(net(x), y)      every float32 tensor that goes into a function of torch goes in as float64,
-                                      and a moved leaf p as p + h v: its place in memory is left as it is
-    target = net(x).detach()          value 0 of the cuts: with `held`, what it was where nothing was moved
+loss = F.mse_loss(net(x), y)      every float32 tensor that goes into a function of torch goes in as float64,
+                                  and a moved leaf p as p + h v: its place in memory is left as it is
+target = net(x).detach()          value 0 of the cuts: with `held`, what it was where nothing was moved
 """
 
 from __future__ import annotations
@@ -26,23 +26,21 @@ MOST_CUT_BYTES: Final = 16 << 20
 _CHANGED: Final = 1e-14
 """Relative: float64 rounds at 1.1e-16, and a step has a few dozen sums between a leaf and a cut."""
 
-_AS_THEY_ARE: Final = frozenset(
-    "register_hook retain_grad register_post_accumulate_grad_hook __hash__ __repr__ __str__ __format__ __len__ size dim "
-    "stride numel nelement data_ptr untyped_storage storage storage_offset element_size is_contiguous type "
-    "is_floating_point is_complex is_set_to share_memory_ set_ __deepcopy__ __reduce_ex__ requires_grad_ _is_view "
-    "get_device is_pinned pin_memory has_names is_signed is_inference is_shared".split()
-)
+_OBJECTS: Final = """register_hook retain_grad register_post_accumulate_grad_hook __hash__ __repr__ __str__ __format__ __len__ size
+dim stride numel nelement data_ptr untyped_storage storage storage_offset element_size is_contiguous type
+is_floating_point is_complex is_set_to share_memory_ set_ __deepcopy__ __reduce_ex__ requires_grad_ _is_view
+get_device is_pinned pin_memory has_names is_signed is_inference is_shared"""
+_AS_THEY_ARE: Final = frozenset(_OBJECTS.split())
 """Functions that ask for the object itself."""
 
-_CREATED: Final = frozenset("zeros ones full empty tensor as_tensor eye linspace scalar_tensor from_numpy".split())
+_MAKERS: Final = """zeros ones full empty tensor as_tensor eye linspace scalar_tensor from_numpy"""
+_CREATED: Final = frozenset(_MAKERS.split())
 """What they make is widened at once, so that what is written into it later is not rounded."""
 
 _GETTERS: Final = frozenset(("data", "T", "mT", "H", "mH", "real", "imag"))
 _NUMBERS: Final = frozenset(("item", "__float__", "tolist", "__int__", "__bool__", "__index__"))
-_INPLACE_OPERATORS: Final = frozenset(
-    f"__{name}__"
-    for name in "setitem iadd isub imul itruediv ipow iand ior ixor ifloordiv imod imatmul ilshift irshift".split()
-)
+_INPLACE: Final = "setitem iadd isub imul itruediv ipow iand ior ixor ifloordiv imod imatmul ilshift irshift"
+_INPLACE_OPERATORS: Final = frozenset(f"__{name}__" for name in _INPLACE.split())
 
 
 @dataclass(slots=True)
@@ -215,9 +213,9 @@ def _is_close(old: torch.Tensor, new: torch.Tensor) -> bool:
 
 
 def _backward(
-    root: torch.Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
+    root: torch.Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: Any = None, inputs: Any = None
 ) -> None:
-    torch.autograd.backward(root, gradient, retain_graph, create_graph, inputs=inputs)
+    torch.autograd.backward(root, gradient, retain_graph, bool(create_graph), inputs=inputs)
 
 
 def _named(func: Any) -> tuple[str, bool]:

@@ -145,15 +145,13 @@ def check(record: Record) -> Iterator[Finding]:
 def _finding(record: Record, site: int, function: str, rows: list[GradientCheck]) -> Finding:
     first = rows[0]
     tensors = list(dict.fromkeys(row.tensor for row in rows if row.tensor is not None))
-    used = "none" if first.used is None else f"{first.used:.4g}"
     return told(
         record,
         RULE,
         site,
         (
             f"`{function}.backward` does not return the derivative of its forward.",
-            f"Along one direction of {together(record, tensors[:1])} the loss changes by {first.numeric or 0:.4g}, and "
-            f"the gradient says {used}.",
+            _compared(record, first),
             "Derive `backward` anew from `forward`; `torch.autograd.gradcheck` tests it alone.",
         ),
         binding=function,
@@ -161,3 +159,10 @@ def _finding(record: Record, site: int, function: str, rows: list[GradientCheck]
         evidence={"function": function, "derivative": first.numeric, "used": first.used, "tolerance": first.tolerance},
         tensors=tensors,
     )
+
+
+def _compared(record: Record, row: GradientCheck) -> str:
+    whose = together(record, [row.tensor] if row.tensor is not None else [])
+    used = "is not there" if row.used is None else f"says {row.used:.4g}"
+    changed = f"{row.numeric or 0:.4g}"
+    return f"Along one direction of {whose} the loss changes by {changed}, and its gradient {used}."

@@ -137,7 +137,6 @@ def _draws_again(record: Record, site: int) -> bool:
 def _finding(record: Record, site: int, rows: list[GradientCheck]) -> Finding:
     first = rows[0]
     tensors = list(dict.fromkeys(row.tensor for row in rows if row.tensor is not None))
-    used = "has none" if first.used is None else f"says {first.used:.4g}"
     why = "Nothing that was recorded explains it: something changed behind autograd's back."
     change = "Look for what is written into, computed twice, or drawn again between this parameter and the loss."
     return told(
@@ -145,8 +144,7 @@ def _finding(record: Record, site: int, rows: list[GradientCheck]) -> Finding:
         RULE,
         site,
         (
-            f"Along one direction of {together(record, tensors[:1])} the loss changes by {first.numeric or 0:.4g}, and "
-            f"the gradient {used}: it is not the derivative of this loss.",
+            _compared(record, first),
             why,
             change,
         ),
@@ -164,3 +162,10 @@ def _binding(record: Record, tensor: int) -> str:
     index = lookup(record)
     bound = index.bindings_of[tensor]
     return index.tensors[tensor].fqn or (bound[-1].name if bound else "a tensor")
+
+
+def _compared(record: Record, row: GradientCheck) -> str:
+    whose = together(record, [row.tensor] if row.tensor is not None else [])
+    used = "is not there" if row.used is None else f"says {row.used:.4g}"
+    changed = f"{row.numeric or 0:.4g}"
+    return f"Along one direction of {whose} the loss changes by {changed}, and its gradient {used}: it is not the derivative of this loss."

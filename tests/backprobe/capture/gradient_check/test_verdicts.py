@@ -85,9 +85,13 @@ def test_what_was_done_to_the_gradient_on_purpose_explains_it(before: str, expla
 
 
 def test_a_scalers_factor_explains_it() -> None:
-    program = HEAD + "scaler = torch.amp.GradScaler('cpu', init_scale=1024.0)\n" + (
-        STEP.replace("loss.backward()", "scaler.scale(loss).backward()").format(before="")
-    ).replace("optimizer.step()", "scaler.step(optimizer); scaler.update()")
+    program = (
+        HEAD
+        + "scaler = torch.amp.GradScaler('cpu', init_scale=1024.0)\n"
+        + (STEP.replace("loss.backward()", "scaler.scale(loss).backward()").format(before="")).replace(
+            "optimizer.step()", "scaler.step(optimizer); scaler.update()"
+        )
+    )
     rows = checked(program)
     assert {row.explained_by for row in rows} == {"the gradient scaler's factor, 1/1024"}
 
