@@ -34,7 +34,7 @@ class GradientCheck(Row, frozen=True, kw_only=True):
         tensor: The leaf, or the first of those that were moved together. None: it has no row.
         tensors: All that were moved together. Empty: only tensor.
         step: Optimizer steps finished before it.
-        optimizer: Whose step.
+        optimizer: Whose step. None: one that has no row.
         moment: The step's. None: not known.
         verdict: agrees: what was used is the derivative. cut: the loss depends on it and nothing arrived. factor: all
             tensors of the optimizer differ by the same factor. differs. rough: the loss is not smooth at this place,

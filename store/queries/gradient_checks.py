@@ -37,7 +37,7 @@ class GradientCheckRow:
         tensors: All that were moved together; empty: only tensor.
         name: The tensor's `state_dict` key; null: it has none.
         step: Optimizer steps finished before it.
-        optimizer: Whose step.
+        optimizer: Whose step; null: one that has no row.
         moment: The step's; null: not known.
         verdict: agrees, cut, factor, differs, rough or not-checked.
         numeric: The derivative along one direction; null: not checked.

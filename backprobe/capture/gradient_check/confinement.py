@@ -28,9 +28,11 @@ _CREATE_RULESET, _RESTRICT_SELF = 444, 446
 _WRITES: Final = (1 << 1) | (0x3FF << 4) | (1 << 13)
 """LANDLOCK_ACCESS_FS_WRITE_FILE; REMOVE_DIR to MAKE_SYM; REFER. TRUNCATE (1 << 14) came with version 3."""
 
-_EVENTS: Final = """os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime os.kill os.fork
-os.forkpty os.posix_spawn os.exec os.system subprocess.Popen socket.connect socket.bind socket.sendto
-socket.sendmsg shutil.rmtree shutil.move signal.pthread_kill"""
+_EVENTS: Final = """
+os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime os.kill os.fork
+os.forkpty os.posix_spawn os.exec os.system subprocess.Popen socket.connect socket.bind socket.sendto socket.sendmsg
+shutil.rmtree shutil.move signal.pthread_kill
+"""
 _REFUSED: Final = frozenset(_EVENTS.split())
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 

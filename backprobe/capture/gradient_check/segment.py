@@ -46,8 +46,9 @@ class Segment:
     Attributes:
         base: The ghost in which nothing was moved, in the precision of the others; narrow: as the program computes.
         roots: For each backward call of the parent that accumulates its value.
-        only: The leaves that it was for, by id; None: all. sequence: the autograd number that the next node had as it began. stale: ids of leaves that are
-            reached through nodes made before. event: number of the optimizers' next event. half: autocast was on.
+        only: The leaves that it was for, by id; None: all.
+        sequence: The autograd number that the next node had as it began. stale: ids of leaves that are reached through
+            nodes made before. event: number of the optimizers' next event. half: autocast was on.
         own_gradient: A root was given itself as its gradient.
     """
 

@@ -26,10 +26,12 @@ MOST_CUT_BYTES: Final = 16 << 20
 _CHANGED: Final = 1e-14
 """Relative: float64 rounds at 1.1e-16, and a step has a few dozen sums between a leaf and a cut."""
 
-_OBJECTS: Final = """register_hook retain_grad register_post_accumulate_grad_hook __hash__ __repr__ __str__ __format__ __len__ size
-dim stride numel nelement data_ptr untyped_storage storage storage_offset element_size is_contiguous type
+_OBJECTS: Final = """
+register_hook retain_grad register_post_accumulate_grad_hook __hash__ __repr__ __str__ __format__ __len__ size dim
+stride numel nelement data_ptr untyped_storage storage storage_offset element_size is_contiguous type
 is_floating_point is_complex is_set_to share_memory_ set_ __deepcopy__ __reduce_ex__ requires_grad_ _is_view
-get_device is_pinned pin_memory has_names is_signed is_inference is_shared"""
+get_device is_pinned pin_memory has_names is_signed is_inference is_shared
+"""
 _AS_THEY_ARE: Final = frozenset(_OBJECTS.split())
 """Functions that ask for the object itself."""
 
@@ -86,7 +88,8 @@ class World(TorchFunctionMode):
             with self:  # what it calls of the program, a checkpoint, is of this world too
                 return _backward(*args, **given)
         if func is torch.autograd.grad:
-            return func(*args, **given)
+            found = func(*args, **given)
+            return tuple(self._cut("grad", one, args, given) for one in found)
         if (is_getter and name not in _GETTERS) or name in _AS_THEY_ARE:
             return func(*args, **given)
         inplace = name in _INPLACE_OPERATORS or (name.endswith("_") and not name.endswith("__"))

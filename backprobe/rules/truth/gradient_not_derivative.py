@@ -168,4 +168,5 @@ def _compared(record: Record, row: GradientCheck) -> str:
     whose = together(record, [row.tensor] if row.tensor is not None else [])
     used = "is not there" if row.used is None else f"says {row.used:.4g}"
     changed = f"{row.numeric or 0:.4g}"
-    return f"Along one direction of {whose} the loss changes by {changed}, and its gradient {used}: it is not the derivative of this loss."
+    told = f"Along one direction of {whose} the loss changes by {changed}, and its gradient {used}"
+    return f"{told}: it is not the derivative of this loss."
