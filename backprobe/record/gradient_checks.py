@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from backprobe.record.fields import Count, Id, Ids, Name, Row, Text
+from backprobe.record.fields import Count, Finite, Id, Ids, Name, Row, Text
 
 Verdict = Literal["agrees", "cut", "factor", "differs", "rough", "not-checked"]
 Cause = Literal["backward", "not-cleared", "cleared", "own-gradient", "cut"]
@@ -62,13 +62,13 @@ class GradientCheck(Row, frozen=True, kw_only=True):
     optimizer: Id | None = None
     moment: Id | None = None
     verdict: Verdict = "not-checked"
-    numeric: float | None = None
-    numeric_wide: float | None = None
-    frozen: float | None = None
-    arrived: float | None = None
-    used: float | None = None
-    tolerance: float | None = None
-    factor: float | None = None
+    numeric: Finite | None = None
+    numeric_wide: Finite | None = None
+    frozen: Finite | None = None
+    arrived: Finite | None = None
+    used: Finite | None = None
+    tolerance: Finite | None = None
+    factor: Finite | None = None
     precision: Literal["float64", "float32", ""] = ""
     explained_by: Text | None = None
     cause: Cause | None = None
