@@ -13,7 +13,9 @@ float64 1.1e-16), and s the scale of the leaf, from which h is taken (h = 1e-5 s
     side          share in it, 1e-5 of its length (float32); 3e-2 and 3e-3 with half precision or autocast; and it is
                   lost below 2e-6 |L| / s, which is where sums that cancel leave rounding
 
-`numeric` is not told where h and 3h differ by more than a fifth: there the loss has a kink, a jump, or noise.
+A difference is told only where it is larger than all of these; equality only where they come to less than a tenth of
+either side. Kinks of max and relu make the quotients of h and 3h differ: then h is made a hundred times smaller, which
+float64 bears. `numeric` is not told where h and 3h differ by more than a fifth: there the loss has a kink, a jump, or noise.
 """
 
 from __future__ import annotations
@@ -24,9 +26,14 @@ from dataclasses import dataclass
 from typing import Final
 
 UNIT: Final = {"float64": 1.1e-16, "float32": 6.0e-8}
-WIDTHS: Final = {"float64": 1e-5, "float32": 3e-3}
-"""h over the scale of the leaf; the second change is three times as wide."""
+WIDTHS: Final = {"float64": (1e-5, 1e-7), "float32": (3e-3,)}
+"""h over the scale of the leaf, the narrower one where a kink lies within the wider; the second change is three times
+as wide."""
 
+_KINKS: Final = 5e-3
+"""Of the quotient in float32, whose changes are wide enough to cross a few kinks of max and relu that cancel out."""
+
+_LOOSE: Final = 0.1
 _ROUNDED_ROOT: Final = 8
 _ROUGH: Final = 0.2
 _SAME_FACTOR: Final = 0.01
@@ -66,10 +73,20 @@ class Sides:
     def tolerance(self) -> float:
         """Difference up to which both sides are equal; see the top of this file."""
         relative, share = (3e-2, 3e-3) if self.half else (3e-4, 1e-5)
-        largest = max(abs(self.fine), abs(self.given))
-        return max(
-            self.floor, relative * largest, share * self.length, 4 * abs(self.fine - self.coarse), self.bend / self.h
-        )
+        apart = 4 * abs(self.fine - self.coarse) + self.bend / self.h
+        if self.precision == "float32":
+            relative, apart = max(relative, _KINKS), 2 * apart
+        return max(self.floor, relative * self.largest, share * self.length, apart)
+
+    @property
+    def largest(self) -> float:
+        """The larger of both sides, without its sign."""
+        return max(abs(self.fine), abs(self.given))
+
+    @property
+    def is_loose(self) -> bool:
+        """Both sides are there, and only that they are equal to a tenth could be said."""
+        return self.tolerance > _LOOSE * self.largest and self.largest > 2 * self.floor
 
     @property
     def is_rough(self) -> bool:

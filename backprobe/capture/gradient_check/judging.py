@@ -51,10 +51,10 @@ def judged(
     is_half: bool,
 ) -> Judged:
     """The verdict of one probe; `counts` says which backward calls were for it."""
-    assert one.fine is not None and one.coarse is not None and segment.base is not None  # noqa: S101, PT018 - no error
+    assert one.fine is not None and one.coarse is not None and one.base is not None  # noqa: S101, PT018 - no error
     fine, coarse = quotient(one.fine, one.h, counts), quotient(one.coarse, 3 * one.h, counts)
-    base = [root for root, counted in zip(segment.base.roots, counts, strict=True) if counted]
-    bend = abs(sum(sum(side.roots) for side in one.fine) - 2 * sum(segment.base.roots))
+    base = [root for root, counted in zip(one.base.roots, counts, strict=True) if counted]
+    bend = abs(sum(sum(side.roots) for side in one.fine) - 2 * sum(one.base.roots))
     used = one.probe.dot()
     arrived = one.arrived
 
@@ -75,14 +75,16 @@ def judged(
     told.frozen = held
     if whole.equals(given):
         _use(told, sides(given, used or 0.0, one.largest), stale, one.before, events)
+        if whole.is_loose and told.verdict == "agrees":
+            told.verdict = "rough"
         return told
     told.verdict = "cut" if abs(given) <= whole.floor else "differs"
     if held is not None and abs(held - given) <= whole.tolerance:
-        places = _cut_names(segment, one)
+        places = _cut_names(one)
         told.explained_by = f"the program cuts the graph: {places}"
         if told.verdict == "cut":
             told.cause = "cut"
-            value = segment.base.cuts[one.changed[-1]]
+            value = one.base.cuts[one.changed[-1]]
             told.place = (value.filename, value.line) if value.filename else None
         return told
     _arrival(told, segment)
@@ -132,8 +134,8 @@ def _hook() -> str | None:
     return next((row.callable for row in rows if row.kind in _HOOKS), None)
 
 
-def _cut_names(segment: Segment, one: Measured) -> str:
-    cuts = () if segment.base is None else segment.base.cuts
+def _cut_names(one: Measured) -> str:
+    cuts = () if one.base is None else one.base.cuts
     named = dict.fromkeys(
         f"`{cuts[at].function}` in line {cuts[at].line}" if cuts[at].line else f"`{cuts[at].function}`"
         for at in one.changed

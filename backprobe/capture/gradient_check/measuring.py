@@ -49,7 +49,7 @@ def measure(segment: Segment, probes: Sequence[Probe], become: Callable[[Ghost, 
     narrow = sent(Moved({}, wide=False), become, MOST_SECONDS)
     if narrow is None:
         return False
-    segment.narrow = segment.base = narrow
+    segment.narrow = narrow
     if narrow.error:
         segment.why = f"the step could not be run again in a copy of the process: {narrow.error}"
         return True
@@ -60,15 +60,17 @@ def measure(segment: Segment, probes: Sequence[Probe], become: Callable[[Ghost, 
     for probe in probes:
         one = Measured(probe, kept=state_of(probe.leaves))
         segment.measured.append(one)
-        for base, precision in ((wide, "float64"), (narrow, "float32"))[0 if is_wide else 1 :]:
+        for base, precision, width in _tries(wide, narrow, is_wide=is_wide):
             if time.monotonic() > until:
                 one.error = f"the time for it, {SECONDS} seconds a step, was used up"
                 break
-            if not _probe(one, base, precision, become, until):
+            one.precision, one.h = precision, width * probe.scale
+            if not _probe(one, base, become, until):
                 return False
             if not one.error and not _is_noisy(one):
-                segment.base = base
+                one.base = base
                 break
+            one.base = base
     return True
 
 
@@ -80,8 +82,14 @@ def same_roots(some: Sequence[float], others: Sequence[float], *, half: bool) ->
     )
 
 
-def _probe(one: Measured, base: Answer, precision: str, become: Callable[[Ghost, Moved], None], until: float) -> bool:
-    one.precision, one.h, one.error, one.held = precision, WIDTHS[precision] * one.probe.scale, "", None
+def _tries(wide: Answer, narrow: Answer, *, is_wide: bool) -> list[tuple[Answer, str, float]]:
+    """With what a probe is moved, one after the other until the quotients agree: base, precision, h over the scale."""
+    bases = [(wide, "float64"), (narrow, "float32")] if is_wide else [(narrow, "float32")]
+    return [(base, precision, width) for base, precision in bases for width in WIDTHS[precision]]
+
+
+def _probe(one: Measured, base: Answer, become: Callable[[Ghost, Moved], None], until: float) -> bool:
+    one.error, one.held = "", None
     answers: list[Answer] = []
     for width in (one.h, -one.h, 3 * one.h, -3 * one.h):
         answer = _moved(one, width, base, become, until, held=False)

@@ -83,7 +83,7 @@ class Reports:
         recorder = self._recorder
         numbers = [self._number(leaf) for leaf in one.probe.leaves]
         known = tuple(number for number in numbers if number is not None)[:_MOST_IDS]
-        cuts = [self._cut(segment.base.cuts[at]) for at in one.changed if segment.base and at < len(segment.base.cuts)]
+        cuts = [self._cut(one.base.cuts[at]) for at in one.changed if one.base and at < len(one.base.cuts)]
         site = None if result.place is None else recorder.sites.at_line(*result.place)
         return GradientCheck(
             n=self._next, tensor=numbers[0], tensors=known if len(numbers) > 1 else (),

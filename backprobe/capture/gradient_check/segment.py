@@ -18,6 +18,7 @@ class Measured:
     """A probe and what its ghosts told.
 
     Attributes:
+        base: The ghost in which nothing was moved, in the precision of the others.
         fine, coarse: Roots moved forwards and backwards, by h and by 3h. held: by h with each cut at its value.
         changed: Cuts that the leaf changes. precision: of these. h: the change. error: why there is no answer.
         before: `.grad` along it as the first backward call began. arrived: what calls added; None: nothing.
@@ -25,6 +26,7 @@ class Measured:
     """
 
     probe: Probe
+    base: Answer | None = None
     precision: str = "float64"
     h: float = 0.0
     fine: tuple[Answer, Answer] | None = None
@@ -44,7 +46,7 @@ class Segment:
     """What is known of a stretch that is checked.
 
     Attributes:
-        base: The ghost in which nothing was moved, in the precision of the others; narrow: as the program computes.
+        narrow: The ghost in which nothing was moved, as the program computes.
         roots: For each backward call of the parent that accumulates its value.
         only: The leaves that it was for, by id; None: all.
         sequence: The autograd number that the next node had as it began. stale: ids of leaves that are reached through
@@ -54,7 +56,6 @@ class Segment:
 
     sequence: int
     event: int
-    base: Answer | None = None
     narrow: Answer | None = None
     measured: list[Measured] = field(default_factory=list[Measured])
     roots: list[float] = field(default_factory=list[float])
