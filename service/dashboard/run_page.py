@@ -17,6 +17,7 @@ from service.dashboard.tables import Row, rows
 from service.dashboard.words import RECORDED, Said, said
 from store import queries
 from store.judged import findings
+from store.queries.gradient_checks import GradientCheckRow, gradient_checks
 from store.record import records
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 MOST_CARDS: Final = 50
 MOST_CALLS: Final = 100
+MOST_CHECKS: Final = 200
 TENSORS_PER_PAGE: Final = 100
 MOST_RECORD_BYTES: Final = 1 << 20
 """Of frames; a larger record is not read whole for a page: then no graph and no elements, and the page says so."""
@@ -80,6 +82,7 @@ class RunPage:
     next_tensors: int | None
     calls: tuple[BackwardCallRow, ...]
     streams: Streams | None
+    checks: tuple[GradientCheckRow, ...] = ()
 
 
 def run_page(
@@ -123,6 +126,7 @@ def run_page(
         next_tensors=tensors.next,
         calls=calls,
         streams=queries.streams(transaction, run) if run.key is not None else None,
+        checks=tuple(gradient_checks(transaction, run, limit=MOST_CHECKS)),
     )
 
 

@@ -15,7 +15,7 @@ float64 1.1e-16), and s the scale of the leaf, from which h is taken (h = 1e-5 s
 
 A difference is told only where it is larger than all of these; equality only where they come to less than a tenth of
 either side. Kinks of max and relu make the quotients of h and 3h differ: then h is made a hundred times smaller, which
-float64 bears. `numeric` is not told where h and 3h differ by more than a fifth: there the loss has a kink, a jump, or noise.
+float64 bears. `numeric` is not told where h and 3h differ by more than a fifth: a kink, a jump, or noise.
 """
 
 from __future__ import annotations
