@@ -39,6 +39,9 @@ _MAKERS: Final = """zeros ones full empty tensor as_tensor eye linspace scalar_t
 _CREATED: Final = frozenset(_MAKERS.split())
 """What they make is widened at once, so that what is written into it later is not rounded."""
 
+_DRAWN: Final = frozenset(
+    ("randn_like", "rand_like", "normal_", "uniform_", "exponential_", "bernoulli_", "log_normal_")
+)
 _GETTERS: Final = frozenset(("data", "T", "mT", "H", "mH", "real", "imag"))
 _NUMBERS: Final = frozenset(("item", "__float__", "tolist", "__int__", "__bool__", "__index__"))
 _INPLACE: Final = "setitem iadd isub imul itruediv ipow iand ior ixor ifloordiv imod imatmul ilshift irshift"
@@ -92,6 +95,8 @@ class World(TorchFunctionMode):
             return tuple(self._cut("grad", one, args, given) for one in found)
         if (is_getter and name not in _GETTERS) or name in _AS_THEY_ARE:
             return func(*args, **given)
+        if self._moved.wide and name in _DRAWN:
+            return _drawn(func, name, args, given)
         inplace = name in _INPLACE_OPERATORS or (name.endswith("_") and not name.endswith("__"))
         if inplace and args and id(args[0]) in self._replaced:
             self.seen.unheld = True
@@ -213,6 +218,20 @@ def _is_close(old: torch.Tensor, new: torch.Tensor) -> bool:
         return old.shape == new.shape
     scale = float(old.abs().max()) if old.numel() else 0.0
     return bool(((new - old).abs() <= _CHANGED * max(scale, 1e-300)).all())
+
+
+def _drawn(func: Any, name: str, args: Sequence[Any], given: Mapping[str, Any]) -> Any:
+    """Random numbers as the program draws them: in the default dtype, then widened. Float64 would draw others."""
+    narrow = torch.get_default_dtype()
+    first = args[0]
+    if first.dtype is not torch.float64 or narrow is torch.float64:
+        return func(*args, **given)
+    if not name.endswith("_"):
+        return func(first.to(narrow), *args[1:], **given).double()
+    drawn = torch.empty_like(first, dtype=narrow)
+    func(drawn, *args[1:], **given)
+    with torch.no_grad():
+        return first.copy_(drawn)
 
 
 def _backward(
