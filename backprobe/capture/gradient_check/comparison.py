@@ -11,7 +11,7 @@ float64 1.1e-16), and s the scale of the leaf, from which h is taken (h = 1e-5 s
                   8 times the error of the finer one; where it is noise, 4 times it bounds the error in 19 cases of 20
     the other     the program's own gradient is rounded as the program computes: 3e-4 of it and of the direction's
     side          share in it, 1e-5 of its length (float32); 3e-2 and 3e-3 with half precision or autocast; and it is
-                  lost below 2e-6 |L| / s, which is where sums that cancel leave rounding
+                  lost below 5e-7 |L| / s, which is where sums that cancel leave rounding
 
 A difference is told only where it is larger than all of these; equality only where they come to less than a tenth of
 either side. Kinks of max and relu make the quotients of h and 3h differ: then h is made a hundred times smaller, which
@@ -66,17 +66,20 @@ class Sides:
     def floor(self) -> float:
         """Below it a derivative cannot be told from rounding, in units of loss for each unit of the leaf."""
         rounding = _ROUNDED_ROOT * UNIT[self.precision] * self.loss / self.h
-        own = (1e-3 if self.half else 2e-6) * self.loss / self.scale
+        own = (1e-3 if self.half else 5e-7) * self.loss / self.scale
         return max(rounding, own)
 
     @property
     def tolerance(self) -> float:
         """Difference up to which both sides are equal; see the top of this file."""
         relative, share = (3e-2, 3e-3) if self.half else (3e-4, 1e-5)
-        apart = 4 * abs(self.fine - self.coarse) + self.bend / self.h
-        if self.precision == "float32":
-            relative, apart = max(relative, _KINKS), 2 * apart
-        return max(self.floor, relative * self.largest, share * self.length, apart)
+        relative = max(relative, _KINKS) if self.precision == "float32" else relative
+        return max(self.floor, relative * self.largest, share * self.length, self.apart)
+
+    @property
+    def apart(self) -> float:
+        """By how much the numeric side may be off, from the quotients themselves."""
+        return (4 * abs(self.fine - self.coarse) + self.bend / self.h) * (2 if self.precision == "float32" else 1)
 
     @property
     def largest(self) -> float:
@@ -85,8 +88,8 @@ class Sides:
 
     @property
     def is_loose(self) -> bool:
-        """Both sides are there, and only that they are equal to a tenth could be said."""
-        return self.tolerance > _LOOSE * self.largest and self.largest > 2 * self.floor
+        """Both sides are there, and the quotients are good to no more than a tenth."""
+        return self.apart > _LOOSE * self.largest and self.largest > 2 * self.floor
 
     @property
     def is_rough(self) -> bool:
