@@ -83,6 +83,7 @@ class World(TorchFunctionMode):
         self._moved, self._is_user_file = moved, is_user_file
         self.seen = Seen()
         self._replaced: dict[int, torch.Tensor] = {}
+        self._twins: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given: dict[str, Any] = kwargs or {}
@@ -91,7 +92,8 @@ class World(TorchFunctionMode):
             with self:  # what it calls of the program, a checkpoint, is of this world too
                 return _backward(*args, **given)
         if func is torch.autograd.grad:
-            found = func(*args, **given)
+            wide = {key: self._wide(value) for key, value in given.items()}
+            found = func(*map(self._wide, args), **wide)
             return tuple(self._cut("grad", one, args, given) for one in found)
         if (is_getter and name not in _GETTERS) or name in _AS_THEY_ARE:
             return func(*args, **given)
@@ -127,6 +129,8 @@ class World(TorchFunctionMode):
 
     def _wide(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
+            if self._moved.wide and value.is_leaf and value.requires_grad and torch.is_grad_enabled():
+                return self._twin(value)
             by = self._moved.leaves.get(id(value))
             if by is not None:
                 return value.double() + by if self._moved.wide else value + by.to(value.dtype)
@@ -134,6 +138,15 @@ class World(TorchFunctionMode):
         if type(value) in (list, tuple):
             return type(value)(map(self._wide, value))
         return value
+
+    def _twin(self, leaf: torch.Tensor) -> torch.Tensor:
+        """A leaf in float64: one for all its uses, so that a gradient that is asked for by it is not rounded."""
+        known = self._twins.get(id(leaf))
+        if known is None or known[1] != leaf._version:
+            by = self._moved.leaves.get(id(leaf))
+            twin = leaf.double() if by is None else leaf.double() + by
+            known = self._twins[id(leaf)] = (leaf, leaf._version, twin)
+        return known[2]
 
     # ---- cuts
 
