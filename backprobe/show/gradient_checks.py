@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.places import line_of
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.framework.locations import line_of
 from backprobe.show.amounts import counted
-from backprobe.show.ink import Ink, columns, padded
-from backprobe.show.plain import cut_apart, plain
-from backprobe.show.tensors import name_of
+from backprobe.show.plain_text import cut_apart, plain
+from backprobe.show.tensor_table import name_of
+from backprobe.show.terminal_style import Ink, columns, padded
 
 if TYPE_CHECKING:
     from backprobe.record import GradientCheck, Record

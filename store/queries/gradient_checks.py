@@ -8,11 +8,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from backprobe.record import GradientCheck
-from backprobe.record.gradient_checks import Cause, Verdict
+from backprobe.record.rows.gradient_checks import Cause, Verdict
 from store import tables
-from store.record.load import at_key, row_of
-from store.run import RunRow
-from store.session import Transaction
+from store.database.session import Transaction
+from store.records.reader import at_key, row_of
+from store.runs.model import RunRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,7 +94,7 @@ def checked(text: str, folder: Path, name: str) -> Record | None:
 
 def _run(text: str, path: Path) -> None:
     from backprobe.capture import Options, run_files
-    from backprobe.record.codec import MAGIC
+    from backprobe.record.encoding.codec import MAGIC
 
     quiet = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):

@@ -80,7 +80,7 @@ def made(seed: int) -> Made:
 def main() -> None:
     """Run them with the check on, and count."""
     from backprobe.rules import judge
-    from backprobe.rules.programs import programs
+    from backprobe.rules.manual_programs import programs
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200)

@@ -30,11 +30,15 @@ from backprobe.capture.gradient_check.reporting import Reports
 from backprobe.capture.gradient_check.segment import Segment, is_own, old_leaves, root_value
 from backprobe.capture.gradient_check.uses import LeafUses
 from backprobe.capture.gradient_check.world import Moved, World
-from backprobe.capture.private import next_sequence_number, own_hook_numbers, without_torch_function
+from backprobe.capture.torch_access.torch_internals import (
+    next_sequence_number,
+    own_hook_numbers,
+    without_torch_function,
+)
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
-    from backprobe.capture.swap import Swaps
+    from backprobe.capture.torch_access.code_patch import Swaps
 
 _ROUNDS: Final = (0, 2)
 """Steps of each optimizer that are checked: at the first many things are still zero, the third has a history."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from backprobe.record import OptimizerEvent
-from backprobe.record.gradient_checks import Cause
+from backprobe.record.rows.gradient_checks import Cause
 
 _CLIP_EPS: Final = 1e-6
 """`clip_grad_norm_` adds it to the norm (torch/nn/utils/clip_grad.py)."""

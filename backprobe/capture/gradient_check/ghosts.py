@@ -19,7 +19,7 @@ import msgspec
 import torch
 
 from backprobe.capture.gradient_check.confinement import confine
-from backprobe.capture.observed import Observers
+from backprobe.capture.instrument.torch_taps import Observers
 
 MOST_BYTES: Final = 64 << 20
 """Of one answer."""

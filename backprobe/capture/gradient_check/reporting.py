@@ -12,11 +12,11 @@ import torch
 from backprobe.capture.gradient_check.comparison import common_factor
 from backprobe.capture.gradient_check.directions import MOST_PROBES, Probe, leaves_of
 from backprobe.capture.gradient_check.ghosts import Value
-from backprobe.capture.gradient_check.judging import Judged, judged
 from backprobe.capture.gradient_check.measuring import same_roots
 from backprobe.capture.gradient_check.segment import Measured, Segment, state_of
-from backprobe.capture.text import cut, name
-from backprobe.record.gradient_checks import CutOff, GradientCheck
+from backprobe.capture.gradient_check.verdicts import Judged, judged
+from backprobe.capture.output.text import cut, name
+from backprobe.record.rows.gradient_checks import CutOff, GradientCheck
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder

@@ -10,7 +10,7 @@ import torch
 
 from backprobe.capture.gradient_check.directions import Probe
 from backprobe.capture.gradient_check.ghosts import Answer
-from backprobe.capture.private import without_torch_function
+from backprobe.capture.torch_access.torch_internals import without_torch_function
 
 
 @dataclass(slots=True)

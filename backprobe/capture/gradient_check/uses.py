@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from backprobe.capture.private import function_modes
+from backprobe.capture.torch_access.torch_internals import function_modes
 
 if TYPE_CHECKING:
     from backprobe.capture.gradient_check.check import GradientChecks

@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from backprobe.capture.gradient_check.functions import Applied, Functions
 from backprobe.capture.gradient_check.ghosts import FunctionCheck, Value
-from backprobe.capture.private import current_pass
+from backprobe.capture.torch_access.torch_internals import current_pass
 
 MOST_CUTS: Final = 2000
 MOST_CUT_BYTES: Final = 16 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from backprobe.rules.rule import RuleModule
+from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.truth import custom_function_wrong_gradient, gradient_not_derivative
 
 RULES: Final[tuple[RuleModule, ...]] = (

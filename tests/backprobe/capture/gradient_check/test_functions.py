@@ -2,7 +2,7 @@
 
 import pytest
 
-from backprobe.rules.programs import programs
+from backprobe.rules.manual_programs import programs
 from tests.corpus.functions import made
 
 

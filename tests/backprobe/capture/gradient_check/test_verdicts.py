@@ -3,7 +3,7 @@
 import pytest
 
 from backprobe.record import GradientCheck
-from backprobe.rules.programs import programs
+from backprobe.rules.manual_programs import programs
 
 HEAD = """\
 import torch
