@@ -89,6 +89,7 @@ def job_of(claim: lifecycle.Claim) -> Job:
         tier=claim.capture.get("tier", "full"),
         every=claim.capture.get("every"),
         histograms=claim.capture.get("histograms", False),
+        check=claim.capture.get("check") == "gradients",
         seed=claim.seed,
         limits=claim.limits,
     )

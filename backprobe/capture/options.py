@@ -69,6 +69,7 @@ class Options:
         every: Steps are taken in full at this distance instead; 1: all of them. None: as `first_steps` says.
         histograms: At each step taken in full, how many elements of each parameter and gradient are of which size.
         seed: Seeds torch, `random` and numpy before the program starts; None leaves them as a plain start would.
+        check: Compare the gradients that the first and the third step use with the derivative of their loss.
         around: Entered around the program, with its recorder; for the second run of the deep tier.
         family: Where the records of child processes go; None: they are not followed.
     """
@@ -81,6 +82,7 @@ class Options:
     histograms: bool = False
     seed: int | None = None
     caps: Caps = field(default_factory=Caps)
+    check: bool = False
     around: Callable[[Any], AbstractContextManager[Any]] | None = None
     family: Family | None = None
 

@@ -30,6 +30,7 @@ from backprobe.record.rows.events import (
     Warned,
 )
 from backprobe.record.rows.fields import Row
+from backprobe.record.rows.gradient_checks import CutOff, GradientCheck
 from backprobe.record.rows.graph import BackwardCall, Edge, GradInput, Node, NodePass, Output, Retention, Root, Saved
 from backprobe.record.rows.interventions import NAMED, Hook, Mode, Passed, WatchedCall
 from backprobe.record.rows.operations import Operation
@@ -50,6 +51,7 @@ __all__ = [
     "BackwardCall",
     "BadRecord",
     "Binding",
+    "CutOff",
     "Edge",
     "End",
     "Environment",
@@ -57,6 +59,7 @@ __all__ = [
     "FrameReader",
     "GradInput",
     "GradRead",
+    "GradientCheck",
     "Growth",
     "Header",
     "Histogram",

@@ -74,6 +74,7 @@ REFERENCES: Final[dict[str, dict[str, str]]] = {
         "tensor": "tensors",
     },
     "origins": {"site": "sites", "moment": "moments", "call": "backward_calls", "tensor": "tensors"},
+    "gradient_checks": {"tensor": "tensors", "optimizer": "optimizers", "moment": "moments", "site": "sites"},
     "raised": {"site": "sites", "moment": "moments", "call": "backward_calls", "node": "nodes"},
     "warned": {"site": "sites", "moment": "moments"},
     "truncations": {"moment": "moments"},
@@ -86,6 +87,7 @@ LISTED: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
     "watched_calls": {"inputs": ("tensor", "tensors"), "outputs": (None, "tensors")},
     "operations": {"operands": (None, "tensors")},
     "optimizers": {"tensors": ("tensor", "tensors")},
+    "gradient_checks": {"tensors": (None, "tensors"), "cuts": ("site", "sites")},
     "backward_calls": {"roots": ("tensor", "tensors"), "inputs": ("tensor", "tensors")},
 }
 """Table -> field that holds many -> the part of each that names a row (None: it is the number), and its table.

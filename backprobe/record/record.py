@@ -10,11 +10,21 @@ import msgspec
 
 from backprobe.record.encoding.shared import Shared
 from backprobe.record.encoding.weight import weight
-from backprobe.record.rows import events, graph, interventions, operations, optimizers, program, series, tensors
+from backprobe.record.rows import (
+    events,
+    gradient_checks,
+    graph,
+    interventions,
+    operations,
+    optimizers,
+    program,
+    series,
+    tensors,
+)
 from backprobe.record.rows.fields import Count, Id, Name, Nanoseconds, Row, Text
 from backprobe.tiers import Tier
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """Version of the stored format that this code writes. It reads 1 to this.
 
 History:
@@ -22,6 +32,7 @@ History:
     2: hooks, modes, watched calls, steps, growth, histograms, gradients sent, origins, streams; more kinds of optimizer
        events; optional fields at the ends of rows (2026-11).
     3: operations: what went into each expression and what came out (2026-11).
+    4: gradient checks: what a step used against the derivative of its loss (2026-11).
 """
 
 Entry = Literal["run", "watch", "notebook", "service"]
@@ -112,6 +123,7 @@ TABLES: Final[dict[str, type[Row]]] = {
     "operations": operations.Operation,
     "steps": series.Step,
     "origins": series.Origin,
+    "gradient_checks": gradient_checks.GradientCheck,
     "streams": program.Stream,
     "raised": events.Raised,
     "warned": events.Warned,
@@ -152,6 +164,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "operations": ("operation",),
     "steps": ("step",),
     "origins": ("n",),
+    "gradient_checks": ("n",),
     "streams": ("name",),
     "raised": ("n",),
     "warned": ("n",),
@@ -200,6 +213,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     operations: tuple[operations.Operation, ...] = ()
     steps: tuple[series.Step, ...] = ()
     origins: tuple[series.Origin, ...] = ()
+    gradient_checks: tuple[gradient_checks.GradientCheck, ...] = ()
     streams: tuple[program.Stream, ...] = ()
     raised: tuple[events.Raised, ...] = ()
     warned: tuple[events.Warned, ...] = ()

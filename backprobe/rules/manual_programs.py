@@ -40,9 +40,15 @@ class Programs:
             raise RuntimeError("the process that runs programs did not start; is torch installed?")
 
     def captured(
-        self, source: str, *, tier: str = "full", seed: int | None = 0, files: Mapping[str, str] | None = None
+        self,
+        source: str,
+        *,
+        tier: str = "full",
+        seed: int | None = 0,
+        files: Mapping[str, str] | None = None,
+        check: bool = False,
     ) -> Record:
-        """The record of a program, with files beside it.
+        """The record of a program, with files beside it; with `check` its gradients are checked.
 
         Raises:
             RuntimeError: it did not end within `SECONDS`.
@@ -54,6 +60,7 @@ class Programs:
             "argv": [],
             "tier": tier,
             "seed": seed,
+            "check": check,
         }
         line = json.dumps({**asked, "seconds": SECONDS, "record": str(target)})
         if line not in self._kept:

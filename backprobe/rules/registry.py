@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from backprobe.rules import gradient, graph, inplace, leaf, mode, numeric, training, wiring
+from backprobe.rules import gradient, graph, inplace, leaf, mode, numeric, training, truth, wiring
 from backprobe.rules.framework.rule import RuleModule
 
 RULES: Final[tuple[RuleModule, ...]] = (
@@ -16,4 +16,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     *mode.RULES,
     *wiring.RULES,
     *training.RULES,
+    *truth.RULES,
 )

@@ -90,9 +90,11 @@ def laws(rules: Sequence[RuleModule]) -> Callable[[Law, RuleModule], None]:
     return test
 
 
-def said(rules: Sequence[RuleModule], source: str) -> tuple[Finding, ...]:
+def said(rules: Sequence[RuleModule], source: str, *, check: bool = False) -> tuple[Finding, ...]:
     """What these rules and Backprobe's say of a program. That a rule breaks is no silence."""
-    findings = judge(programs().captured(source), rules=[*RULES, *(one for one in rules if one not in RULES)]).findings
+    findings = judge(
+        programs().captured(source, check=check), rules=[*RULES, *(one for one in rules if one not in RULES)]
+    ).findings
     broken = [one.message for one in findings if one.rule.code == "BP902"]
     assert broken == [], f"{broken}, at\n{source}"
     return findings
@@ -101,6 +103,11 @@ def said(rules: Sequence[RuleModule], source: str) -> tuple[Finding, ...]:
 def loud(findings: Sequence[Finding]) -> list[tuple[str, int]]:
     """Name and line of what is at warning or above."""
     return [(one.rule.name, one.location.region.start_line) for one in findings if one.level != "note"]
+
+
+def wants_check(rule: RuleModule) -> bool:
+    """Its programs run with their gradients checked."""
+    return "check" in rule.RULE.needs
 
 
 def pages(rule: RuleModule) -> Manual:
@@ -152,7 +159,7 @@ def it_imports_nothing_impure(rule: RuleModule, _rules: Sequence[RuleModule]) ->
 def its_example_is_found(rule: RuleModule, rules: Sequence[RuleModule]) -> None:
     """Once, at its mark, as declared, and by no other rule at warning or above."""
     source, line = example(rule)
-    findings = said(rules, source)
+    findings = said(rules, source, check=wants_check(rule))
     if rule.RULE.severity == "note":
         own = [one for one in findings if one.rule.name == rule.RULE.name]
         assert [one.location.region.start_line for one in own] == [line]
@@ -168,10 +175,10 @@ def what_is_right_is_left_alone(rule: RuleModule, rules: Sequence[RuleModule]) -
     """Use instead and every near miss run to their end, and no rule warns of them; a rule of notes says nothing."""
     for section in pages(rule).sections:
         if section.title in {"Use instead", "Near miss"}:
-            record = programs().captured(section.text)
+            record = programs().captured(section.text, check=wants_check(rule))
             assert record.end is not None, section.text
             assert record.end.exit_code == 0, section.text
-            findings = said(rules, section.text)
+            findings = said(rules, section.text, check=wants_check(rule))
             assert loud(findings) == [], section.text
             if rule.RULE.severity == "note":
                 assert rule.RULE.name not in {one.rule.name for one in findings}, section.text
@@ -180,22 +187,22 @@ def what_is_right_is_left_alone(rule: RuleModule, rules: Sequence[RuleModule]) -
 def its_fixes_mend(rule: RuleModule, rules: Sequence[RuleModule]) -> None:
     """Every fix with edits, applied to the Example, parses, runs and is silent; a declared one is there."""
     source, _line = example(rule)
-    own = [one for one in said(rules, source) if one.rule.name == rule.RULE.name]
+    own = [one for one in said(rules, source, check=wants_check(rule)) if one.rule.name == rule.RULE.name]
     offered = [fix for one in own for fix in one.fixes if fix.edits]
     assert offered or rule.RULE.fix == "manual"
     for fix in offered:
         assert {edit.path for edit in fix.edits} == {NAME}
         mended = edited(source, fix.edits)
         ast.parse(mended)
-        end = programs().captured(mended).end
+        end = programs().captured(mended, check=wants_check(rule)).end
         assert end is not None, mended
         assert end.exit_code == 0, mended
-        assert loud(said(rules, mended)) == [], mended
+        assert loud(said(rules, mended, check=wants_check(rule))) == [], mended
 
 
 def it_is_pure(rule: RuleModule, rules: Sequence[RuleModule]) -> None:
     """Judging again, in another order, and from a stored copy gives equal findings."""
-    record = programs().captured(example(rule)[0])
+    record = programs().captured(example(rule)[0], check=wants_check(rule))
     every = [*RULES, *(one for one in rules if one not in RULES)]
     first = judge(record, rules=every).findings
     assert judge(record, rules=every).findings == first
@@ -205,7 +212,7 @@ def it_is_pure(rule: RuleModule, rules: Sequence[RuleModule]) -> None:
 
 def a_torn_record_breaks_nothing_else(rule: RuleModule, _rules: Sequence[RuleModule]) -> None:
     """With a table taken out the rule judges, is not run, or breaks inside its fence; a lower tier takes facts away."""
-    record: Any = programs().captured(example(rule)[0])
+    record: Any = programs().captured(example(rule)[0], check=wants_check(rule))
     for table in TORN:
         judged = judge(msgspec.structs.replace(record, **{table: ()}), rules=[rule])
         assert judged.rules_judged + len(judged.not_run) + _broken(judged.findings) == 1, table

@@ -19,6 +19,7 @@ from service.dashboard.tensor_rows import Row, rows
 from service.dashboard.words import RECORDED, Said, said
 from store import queries
 from store.findings import findings
+from store.queries.gradient_checks import GradientCheckRow, gradient_checks
 from store.records import storage
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 MOST_CARDS: Final = 20
 MOST_CALLS: Final = 10
+MOST_CHECKS: Final = 20
 TENSORS_PER_PAGE: Final = 20
 MOST_RECORD_BYTES: Final = 1 << 20
 """Of frames; a larger record is not read whole for a page: then no graph and no elements, and the page says so."""
@@ -88,6 +90,7 @@ class RunPage:
     next_tensors: int | None
     calls: tuple[BackwardCallRow, ...]
     streams: Streams | None
+    checks: tuple[GradientCheckRow, ...] = ()
 
 
 def run_page(
@@ -132,6 +135,7 @@ def run_page(
         next_tensors=tensors.next,
         calls=calls,
         streams=queries.streams(transaction, run) if run.key is not None else None,
+        checks=tuple(gradient_checks(transaction, run, limit=MOST_CHECKS)),
     )
 
 

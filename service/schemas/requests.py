@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -74,6 +74,13 @@ class Capture(Strict):
     )
     histograms: bool = Field(
         default=False, description="At each such step the elements of parameters and gradients are counted by size."
+    )
+
+    check: Literal["gradients"] | None = Field(
+        default=None,
+        description="gradients: the first and the third step are computed again in copies of the process, with one "
+        "tensor moved in each, to say whether the gradients that they use are the derivatives of their loss. It needs "
+        "isolation namespace with a cgroup for the run; elsewhere the rows say that it could not be done.",
     )
 
     def stored(self) -> dict[str, Any]:

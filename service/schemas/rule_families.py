@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-Family = Literal["leaf", "gradient", "graph", "inplace", "numeric", "mode", "wiring", "training", "health", "plug-ins"]
+Family = Literal[
+    "leaf", "gradient", "graph", "inplace", "numeric", "mode", "wiring", "training", "truth", "health", "plug-ins"
+]
 
 FAMILIES: Final = {
     "leaf": ("BP1", "Is this the tensor whose gradient you will get?"),
@@ -15,6 +17,7 @@ FAMILIES: Final = {
     "mode": ("BP6", "Where tracking ends; train and eval."),
     "wiring": ("BP7", "Optimizers, schedulers, clipping, scaling, distributed training."),
     "training": ("BP8", "The loss and its meaning."),
+    "truth": ("BP91", "Whether the gradient that a step uses is the derivative of its loss, where that was checked."),
     "health": ("BP9", "The run, the record and the rules themselves."),
     "plug-ins": ("", "Installed beside Backprobe."),
 }

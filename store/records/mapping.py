@@ -57,6 +57,7 @@ INNER: Final[Mapping[tuple[type[Any], str], type[Any]]] = {
     (r.Raised, "frames"): r.Frame,
     (r.BackwardCall, "returned_grads"): r.Statistics,
     (r.WatchedCall, "inputs"): r.Passed,
+    (r.GradientCheck, "cuts"): r.CutOff,
 }
 """Fields that hold rows of their own."""
 
@@ -226,5 +227,6 @@ IN_HEAD: Final[Mapping[str, tuple[str, type[r.Row]]]] = {
     "tensor_notes": ("notes", r.Note),
     "hooks": ("hooks", r.Hook),
     "growth": ("growth", r.Growth),
+    "gradient_checks": ("gradient_checks", r.GradientCheck),
 }
 """JSON column of `record` -> the record's table in it, and the type of its rows."""

@@ -43,7 +43,7 @@ def load_record(transaction: Transaction, key: RunKey) -> r.Record | None:
         return None
     head = heads[0]
     parts: dict[str, Any] = {spec.of: tuple(_rows(transaction, spec, key)) for spec in SPECS}
-    parts |= {of: tuple(row_of(row, stored) for stored in head[name]) for name, (of, row) in IN_HEAD.items()}
+    parts |= {of: tuple(row_of(row, stored) for stored in head[name] or ()) for name, (of, row) in IN_HEAD.items()}
     parts["streams"] = tuple(_streams(head["streams"].get("recorded", {})))
     parts["tensor_nodes"] = tuple(_tensor_nodes(transaction, key))
     chunk = tables.snapshot_chunk

@@ -38,6 +38,11 @@ record: Final = record_table(
     json("tensor_notes", "What is not recorded of a tensor, and why."),
     json("grad_fns", "Names of nodes; snapshot_chunk.grad_fn counts them from 1."),
     json("rules_not_run", "Rules that lacked a fact to judge it: code, name, why."),
+    json(
+        "gradient_checks",
+        "Leaves whose gradient was compared with the derivative of the loss; NULL: stored by a version before it.",
+        null=True,
+    ),
     key=(),
     wide=True,
     comment="The head of a record, and what nobody filters by.",

@@ -12,6 +12,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from backprobe.capture.gradient_check import GradientChecks
 from backprobe.capture.instrument import taps, torch_taps
 from backprobe.capture.recorder import Recorder
 from backprobe.capture.torch_access.code_patch import Swaps
@@ -25,6 +26,7 @@ class Instrument:
     def __init__(self) -> None:
         self.swaps = Swaps()
         self._hooks: list[Any] = []
+        self.checks: GradientChecks | None = None
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
@@ -68,6 +70,9 @@ class Instrument:
                 self._hooks.append(register_optimizer_step_pre_hook(taps.step_begins))
             with own_hook_numbers():
                 self._hooks.append(register_optimizer_step_post_hook(taps.step_ended))
+            if recorder.options.check:
+                self.checks = GradientChecks(recorder)
+                self.checks.put(swaps)
         except BaseException:
             self.take_out()
             raise
@@ -75,6 +80,8 @@ class Instrument:
     def take_out(self) -> None:
         """Give torch and warnings back what was theirs. The taps' names stay in `builtins` and do nothing."""
         try:
+            if self.checks is not None:
+                self.checks.take_out()
             taps.uninstall()
             unlist(False)
             torch_taps.take_out()

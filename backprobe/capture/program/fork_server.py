@@ -47,7 +47,7 @@ def _run(asked: dict[str, Any]) -> None:
     code = 1
     with contextlib.suppress(BaseException), Path(asked["record"]).open("wb") as record:
         record.write(MAGIC)
-        options = Options(tier=asked["tier"], seed=asked["seed"])
+        options = Options(tier=asked["tier"], seed=asked["seed"], check=asked.get("check", False))
 
         def sink(frames: bytes) -> None:
             record.write(frames)

@@ -243,7 +243,11 @@ def _execute(program: _Program, recorder: Recorder, instrument: Instrument) -> B
                 code = module_code(program.module, main)
             else:
                 code = compiler(program.data(), program.filename, program.relative)
-            with options.around(recorder) if options.around is not None else nullcontext():
+            checks = instrument.checks
+            with (
+                options.around(recorder) if options.around is not None else nullcontext(),
+                checks.around() if checks is not None else nullcontext(),
+            ):
                 exec(code, main.__dict__)
         except BaseException as error:
             most = limit if isinstance(error, RecursionError) else None

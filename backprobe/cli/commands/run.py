@@ -71,6 +71,12 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="record child processes of multiprocessing too, each in a file of its own beside that of --save",
     )
+    parser.add_argument(
+        "--check-gradients",
+        action="store_true",
+        help="run two steps again in copies of the process, with one tensor moved, and say whether each gradient that "
+        "a step uses is the derivative of its loss",
+    )
     parser.add_argument("--save", metavar="FILE", type=Path, help="keep the record, for `backprobe show FILE`")
     parser.add_argument(
         "-m", dest="module", metavar="MODULE", nargs=argparse.REMAINDER, help="run a module, as `python -m` does"
@@ -158,7 +164,13 @@ def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record |
 
     frames: list[bytes] = []
     options = Options(
-        tier=args.tier, entry=args.entry, every=args.every, histograms=args.histograms, seed=args.seed, family=family
+        tier=args.tier,
+        entry=args.entry,
+        every=args.every,
+        histograms=args.histograms,
+        seed=args.seed,
+        family=family,
+        check=args.check_gradients,
     )
     with _Saved(args.save) as kept:
         kept.write(MAGIC)

@@ -77,6 +77,7 @@ ADDED: Final[dict[int, frozenset[str]]] = {
         }
     ),
     3: frozenset({"operations"}),
+    4: frozenset({"gradient_checks"}),
 }
 """Version -> the tables and fields that came with it; what is not named came with the oldest one."""
 

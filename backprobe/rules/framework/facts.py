@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ALWAYS: Final = frozenset(
     {"site", "binding", "snapshot", "grad-read", "backward", "version", "raised", "optimizer", "module", "parents"}
-    | {"hook", "mode", "call", "function"}
+    | {"hook", "mode", "call", "function", "check"}
 )
 """Held by every tier."""
 
@@ -28,6 +28,7 @@ TABLES: Final[dict[str, tuple[str, str | None]]] = {
     "mode": ("modes", None),
     "call": ("watched_calls", None),
     "function": ("nodes", "custom_site"),
+    "check": ("gradient_checks", None),
 }
 """Fact -> the table, or a field of one, that came later than the first version of the format: older records lack it."""
 

@@ -7,6 +7,8 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from backprobe.record.rows.series import steps_looked_at
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.finding import finding_json
@@ -16,7 +18,7 @@ from backprobe.show.reports.terminal_report import summary
 from backprobe.show.tensor_table import TensorRow, tensor_rows
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from backprobe.record import GradientCheck, Record
     from backprobe.rules.framework.judge import Judgement
 
 SCHEMA: Final = "backprobe.report/1"
@@ -40,6 +42,7 @@ def report(record: Record, judgement: Judgement, *, script: str) -> dict[str, An
 
 def _report(record: Record, judgement: Judgement, script: str) -> dict[str, Any]:
     end, (looked_at, made) = record.end, steps_looked_at(record.steps)
+    checks = {"gradient_checks": [_check(row) for row in record.gradient_checks]} if record.gradient_checks else {}
     return {
         "schema": SCHEMA,
         "backprobe_version": record.header.backprobe_version,
@@ -60,6 +63,7 @@ def _report(record: Record, judgement: Judgement, script: str) -> dict[str, Any]
         "not_run": [asdict(rule) for rule in judgement.not_run],
         "tensors": [_tensor(row) for row in tensor_rows(record)],
         "backward_calls": [asdict(row) for row in call_rows(record)],
+        **checks,
         "findings": [finding_json(finding, ruleset=judgement.ruleset) for finding in judgement.findings],
     }
 
@@ -78,6 +82,10 @@ def _exception(record: Record) -> dict[str, Any] | None:
         "path": None if site is None else index.sources[site.source].path,
         "line": None if site is None else site.line,
     }
+
+
+def _check(row: GradientCheck) -> dict[str, Any]:
+    return msgspec.structs.asdict(row) | {"cuts": [msgspec.structs.asdict(one) for one in row.cuts]}
 
 
 def _tensor(row: TensorRow) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from backprobe.record.rows.series import steps_looked_at
 from backprobe.rules.framework.tables import shared_tables
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.backward_calls import NAMELESS, CallRow, call_rows
+from backprobe.show.check_table import gradient_check_lines
 from backprobe.show.held_graphs import held_lines, step_lines
 from backprobe.show.nan_origins import origin_lines
 from backprobe.show.plain_text import cut_apart, plain
@@ -64,6 +65,7 @@ def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int, *, tab
     blocks = [[summary(record, judgement), *_incomplete(record, judgement, ink)]]
     blocks += [finding_lines(record, finding, ink) for finding in judgement.findings if finding.suppressed is None]
     blocks.append(origin_lines(record))
+    blocks.append(gradient_check_lines(record, ink))
     blocks += [
         [ink("strong", head), *lines]
         for head, lines in (("held graphs", held_lines(record)), ("steps", step_lines(record)))

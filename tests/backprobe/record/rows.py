@@ -139,6 +139,14 @@ def full_record() -> r.Record:
         origins=(
             r.Origin(n=0, direction="forward", op="aten.log.default", what="nan", site=0, moment=0, call=0, tensor=0),
         ),
+        gradient_checks=(
+            r.GradientCheck(
+                n=0, tensor=0, tensors=(0, 3), step=1, optimizer=0, moment=1, verdict="cut", numeric=0.5,
+                numeric_wide=0.25, frozen=0.0, arrived=0.125, used=-1.5, tolerance=1e-6, factor=2.0, precision="float64",
+                explained_by="a cut", cause="cut", site=0, function="Cube", cuts=(r.CutOff(function="detach", site=0),),
+            ),
+            r.GradientCheck(n=1, tensor=None, why="no"),
+        ),
         streams=(r.Stream(name="stderr", tail="boom", total_bytes=4), r.Stream(name="stdout", tail="", total_bytes=0)),
         raised=(
             r.Raised(

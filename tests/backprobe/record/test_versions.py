@@ -54,6 +54,13 @@ def test_a_record_of_version_2_is_read_and_says_what_it_cannot_hold() -> None:
     assert record.operations == ()
 
 
+def test_a_record_of_version_3_is_read_and_has_no_check_of_gradients() -> None:
+    record = r.loads((VERSIONS / "version_3.bprec").read_bytes())
+    assert (record.header.schema_version, record.header.first_version) == (r.SCHEMA_VERSION, 3)
+    assert record.operations
+    assert record.gradient_checks == ()
+
+
 def test_a_record_of_version_1_is_written_again_as_this_version() -> None:
     record = r.loads(OLD.read_bytes())
     again = r.loads(r.dumps(record))

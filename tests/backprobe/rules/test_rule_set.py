@@ -41,6 +41,7 @@ HUNDREDS = {
     "wiring": 7,
     "training": 8,
     "health": 9,
+    "truth": 9,
 }
 OPENINGS = ("no-", "avoid-", "check-")
 

@@ -74,6 +74,7 @@ def run(program: Program) -> int:
         entry="service",
         every=program.every,
         histograms=program.histograms,
+        check=program.check,
         seed=program.seed,
         caps=caps,
     )

@@ -13,7 +13,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         files: Path to text; entry: one of them, or a module among them; arguments: `sys.argv[1:]`.
         on_disk: The files lie in the working directory; else they are in memory only, and can be imported.
-        tier, every, histograms: As `backprobe.capture.Options` has them.
+        tier, every, histograms, check: As `backprobe.capture.Options` has them.
         threads: Threads that torch may use.
         record_bytes, record_rows: What capture keeps itself within; what ends the run is a little above.
     """
@@ -25,6 +25,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier = "full"
     every: int | None = None
     histograms: bool = False
+    check: bool = False
     seed: int | None = None
     threads: int = 1
     record_bytes: int = 28 << 20

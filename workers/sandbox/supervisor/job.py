@@ -30,7 +30,7 @@ class Job:
     """One program and the limits it runs under.
 
     Attributes:
-        tier, every, histograms: As `backprobe.capture.Options` has them.
+        tier, every, histograms, check: As `backprobe.capture.Options` has them.
         files: Path to text; entry: one of them, or a module among them.
         stdin: What it reads on its standard input; None is /dev/null.
     """
@@ -42,6 +42,7 @@ class Job:
     tier: Tier = "full"
     every: int | None = None
     histograms: bool = False
+    check: bool = False
     seed: int | None = None
     limits: Limits = field(default_factory=Limits)
 
@@ -67,6 +68,7 @@ class Job:
             tier=self.tier,
             every=self.every,
             histograms=self.histograms,
+            check=self.check,
             seed=self.seed,
             threads=self.limits.threads,
             record_bytes=self.limits.record_bytes * 7 // 8,

@@ -20,6 +20,7 @@ from backprobe.record import BadRecord, FrameReader, Record
 from store.runs.model import RunError
 from workers.sandbox.levels.names import Confinement
 from workers.sandbox.process import orphans
+from workers.sandbox.process.ghosts import with_ghosts
 from workers.sandbox.remote.boot import TRUSTED, Link
 from workers.sandbox.supervisor.attempt import Again, Attempt
 from workers.sandbox.supervisor.job import Job
@@ -111,6 +112,7 @@ class Supervisor:
                 header: the run was started once more, and what came before is void.
             cancel: Set it to end the run; heard within 50 ms.
         """
+        job = with_ghosts(job, self.confinement)
         if (refused := several_refused(job.limits, self.confinement)) is not None:
             return self._not_started(job, refused)
         attempt = Attempt(job, gpu=self._gpu, laid_out=job.on_disk and self.confinement.level == "process")

@@ -40,6 +40,10 @@ class UserHooks:
         """A hook was registered."""
         return self._next > 0
 
+    def standing(self) -> list[Hook]:
+        """Those that were not taken off."""
+        return list(self._rows.values())
+
     def registered(self, kind: Any, owner: Any, hook: Any, handle: Any, caller: FrameType | None) -> None:
         """A hook was handed to torch; `caller` called the function that registers it."""
         recorder = self._recorder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 _WRAPPER = 3
 """Frames from a hook's body to torch's wrapper of `step`."""
+
+_RECENT = 32
+"""Events that are at hand for the check of gradients."""
 
 _MOST_TENSORS = 20_000
 """Tensors of one optimizer that are listed: more would not fit a frame."""
@@ -50,13 +54,18 @@ class OpenStep:
 
 
 class Optimizers:
-    """Meets optimizers and follows what they do."""
+    """Meets optimizers and follows what they do.
+
+    Attributes:
+        told: How many events were written. recent: the last ones.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._known: dict[int, KnownOptimizer] = {}
         self.open_steps: list[OpenStep] = []
-        self._next = self._events = self._steps = 0
+        self._next = self.told = self._steps = 0
+        self.recent: deque[OptimizerEvent] = deque(maxlen=_RECENT)
 
     def bind(self, optimizer: torch.optim.Optimizer, binding: str | None, site: int | None) -> None:
         """An optimizer got a name."""
@@ -185,8 +194,10 @@ class Optimizers:
 
     def tell(self, row: OptimizerEvent) -> None:
         """Write an event, which gets the next number."""
-        self._recorder.writer.add("optimizer_events", msgspec.structs.replace(row, n=self._events))
-        self._events += 1
+        row = msgspec.structs.replace(row, n=self.told)
+        self._recorder.writer.add("optimizer_events", row)
+        self.recent.append(row)
+        self.told += 1
 
     def number_of(self, optimizer: Any) -> int | None:
         """The number of an optimizer, which is met if it is one of torch's class; None for anything else."""

@@ -1,0 +1,280 @@
+"""The check of gradients in a run: when a step is checked, and what becomes of a ghost.
+
+    step() of an optimizer ends            a segment may begin
+    a module is called, a leaf is used     ghosts are sent; they and the parent go on from here
+    backward()                             each keeps the value of its roots; the parent also what arrived
+    step() of an optimizer begins          a ghost tells its roots and ends; the parent compares, and writes rows
+
+1. Nothing here raises into the program, draws its random numbers, or changes a value of it.
+2. A ghost never gets past the step, nor past the program's end.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from backprobe.capture.gradient_check.directions import MOST_PROBES, probes_of
+from backprobe.capture.gradient_check.functions import Applied
+from backprobe.capture.gradient_check.ghosts import Answer, Ghost
+from backprobe.capture.gradient_check.hindrances import hindrance
+from backprobe.capture.gradient_check.measuring import measure
+from backprobe.capture.gradient_check.reporting import Reports
+from backprobe.capture.gradient_check.segment import Segment, is_own, old_leaves, root_value
+from backprobe.capture.gradient_check.uses import LeafUses
+from backprobe.capture.gradient_check.world import Moved, World
+from backprobe.capture.torch_access.torch_internals import (
+    next_sequence_number,
+    own_hook_numbers,
+    without_torch_function,
+)
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+    from backprobe.capture.torch_access.code_patch import Swaps
+
+_ROUNDS: Final = (0, 2)
+"""Steps of each optimizer that are checked: at the first many things are still zero, the third has a history."""
+
+_MOST_SEGMENTS: Final = 8
+
+
+class GradientChecks:
+    """The check of one run."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._optimizers: list[weakref.ref[Any]] = []
+        self._reports = Reports(recorder)
+        self._steps: dict[int, int] = {}
+        self._segment: Segment | None = None
+        self._ghost: Ghost | None = None
+        self._world: World | None = None
+        self._ghost_roots: list[float] = []
+        self._armed = self._compiled = self._busy = False
+        self._segments = 0
+        self._uses = LeafUses(self)
+        self._hooks: list[Any] = []
+        self._plain: dict[str, Any] = {}
+        self._pid = os.getpid()
+
+    # ---- put in and taken out
+
+    def put(self, swaps: Swaps) -> None:
+        """Install, after all else."""
+        taps = {"optimizer": self._made, "compiles": self._compiles, "nothing": _nothing}
+        for name, tap in taps.items():
+            setattr(builtins, f"__bp_check_{name}__", tap)
+        swaps.put(Optimizer.__init__, "__bp_check_nothing__()", "__bp_check_optimizer__(self)")
+        swaps.put(torch.compile, "__bp_check_compiles__()", "__bp_check_nothing__()")
+        Applied.put()
+        self._wrap("__bp_module__", self._module)
+        self._wrap("__bp_engine__", self._engine)
+        self._wrap("__bp_engine_left__", self._engine_left)
+        with own_hook_numbers():
+            self._hooks.append(register_optimizer_step_pre_hook(self._step_begins))
+            self._hooks.append(register_optimizer_step_post_hook(self._step_ended))
+
+    def _wrap(self, name: str, ours: Any) -> None:
+        plain = self._plain[name] = getattr(builtins, name)
+
+        def both(*given: Any) -> None:
+            plain(*given)
+            ours(*given)
+
+        setattr(builtins, name, both)
+
+    def take_out(self) -> None:
+        """Give back what was there."""
+        for name, plain in self._plain.items():
+            setattr(builtins, name, plain)
+        Applied.take_out()
+        for hook in self._hooks:
+            hook.remove()
+        self._uses.leave()
+        self._segment = None
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Around the program: a ghost does not leave it."""
+        try:
+            yield
+        except BaseException as error:
+            self._end(f"{type(error).__name__}: {str(error)[:200]}")
+            raise
+        self._end("the program ended without a step")
+
+    def _end(self, error: str) -> None:
+        if self._ghost is not None:
+            self._ghost.end(Answer(error=error))
+
+    # ---- when
+
+    def _made(self, optimizer: Any) -> None:
+        if self._ghost is None and all(ref() is not optimizer for ref in self._optimizers):
+            self._optimizers.append(weakref.ref(optimizer))
+            self._steps[id(optimizer)] = 0
+            self._arm()
+
+    def _compiles(self) -> None:
+        self._compiled = True
+        Applied.take_out()
+
+    def _live(self) -> list[Any]:
+        found = (ref() for ref in self._optimizers)
+        return [one for one in found if one is not None]
+
+    def _is_due(self) -> bool:
+        wanted = [one for one in self._live() if self._steps.get(id(one), 0) in _ROUNDS]
+        return bool(wanted) and self._segments < _MOST_SEGMENTS and os.getpid() == self._pid
+
+    def _is_due_later(self) -> bool:
+        return self._segments < _MOST_SEGMENTS and os.getpid() == self._pid
+
+    def _arm(self) -> None:
+        """A segment may begin with the next use of a leaf."""
+        self._armed = self._is_due()
+        if self._armed:
+            self._uses.watch(self._live())
+
+    @property
+    def armed(self) -> bool:
+        """The next use of a leaf begins a segment."""
+        return self._armed and not self._busy
+
+    def _module(self, module: Any) -> None:
+        if not self._armed or self._busy or not torch.is_grad_enabled() or self._uses.is_other(module):
+            return
+        self.begin()
+
+    def begin(self) -> None:
+        """A leaf is about to be used: send the ghosts. In one of them this returns as well."""
+        self._armed, self._busy = False, True
+        try:
+            self._begin()
+        except Exception as error:
+            self._recorder.guard.note(error)
+        finally:
+            self._busy = False
+
+    def _begin(self) -> None:
+        segment = self._segment = Segment(next_sequence_number(), self._recorder.optimizers.told)
+        segment.half = torch.is_autocast_enabled("cpu")
+        self._segments += 1
+        live = self._live()
+        segment.why = "the step runs compiled code" if self._compiled else hindrance(live)
+        if segment.why is not None:
+            return
+        generator = torch.Generator().manual_seed(self._segments)
+        wanted = [one for one in live if self._steps.get(id(one), 0) in _ROUNDS]
+        with torch.no_grad(), without_torch_function():
+            alone = self._reports.suspects
+            probes = [
+                probe
+                for one in wanted
+                for probe in probes_of(one, max(1, MOST_PROBES // len(wanted)), alone, generator)
+            ]
+            going_on = measure(segment, probes, self._become)
+        if not going_on and self._world is not None:
+            self._world.__enter__()
+
+    def _become(self, ghost: Ghost, moved: Moved) -> None:
+        """This process is a ghost from here on."""
+        self._ghost, self._segment = ghost, None
+        if not moved.wide:
+            by_id = {id(leaf): leaf for one in self._live() for group in one.param_groups for leaf in group["params"]}
+            for number, by in moved.leaves.items():
+                by_id[number].data.add_(by.to(by_id[number].dtype))
+            moved.leaves = {}
+        self._world = World(moved, self._recorder.sites.is_user_file)
+        self._world.watch_functions()
+
+    # ---- backward calls
+
+    def _engine(self, outputs: Any, args: Any, options: Any) -> None:
+        if not options.get("accumulate_grad", True) or (self._ghost is None and self._segment is None):
+            return
+        gradients = args[0] if args and args[0] is not None else ()
+        try:
+            if self._ghost is not None:
+                hold = None if self._world is None else self._world.hold_gradient
+                self._ghost_roots.append(root_value(outputs, gradients, hold))
+            elif self._segment is not None:
+                self._note_call(self._segment, outputs, gradients, args[3] if len(args) > 3 else ())
+        except Exception as error:
+            self._end("the value of a root could not be taken")
+            self._recorder.guard.note(error)
+
+    def _note_call(self, segment: Segment, outputs: Any, gradients: Any, inputs: Any) -> None:
+        with torch.no_grad(), without_torch_function():
+            segment.roots.append(root_value(outputs, gradients))
+            segment.only.append(frozenset(map(id, inputs)) if inputs else None)
+            segment.stale |= old_leaves(outputs, segment.sequence)
+            pairs = zip(outputs, gradients, strict=False)
+            segment.own_gradient |= any(
+                isinstance(given, torch.Tensor) and isinstance(root, torch.Tensor) and is_own(root, given)
+                for root, given in pairs
+            )
+            for one in segment.measured:
+                one.at_entry = one.probe.dot()
+                if len(segment.roots) == 1:
+                    one.before = one.at_entry
+
+    def _engine_left(self, _outputs: Any) -> None:
+        segment = self._segment
+        if segment is None or self._ghost is not None or not segment.roots:
+            return
+        with torch.no_grad(), without_torch_function():
+            for one in segment.measured:
+                now = one.probe.dot()
+                if now is not None:
+                    one.arrived = (one.arrived or 0.0) + now - (one.at_entry or 0.0)
+                    one.largest = max(one.largest, abs(now), one.probe.length())
+                    one.at_entry = now
+
+    # ---- steps
+
+    def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._ghost is not None:
+            seen = None if self._world is None else self._world.seen
+            self._ghost.end(
+                Answer(
+                    tuple(self._ghost_roots), tuple(seen.cuts if seen else ()), tuple(seen.changed if seen else ()),
+                    "", tuple(seen.functions if seen else ()), seen is not None and seen.unheld,
+                )
+            )  # fmt: skip
+        if self._steps.get(id(optimizer), 0) + 1 in _ROUNDS and self._is_due_later():
+            self._recorder.guard.run(self._reports.note_use, optimizer)
+        given = [one for one in (*args[1:], *kwargs.values()) if callable(one)]
+        closure = "the step computes its loss itself, in a closure" if given else None
+        unused = self._armed and self._segment is None  # nothing of it was used before the step
+        if self._steps.get(id(optimizer), 0) in _ROUNDS and (unused or closure is not None):
+            self._armed = False
+            self._segment = Segment(0, 0, why=closure or "no use of its tensors was seen before the step")
+        if self._segment is None:
+            return
+        self._recorder.guard.run(self._compare, self._segment, optimizer, closure)
+
+    def _compare(self, segment: Segment, optimizer: Any, closure: str | None) -> None:
+        with torch.no_grad():
+            self._reports.write(segment, optimizer, segment.why or closure)
+
+    def _step_ended(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        if self._ghost is not None:
+            return
+        self._steps[id(optimizer)] = self._steps.get(id(optimizer), 0) + 1
+        self._uses.leave()
+        self._arm()
+        if not self._is_due():
+            self._segment = None
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,170 @@
+"""Custom Functions compared alone, in a ghost: their backward against small changes of their inputs.
+
+y = Cube.apply(x)         at x as it is in the step, in float64: <w, (y(x + hv) - y(x - hv)) / 2h> against <dx, v>,
+                          where dx is what `backward` makes of a random w
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+from torch.autograd import Function
+
+from backprobe.capture.gradient_check.ghosts import FunctionCheck
+
+_CALLS: Final = 3
+"""Calls of one class that are compared."""
+
+_H: Final = 1e-6
+_FAR: Final = (-100.0, -10.0, 10.0, 100.0)
+"""How far an input is moved, in units of its largest element or 1, to see whether a flat Function has jumps."""
+
+_SAME: Final = 1e-5
+_MOST_ELEMENTS: Final = 1 << 20
+
+
+_PLAIN: Final[Any] = Function.__dict__["apply"]
+
+
+class Applied:
+    """Stands before `Function.apply` while gradients are checked.
+
+    It has to from the start: a statement like `Cube.apply(x @ w)` looks it up before the first leaf is used.
+
+    Attributes:
+        now: Who compares, in the ghost for it.
+    """
+
+    now: Functions | None = None
+
+    @staticmethod
+    def put() -> None:
+        """Put it in place."""
+
+        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            if Applied.now is not None and not kwargs and torch.is_grad_enabled():
+                Applied.now.compare(cls, args)
+            return _PLAIN.__func__(cls, *args, **kwargs)
+
+        Function.apply = classmethod(apply)  # type: ignore[assignment]  # as the one that it stands before
+
+    @staticmethod
+    def take_out() -> None:
+        """Give torch its own back."""
+        Function.apply = _PLAIN
+
+
+class Functions:
+    """Compares the Functions of the program, in a ghost.
+
+    Attributes:
+        found: What was compared.
+    """
+
+    def __init__(self, is_user_file: Callable[[str], bool], found: list[FunctionCheck]) -> None:
+        self._is_user_file, self.found = is_user_file, found
+        self._times: dict[type, int] = {}
+
+    def compare(self, cls: Any, args: Sequence[Any]) -> None:
+        """A Function is applied: compare it at these inputs, if it is the program's."""
+        place = _backward_of(cls)
+        times = self._times[cls] = self._times.get(cls, 0) + 1
+        if place is None or times > _CALLS or not self._is_user_file(place[0]):
+            return
+        state = torch.get_rng_state()
+        try:
+            verdict, numeric, used = self._verdict(cls, args, state)
+        except Exception:
+            verdict, numeric, used = "unknown", 0.0, 0.0
+        finally:
+            torch.set_rng_state(state)
+        self.found.append(FunctionCheck(cls.__qualname__, *place, verdict, numeric, used))
+
+    def _verdict(self, cls: Any, args: Sequence[Any], state: torch.Tensor) -> tuple[str, float, float]:
+        tracked = [at for at, one in enumerate(args) if isinstance(one, torch.Tensor) and one.requires_grad]
+        if not tracked or sum(args[at].numel() for at in tracked) > _MOST_ELEMENTS:
+            return "unknown", 0.0, 0.0
+        wide = [_wide(one) for one in args]
+        leaves = {at: wide[at].detach().clone().requires_grad_() for at in tracked}
+
+        def outputs(given: dict[int, torch.Tensor]) -> list[torch.Tensor]:
+            torch.set_rng_state(state)
+            values = [given[at].clone() if at in given else one for at, one in enumerate(wide)]
+            result = _PLAIN.__func__(cls, *values)
+            parts = result if isinstance(result, tuple) else (result,)
+            return [one for one in parts if isinstance(one, torch.Tensor) and one.is_floating_point()]
+
+        given = outputs(leaves)
+        if any(one.dtype is not torch.float64 for one in given):
+            return "unknown", 0.0, 0.0
+        generator = torch.Generator().manual_seed(3)
+        weights = [torch.randn(one.shape, generator=generator, dtype=torch.float64) for one in given]
+        tracked_outputs = [(one, w) for one, w in zip(given, weights, strict=True) if one.requires_grad]
+        gradients = torch.autograd.grad(
+            [one for one, _ in tracked_outputs], list(leaves.values()), [w for _, w in tracked_outputs],
+            allow_unused=True, materialize_grads=True,
+        )  # fmt: skip
+        if _is_identity(leaves, given):
+            return "identity", 0.0, 0.0
+        return self._sides(leaves, gradients, weights, outputs, generator)
+
+    def _sides(
+        self,
+        leaves: dict[int, torch.Tensor],
+        gradients: Sequence[torch.Tensor],
+        weights: Sequence[torch.Tensor],
+        outputs: Callable[[dict[int, torch.Tensor]], list[torch.Tensor]],
+        generator: torch.Generator,
+    ) -> tuple[str, float, float]:
+        worst, found = "agrees", (0.0, 0.0)
+        with torch.no_grad():
+            for (at, leaf), gradient in zip(leaves.items(), gradients, strict=True):
+                v = torch.randn(leaf.shape, generator=generator, dtype=torch.float64)
+                scale = max(float(leaf.abs().max()) if leaf.numel() else 0.0, 1e-3)
+
+                def value(h: float, at: int = at, leaf: torch.Tensor = leaf, v: torch.Tensor = v) -> float:
+                    moved = {**leaves, at: leaf + h * v}
+                    return math.fsum(float((one * w).sum()) for one, w in zip(outputs(moved), weights, strict=True))
+
+                h = _H * scale
+                fine = (value(h) - value(-h)) / (2 * h)
+                coarse = (value(3 * h) - value(-3 * h)) / (6 * h)
+                used = float((gradient * v).sum())
+                size = max(abs(fine), abs(used), 1e-9)
+                if abs(fine) <= 1e-9 * max(abs(used), 1.0) and abs(used) > 1e-6:
+                    if any(value(far * max(scale, 1.0)) != value(0.0) for far in _FAR):
+                        return "flat", fine, used
+                    worst, found = "differs", (fine, used)  # it does not depend on this input at all
+                    continue
+                if not abs(fine - coarse) <= 0.01 * size:
+                    return "unknown", fine, used
+                if abs(fine - used) > _SAME * size + 3 * abs(fine - coarse):
+                    worst, found = "differs", (fine, used)
+        return worst, *found
+
+
+def _wide(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and value.is_floating_point():
+        return value.detach().double()
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def _is_identity(leaves: dict[int, torch.Tensor], given: Sequence[torch.Tensor]) -> bool:
+    """What comes out is what went in: such a Function is there for its backward alone."""
+    return all(
+        any(one.shape == leaf.shape and torch.equal(one.detach(), leaf.detach()) for leaf in leaves.values())
+        for one in given
+    )
+
+
+def _backward_of(cls: Any) -> tuple[str, int] | None:
+    """File of a Function's backward, and its last line: that of its `return`."""
+    method = inspect.unwrap(getattr(cls, "backward", None) or getattr(cls, "vjp", None) or cls)
+    code = getattr(method, "__code__", None)
+    if code is None:
+        return None
+    return code.co_filename, max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)

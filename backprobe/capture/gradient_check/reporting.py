@@ -1,0 +1,155 @@
+"""From what was measured to rows: one for each leaf, or group of leaves, of the optimizer that steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import torch
+
+from backprobe.capture.gradient_check.comparison import common_factor
+from backprobe.capture.gradient_check.directions import MOST_PROBES, Probe, leaves_of
+from backprobe.capture.gradient_check.ghosts import Value
+from backprobe.capture.gradient_check.measuring import same_roots
+from backprobe.capture.gradient_check.segment import Measured, Segment, state_of
+from backprobe.capture.gradient_check.verdicts import Judged, judged
+from backprobe.capture.output.text import cut, name
+from backprobe.record.rows.gradient_checks import CutOff, GradientCheck
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+_HALF: Final = (torch.float16, torch.bfloat16)
+_MOST_IDS: Final = 4096
+_MOST_CUTS: Final = 16
+
+
+class Reports:
+    """Writes the rows of checked steps.
+
+    Attributes:
+        suspects: Ids of leaves of groups that differed: they are moved one by one next time.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._next = 0
+        self.suspects: set[int] = set()
+        self._used: dict[int, torch.Tensor] = {}
+
+    def write(self, segment: Segment, optimizer: Any, why: str | None) -> None:
+        """Compare, and write."""
+        why = why or _why_not(segment)
+        mine = [one for one in segment.measured if one.probe.optimizer == id(optimizer)]
+        if why is not None or not mine:
+            if mine or segment.why is not None:
+                self._refuse(optimizer, why or "no leaf of it can be moved")
+            return
+        found = [(one, self._judge(segment, one)) for one in mine]
+        self._common(found)
+        for one, result in found:
+            if result.verdict in ("cut", "differs", "factor") and len(one.probe.leaves) > 1:
+                self.suspects |= {id(leaf) for leaf in one.probe.leaves}
+            self._add(self._row(segment, one, result, optimizer))
+
+    def _judge(self, segment: Segment, one: Measured) -> Judged:
+        if one.error:
+            return Judged(why=one.error)
+        if any(id(leaf) in segment.stale for leaf in one.probe.leaves):
+            return Judged(why="part of the graph that it is in was built before the step began")
+        if state_of(one.probe.leaves) != one.kept:
+            return Judged(why="it was changed between its first use and the step")
+        counts = [only is None or all(id(leaf) in only for leaf in one.probe.leaves) for only in segment.only]
+        mixed = [only is not None and any(id(leaf) in only for leaf in one.probe.leaves) for only in segment.only]
+        if any(some and not all_of for some, all_of in zip(mixed, counts, strict=True)):
+            return Judged(why="a backward call was for some of the tensors of this group only")
+        stale = _dot_of(self._used, one.probe)
+        events = [event for event in self._recorder.optimizers.recent if event.n >= segment.event]
+        return judged(segment, one, counts, stale, events, is_half=segment.half or _is_half(one.probe))
+
+    def _common(self, found: Sequence[tuple[Measured, Judged]]) -> None:
+        """Turn `differs` of all leaves into `factor`, where it is one factor."""
+        told = [result for _, result in found if result.verdict not in ("rough", "not-checked")]
+        away = [one for one in told if not (one.verdict == "agrees" and one.is_zero)]
+        if not away or any(one.verdict != "differs" or one.explained_by or not one.numeric for one in away):
+            return
+        factor = common_factor([(one.numeric or 0.0, one.used or 0.0) for one in away])
+        for one in away if factor is not None else ():
+            one.verdict, one.factor = "factor", factor
+
+    def _row(self, segment: Segment, one: Measured, result: Judged, optimizer: Any) -> GradientCheck:
+        recorder = self._recorder
+        numbers = [self._number(leaf) for leaf in one.probe.leaves]
+        known = tuple(number for number in numbers if number is not None)[:_MOST_IDS]
+        cuts = [self._cut(one.base.cuts[at]) for at in one.changed if one.base and at < len(one.base.cuts)]
+        site = None if result.place is None else recorder.sites.at_line(*result.place)
+        return GradientCheck(
+            n=self._next, tensor=numbers[0], tensors=known if len(numbers) > 1 else (),
+            step=recorder.moments.steps, optimizer=recorder.optimizers.number_of(optimizer),
+            moment=recorder.moments.now(), verdict=result.verdict, numeric=_finite(result.numeric),
+            numeric_wide=_finite(result.coarse), frozen=_finite(result.frozen), arrived=_finite(result.arrived),
+            used=_finite(result.used), tolerance=_finite(result.tolerance), factor=_finite(result.factor),
+            precision="" if result.why else one.precision,  # type: ignore[arg-type]  # one of the two
+            explained_by=None if result.explained_by is None else cut(result.explained_by),
+            cause=result.cause, site=site, function=None if result.function is None else name(result.function),
+            cuts=tuple(dict.fromkeys(cuts))[:_MOST_CUTS], why=None if result.why is None else cut(result.why),
+        )  # fmt: skip
+
+    def _cut(self, value: Value) -> CutOff:
+        site = self._recorder.sites.at_line(value.filename, value.line) if value.filename else None
+        return CutOff(function=name(value.function), site=site)
+
+    def _refuse(self, optimizer: Any, why: str) -> None:
+        for leaf in leaves_of(optimizer)[:MOST_PROBES] or [None]:
+            row = GradientCheck(
+                n=self._next, tensor=None if leaf is None else self._number(leaf),
+                optimizer=self._recorder.optimizers.number_of(optimizer), moment=self._recorder.moments.now(),
+                step=self._recorder.moments.steps, why=cut(why),
+            )  # fmt: skip
+            self._add(row)
+
+    def _number(self, leaf: torch.Tensor) -> int | None:
+        known = self._recorder.tensors.find(leaf)
+        return None if known is None else known.number
+
+    def _add(self, row: GradientCheck) -> None:
+        self._recorder.writer.add("gradient_checks", msgspec.structs.replace(row, n=self._next))
+        self._next += 1
+
+    def note_use(self, optimizer: Any) -> None:
+        """A step is about to use these gradients."""
+        self._used.update(
+            {id(leaf): leaf.grad.detach().clone() for leaf in leaves_of(optimizer) if leaf.grad is not None}
+        )
+
+
+def _why_not(segment: Segment) -> str | None:
+    if not segment.roots:
+        return "no backward call came between the first use of its tensors and the step"
+    narrow = segment.narrow
+    if narrow is None:
+        return "the step could not be run again"
+    if len(narrow.roots) != len(segment.roots):
+        return "the step went another way when it was run again in a copy of the process"
+    if not same_roots(narrow.roots, segment.roots, half=segment.half):
+        return "the step gave another loss when it was run again in a copy of the process"
+    return None
+
+
+def _dot_of(kept: dict[int, torch.Tensor], probe: Probe) -> float | None:
+    total: float | None = None
+    for leaf, one in zip(probe.leaves, probe.along, strict=True):
+        gradient = kept.get(id(leaf))
+        if gradient is not None and gradient.shape == one.shape:
+            total = (total or 0.0) + float((gradient.to_dense().double() * one).sum())
+    return total
+
+
+def _is_half(probe: Probe) -> bool:
+    return any(leaf.dtype in _HALF for leaf in probe.leaves)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is None or math.isfinite(value) else None

@@ -1,0 +1,126 @@
+"""A stretch of the program from the first use of a leaf to the step of its optimizer, in parent and ghosts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from backprobe.capture.gradient_check.directions import Probe
+from backprobe.capture.gradient_check.ghosts import Answer
+from backprobe.capture.torch_access.torch_internals import without_torch_function
+
+
+@dataclass(slots=True)
+class Measured:
+    """A probe and what its ghosts told.
+
+    Attributes:
+        base: The ghost in which nothing was moved, in the precision of the others.
+        fine, coarse: Roots moved forwards and backwards, by h and by 3h. held: by h with each cut at its value.
+        changed: Cuts that the leaf changes. precision: of these. h: the change. error: why there is no answer.
+        before: `.grad` along it as the first backward call began. arrived: what calls added; None: nothing.
+        kept: Value and version of the leaves as they were moved.
+    """
+
+    probe: Probe
+    base: Answer | None = None
+    precision: str = "float64"
+    h: float = 0.0
+    fine: tuple[Answer, Answer] | None = None
+    coarse: tuple[Answer, Answer] | None = None
+    held: tuple[Answer, Answer] | None = None
+    changed: tuple[int, ...] = ()
+    error: str = ""
+    before: float | None = None
+    at_entry: float | None = None
+    arrived: float | None = None
+    largest: float = 0.0
+    kept: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(slots=True)
+class Segment:
+    """What is known of a stretch that is checked.
+
+    Attributes:
+        narrow: The ghost in which nothing was moved, as the program computes.
+        roots: For each backward call of the parent that accumulates its value.
+        only: The leaves that it was for, by id; None: all.
+        sequence: The autograd number that the next node had as it began. stale: ids of leaves that are reached through
+            nodes made before. event: number of the optimizers' next event. half: autocast was on.
+        own_gradient: A root was given itself as its gradient.
+    """
+
+    sequence: int
+    event: int
+    narrow: Answer | None = None
+    measured: list[Measured] = field(default_factory=list[Measured])
+    roots: list[float] = field(default_factory=list[float])
+    only: list[frozenset[int] | None] = field(default_factory=list[frozenset[int] | None])
+    stale: set[int] = field(default_factory=set[int])
+    half: bool = False
+    own_gradient: bool = False
+    why: str | None = None
+
+
+def state_of(leaves: Sequence[torch.Tensor]) -> tuple[tuple[int, float], ...]:
+    """Version and sum of leaves: both change when one is written into, the latter also through `.data`."""
+    return tuple((leaf._version, float(leaf.detach().double().sum())) for leaf in leaves)
+
+
+def root_value(outputs: Sequence[Any], gradients: Sequence[Any], hold: Any = None) -> float:
+    """The sum of roots times their gradients.
+
+    Args:
+        hold: Called with each gradient that is not tracked; what it returns is taken instead.
+    """
+    total = 0.0
+    with torch.no_grad(), without_torch_function():
+        for at, root in enumerate(outputs):
+            if not isinstance(root, torch.Tensor) or not root.is_floating_point():
+                continue
+            given = gradients[at] if at < len(gradients) else None
+            if given is None or (root.dim() == 0 and given.dim() == 0 and float(given) == 1.0):
+                total += float(root.detach().double().sum())
+                continue
+            if hold is not None and not is_own(root, given):
+                given = hold(given.detach())
+            total += float((root.detach().double() * given.detach().double()).sum())
+    return total
+
+
+def is_own(root: torch.Tensor, given: torch.Tensor) -> bool:
+    """A root is given itself as its gradient: the derivative is then twice what arrives."""
+    if given.requires_grad or given.numel() != root.numel():
+        return given.requires_grad
+    return given.data_ptr() == root.data_ptr()
+
+
+def old_leaves(outputs: Sequence[Any], sequence: int) -> set[int]:
+    """Ids of the leaves that are reached through a node made before the number `sequence`."""
+    old: list[Any] = []
+    todo = [one.grad_fn for one in outputs if isinstance(one, torch.Tensor) and one.grad_fn is not None]
+    met = set(todo)
+    while todo:
+        node = todo.pop()
+        if node._sequence_nr() < sequence and not hasattr(node, "variable"):
+            old.append(node)
+            continue
+        for below, _slot in node.next_functions:
+            if below is not None and below not in met:
+                met.add(below)
+                todo.append(below)
+    found = set[int]()
+    seen = set(old)
+    while old:
+        node = old.pop()
+        if hasattr(node, "variable"):
+            found.add(id(node.variable))
+        for below, _slot in node.next_functions:
+            if below is not None and below not in seen:
+                seen.add(below)
+                old.append(below)
+    return found

@@ -1,0 +1,90 @@
+"""The first use of a leaf in a step: a module's call, or, of leaves that no module has, a function of torch.
+
+A mode that sees every function is on only while such a leaf may be used next: under one torch takes no fast path for
+encoders that are evaluated, whose last digits are others.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from backprobe.capture.torch_access.torch_internals import function_modes
+
+if TYPE_CHECKING:
+    from backprobe.capture.gradient_check.check import GradientChecks
+
+
+class LeafUses:
+    """Watches for the first use."""
+
+    def __init__(self, checks: GradientChecks) -> None:
+        self._checks = checks
+        self._held: set[int] = set()
+        self._modules: dict[int, bool] = {}
+        self._mode: _Uses | None = None
+
+    def watch(self, optimizers: list[Any]) -> None:
+        """Watch for what these optimizers hold."""
+        self._held = {id(leaf) for one in optimizers for group in one.param_groups for leaf in group["params"]}
+        self._modules.clear()
+        bare = self._held - _in_modules()
+        if bare and self._mode is None and function_modes() == 0:
+            self._mode = _Uses(self._checks, frozenset(bare))
+            self._mode.__enter__()
+
+    def leave(self) -> None:
+        """Watch no more; a mode under another one stays, and does nothing."""
+        if self._mode is not None:
+            self._mode.checks = None
+            if function_modes() == 1:
+                self._mode.__exit__(None, None, None)
+            self._mode = None
+
+    def is_other(self, module: Any) -> bool:
+        """No optimizer holds a parameter of this module."""
+        known = self._modules.get(id(module))
+        if known is None:
+            known = not any(id(leaf) in self._held for leaf in module.parameters())
+            self._modules[id(module)] = known
+        return known
+
+
+def _in_modules() -> set[int]:
+    """Ids of the parameters that modules hold."""
+    modules = (one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module))
+    return {id(leaf) for one in modules for leaf in one.__dict__.get("_parameters", {}).values()}
+
+
+class _Uses(TorchFunctionMode):
+    def __init__(self, checks: GradientChecks, bare: frozenset[int]) -> None:
+        super().__init__()
+        self.checks: GradientChecks | None = checks
+        self._bare = bare
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        checks = self.checks
+        if checks is not None and checks.armed and torch.is_grad_enabled() and self._uses(func, args):
+            self.checks = None
+            checks.begin()
+        return func(*args, **(kwargs or {}))
+
+    def _uses(self, func: Any, args: Any) -> bool:
+        if getattr(func, "__name__", "") in (
+            "__get__",
+            "__set__",
+            "register_hook",
+            "__hash__",
+            "__repr__",
+            "__format__",
+        ):
+            return False
+        for one in args:
+            if type(one) in (list, tuple) and any(id(part) in self._bare for part in one):
+                return True
+            if id(one) in self._bare:
+                return True
+        return False

@@ -1,0 +1,144 @@
+"""One leaf's verdict: the derivative against what arrived and what the step uses, and what explains a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backprobe.capture.gradient_check.comparison import Sides
+from backprobe.capture.gradient_check.explanations import of_use
+from backprobe.capture.gradient_check.ghosts import FunctionCheck
+from backprobe.capture.gradient_check.measuring import quotient
+from backprobe.capture.gradient_check.segment import Measured, Segment
+from backprobe.capture.instrument.torch_taps import Observers
+from backprobe.record import OptimizerEvent
+from backprobe.record.rows.gradient_checks import Cause, Verdict
+
+_HOOKS = ("tensor", "post-accumulate", "module-backward", "module-backward-pre", "node", "global-module")
+
+
+@dataclass(slots=True)
+class Judged:
+    """A verdict in the making; the fields are those of `GradientCheck`.
+
+    Attributes:
+        is_zero: Both sides are 0. place: file and line of the cause.
+    """
+
+    verdict: Verdict = "not-checked"
+    numeric: float | None = None
+    coarse: float | None = None
+    frozen: float | None = None
+    arrived: float | None = None
+    used: float | None = None
+    tolerance: float | None = None
+    factor: float | None = None
+    explained_by: str | None = None
+    cause: Cause | None = None
+    place: tuple[str, int] | None = None
+    function: str | None = None
+    why: str | None = None
+    is_zero: bool = False
+
+
+def judged(
+    segment: Segment,
+    one: Measured,
+    counts: Sequence[bool],
+    stale: float | None,
+    events: Sequence[OptimizerEvent],
+    *,
+    is_half: bool,
+) -> Judged:
+    """The verdict of one probe; `counts` says which backward calls were for it."""
+    assert one.fine is not None and one.coarse is not None and one.base is not None  # noqa: S101, PT018 - no error
+    fine, coarse = quotient(one.fine, one.h, counts), quotient(one.coarse, 3 * one.h, counts)
+    base = [root for root, counted in zip(one.base.roots, counts, strict=True) if counted]
+    bend = abs(sum(sum(side.roots) for side in one.fine) - 2 * sum(one.base.roots))
+    used = one.probe.dot()
+    arrived = one.arrived
+
+    def sides(numeric: float, given: float, length: float) -> Sides:
+        return Sides(
+            fine=numeric, coarse=coarse + numeric - fine, h=one.h, scale=one.probe.scale, given=given, length=length,
+            loss=max(sum(map(abs, base)), 1e-30), precision=one.precision, bend=bend, half=is_half,
+        )  # fmt: skip
+
+    given = arrived or 0.0
+    whole = sides(fine, given, one.largest)
+    told = Judged(numeric=fine, coarse=coarse, arrived=arrived, used=used, tolerance=whole.tolerance)
+    if whole.is_rough:
+        told.verdict = "rough"
+        return told
+    told.is_zero = abs(fine) <= whole.floor and abs(given) <= whole.floor
+    held = None if one.held is None else quotient(one.held, one.h, counts)
+    told.frozen = held
+    if whole.equals(given):
+        _use(told, sides(given, used or 0.0, one.largest), stale, one.before, events)
+        if whole.is_loose and told.verdict == "agrees":
+            told.verdict = "rough"
+        return told
+    told.verdict = "cut" if abs(given) <= whole.floor else "differs"
+    if held is not None and abs(held - given) <= whole.tolerance:
+        places = _cut_names(one)
+        told.explained_by = f"the program cuts the graph: {places}"
+        if told.verdict == "cut":
+            told.cause = "cut"
+            value = one.base.cuts[one.changed[-1]]
+            told.place = (value.filename, value.line) if value.filename else None
+        return told
+    _arrival(told, segment)
+    return told
+
+
+def _use(
+    told: Judged, used: Sides, stale: float | None, before: float | None, events: Sequence[OptimizerEvent]
+) -> None:
+    """What arrived is the derivative; is it what the step uses?"""
+    if told.used is None and told.is_zero:
+        told.verdict = "agrees"
+        return
+    if told.used is not None and used.equals(told.used):
+        told.verdict = "agrees"
+        return
+
+    def same(one: float, other: float) -> bool:
+        return abs(one - other) <= max(1e-3 * max(abs(one), abs(other)), used.floor * 1e-3)
+
+    told.verdict = "differs" if told.used else "cut"
+    why = of_use(told.used, told.arrived or 0.0, before, stale, events, same)
+    told.explained_by, told.cause = why.text, why.cause
+
+
+def _arrival(told: Judged, segment: Segment) -> None:
+    """What arrived is not the derivative: what stands between."""
+    functions = () if segment.narrow is None else segment.narrow.functions
+    wrong = _first(functions, "differs")
+    if segment.own_gradient:
+        told.cause = "own-gradient"
+    elif wrong is not None:
+        told.cause, told.function, told.place = "backward", wrong.name, (wrong.filename, wrong.line)
+    elif (own := _first(functions, "identity") or _first(functions, "flat")) is not None:
+        told.explained_by = f"the backward of {own.name} is another one than its forward's derivative, on purpose"
+    elif (hook := _hook()) is not None:
+        told.explained_by = f"a hook that is called for gradients: {hook}"
+
+
+def _first(functions: Sequence[FunctionCheck], verdict: str) -> FunctionCheck | None:
+    return next((one for one in functions if one.verdict == verdict), None)
+
+
+def _hook() -> str | None:
+    observers = Observers.now
+    rows = [] if observers is None else observers.hooks.standing()
+    return next((row.callable for row in rows if row.kind in _HOOKS), None)
+
+
+def _cut_names(one: Measured) -> str:
+    cuts = () if one.base is None else one.base.cuts
+    named = dict.fromkeys(
+        f"`{cuts[at].function}` in line {cuts[at].line}" if cuts[at].line else f"`{cuts[at].function}`"
+        for at in one.changed
+        if at < len(cuts)
+    )
+    return ", ".join(list(named)[:4])

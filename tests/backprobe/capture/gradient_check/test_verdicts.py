@@ -1,0 +1,159 @@
+"""The check of gradients on programs of every shape, each in a fork of a warm process."""
+
+import pytest
+
+from backprobe.record import GradientCheck
+from backprobe.rules.manual_programs import programs
+
+HEAD = """\
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x, y = torch.randn(16, 4), torch.randn(16, 1)
+"""
+STEP = """\
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = ((net(x) - y) ** 2).mean()
+    loss.backward()
+    {before}optimizer.step()
+"""
+LOOSE = """\
+import torch
+torch.manual_seed(1)
+w, c = torch.randn(4, requires_grad=True), torch.ones(3, requires_grad=True)
+optimizer = torch.optim.Adam([w, c], lr=0.1)
+x, y = torch.randn(16, 4), torch.randn(16)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = ((x @ w {more} - y) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def checked(source: str) -> tuple[GradientCheck, ...]:
+    record = programs().captured(source, check=True)
+    assert record.end is not None
+    assert (record.end.exit_code, record.end.own_error) == (0, None)
+    return record.gradient_checks
+
+
+def verdicts(rows: tuple[GradientCheck, ...]) -> set[tuple[str, str | None]]:
+    return {(row.verdict, row.cause) for row in rows}
+
+
+def test_every_leaf_of_the_first_and_the_third_step_agrees_to_six_digits() -> None:
+    rows = checked(HEAD + STEP.format(before=""))
+    assert [row.step for row in rows] == [0] * 4 + [2] * 4
+    assert {(row.verdict, row.precision, row.why) for row in rows} == {("agrees", "float64", None)}
+    for row in rows:
+        assert row.numeric == pytest.approx(row.used, rel=1e-5, abs=1e-7)
+
+
+def test_without_being_asked_for_there_is_no_row() -> None:
+    assert programs().captured(HEAD + STEP.format(before="")).gradient_checks == ()
+
+
+def test_tensors_that_no_module_has_are_checked_and_a_cut_is_named_with_its_line() -> None:
+    record = programs().captured(LOOSE.format(more="+ c.detach().sum()"), check=True)
+    w, c = record.gradient_checks[:2]
+    assert (w.verdict, c.verdict, c.cause) == ("agrees", "cut", "cut")
+    assert [one.line for one in record.sites if one.site == c.site] == [8]
+    assert c.numeric is not None
+    assert abs(c.numeric) > 0.1
+    assert c.frozen == pytest.approx(0, abs=1e-9)
+    assert {one.function for one in c.cuts} == {"detach"}
+
+
+@pytest.mark.parametrize(
+    ("before", "explained"),
+    [
+        ("nn.utils.clip_grad_norm_(net.parameters(), 0.01); ", "clipping's factor"),
+        ("nn.utils.clip_grad_value_(net.parameters(), 0.001); ", "clipping by value"),
+        ("[p.grad.mul_(0.5) for p in net.parameters()]; ", "changed `.grad` between"),
+    ],
+)
+def test_what_was_done_to_the_gradient_on_purpose_explains_it(before: str, explained: str) -> None:
+    rows = checked(HEAD + STEP.format(before=before))
+    assert {row.verdict for row in rows} <= {"differs", "factor", "agrees"}
+    told = [row.explained_by for row in rows if row.verdict != "agrees"]
+    assert told
+    assert all(explained in (text or "") for text in told)
+    assert {row.cause for row in rows} == {None}
+
+
+def test_a_scalers_factor_explains_it() -> None:
+    program = (
+        HEAD
+        + "scaler = torch.amp.GradScaler('cpu', init_scale=1024.0)\n"
+        + (STEP.replace("loss.backward()", "scaler.scale(loss).backward()").format(before="")).replace(
+            "optimizer.step()", "scaler.step(optimizer); scaler.update()"
+        )
+    )
+    rows = checked(program)
+    assert {row.explained_by for row in rows} == {"the gradient scaler's factor, 1/1024"}
+
+
+def test_a_gradient_that_is_not_cleared_or_cleared_too_late_is_a_mistake() -> None:
+    kept = checked((HEAD + STEP.format(before="")).replace("    optimizer.zero_grad()\n", ""))
+    assert verdicts(kept[:4]) == {("agrees", None)}
+    assert verdicts(kept[4:]) == {("differs", "not-cleared")}
+    late = checked(HEAD + STEP.format(before="optimizer.zero_grad(); "))
+    assert verdicts(late) == {("cut", "cleared")}
+
+
+def test_the_loss_as_its_own_gradient_is_twice_too_small() -> None:
+    rows = checked((HEAD + STEP.format(before="")).replace("loss.backward()", "loss.backward(loss)"))
+    assert verdicts(rows) == {("factor", "own-gradient")}
+    step = [row.factor for row in rows if row.step == 0]
+    assert step == pytest.approx([0.5] * 4, rel=1e-3)
+
+
+def test_accumulation_two_optimizers_and_second_derivatives_agree() -> None:
+    micro = checked(
+        HEAD + "for _ in range(3):\n    optimizer.zero_grad()\n    for part in (x[:8], x[8:]):\n"
+        "        (net(part).square().mean() / 2).backward()\n    optimizer.step()\n"
+    )
+    assert verdicts(micro) == {("agrees", None)}
+    two = checked(
+        HEAD.replace("net.parameters()", "net[0].parameters()")
+        + "other = torch.optim.Adam(net[2].parameters())\n"
+        + STEP.format(before="other.step(); ").replace("optimizer.zero_grad", "net.zero_grad")
+    )
+    assert verdicts(two) == {("agrees", None)}
+    assert len({row.optimizer for row in two}) == 2
+    penalty = checked(
+        HEAD + "x.requires_grad_()\nfor _ in range(3):\n    optimizer.zero_grad()\n"
+        "    (g,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)\n"
+        "    (net(x).square().mean() + g.square().mean()).backward()\n    optimizer.step()\n"
+    )
+    assert verdicts(penalty) == {("agrees", None)}
+
+
+def test_what_cannot_be_checked_says_why() -> None:
+    closure = checked(
+        HEAD.replace("SGD(net.parameters(), lr=0.1)", "LBFGS(net.parameters(), max_iter=2)")
+        + "def closure():\n    optimizer.zero_grad()\n    loss = net(x).square().mean()\n    loss.backward()\n"
+        "    return loss\nfor _ in range(3):\n    optimizer.step(closure)\n"
+    )
+    assert closure
+    assert {row.verdict for row in closure} == {"not-checked"}
+    threads = checked(
+        "import threading\nstop = threading.Event()\nthread = threading.Thread(target=stop.wait)\nthread.start()\n"
+        + HEAD + STEP.format(before="") + "stop.set()\nthread.join()\n"
+    )  # fmt: skip
+    assert {row.verdict for row in threads} == {"not-checked"}
+    assert all("other threads" in (row.why or "") for row in threads)
+
+
+def test_a_tensor_that_changes_inside_the_step_is_not_compared() -> None:
+    rows = checked(
+        HEAD + "for _ in range(3):\n    optimizer.zero_grad()\n    loss = net(x).square().mean()\n"
+        "    with torch.no_grad():\n        net[0].bias.add_(0.1)\n"
+        "    net(x).square().mean().backward()\n    optimizer.step()\n"
+    )
+    told = {row.tensor: row.why for row in rows if row.step == 0 and row.verdict == "not-checked"}
+    assert len(told) == 1
+    assert "changed between" in str(told)
