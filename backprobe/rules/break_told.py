@@ -18,7 +18,7 @@ from backprobe.rules.naming import capital, optimizer_name, together
 from backprobe.rules.partial_cuts import partial_cuts
 from backprobe.rules.places import source_lines
 from backprobe.rules.raised import level_of
-from backprobe.rules.syntax import region_in, site_of, text_in
+from backprobe.rules.syntax import region_in, site_of, statement_at, text_in
 from backprobe.rules.told import told
 from backprobe.rules.trained import in_optimizers
 
@@ -79,7 +79,26 @@ def told_break(record: Record, rule: Rule, one: Break, first: str, advice: str, 
         tensors=[*one.tensors, *_bound(record, one)] if one.is_partial else [*one.leaves, *_bound(record, one)],
         calls=one.calls,
         optimizers=sorted({held for leaf in one.leaves for held in in_optimizers(record).get(leaf, ())}),
-        level=None if one.raised is None else level_of(record, one.raised),
+        level="note" if _ends_a_step(record, one) else None if one.raised is None else level_of(record, one.raised),
+    )
+
+
+def _ends_a_step(record: Record, one: Break) -> bool:
+    """A name is bound to its own value without history, always behind a backward call that came after that value.
+
+    So a state is carried from step to step without the graph of the last one, which is meant. That its own module then
+    learns nothing is a doubt.
+    """
+    node = statement_at(record, one.site)
+    called = node.value if isinstance(node, ast.Assign) else None
+    if not (isinstance(node, ast.Assign) and isinstance(called, ast.Call) and isinstance(called.func, ast.Attribute)):
+        return False
+    if called is not one.ending.node or ast.unparse(node.targets[0]) != ast.unparse(called.func.value):
+        return False
+    rows = [row for row in record.bindings if row.site == one.site]
+    tensors, calls = lookup(record).tensors, [call.moment_before for call in record.backward_calls]
+    return bool(rows) and all(
+        any(tensors[parent].moment < call < row.moment for call in calls) for row in rows for parent in row.parents
     )
 
 

@@ -117,6 +117,17 @@ Near miss: the optimizer holds the network's input
         (judge(image) - 1).pow(2).mean().backward()
         optimizer.step()
 
+Near miss: a critic that is given scores what is trained
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(4, 2), nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for state in torch.randn(3, 8, 4):
+        optimizer.zero_grad()
+        (-critic(torch.cat([state, actor(state).tanh()], 1)).mean()).backward()
+        optimizer.step()
+
 Near miss: nothing is trained
     import torch
     from torch import nn
@@ -141,6 +152,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.critics import judged_by
 from backprobe.rules.expressions import replacement
 from backprobe.rules.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
 from backprobe.rules.first_values import is_given_values
@@ -209,6 +221,11 @@ def _is_left_out(record: Record, life: GradLife) -> bool:
     ended = record.end is not None and record.end.exit_code == 0
     if len(life.steps) < (LEAST_STEPS if ended else LEAST_STEPS_CUT_SHORT):
         return False
+    if all(
+        row.call is not None and life.tensor in judged_by(record, lookup(record).calls[row.call])
+        for row in life.arrivals
+    ):
+        return False  # a critic that is given: only what it judges is trained
     return _is_in_training(record, life.tensor) and not _is_written_by_hand(record, life.tensor)
 
 
