@@ -93,6 +93,7 @@ from backprobe.rules.repeated_terms import Repeated, added_twice, stores, walked
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import blocks, region_in, site_of, statement, tree_of
 from backprobe.rules.told import told
+from backprobe.rules.training_modes import used_by_updates
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record, Site
@@ -148,7 +149,13 @@ def _is_untouched_between(record: Record, first: BackwardCall, second: BackwardC
     leaves = reaches(record)[first.call].leaves & reaches(record)[second.call].leaves
     if not leaves or first.roots[0].gradient_given or second.roots[0].gradient_given:
         return False
-    return not is_used_between(record, first, second)
+    if not is_used_between(record, first, second):
+        return True
+    # a look at the gradient between the calls, as for a log, takes nothing out of the sum that is stepped on
+    start, end = first.moment_before, second.moment_before
+    changed = any(row.tensor in leaves and start < row.moment <= end and row.call is None for row in record.leaf_grads)
+    stepped = any(start < row.moment <= end for row in record.optimizer_events)
+    return not changed and not stepped and second.call in used_by_updates(record)
 
 
 def _walked_alone(record: Record, rows: list[Repeated]) -> Finding:
