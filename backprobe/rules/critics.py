@@ -71,12 +71,15 @@ def _judging(record: Record) -> dict[int, frozenset[int]]:
 
 
 def _summed(record: Record, roots: list[int]) -> list[int]:
-    """The first nodes below roots that are more than a sum."""
+    """The first nodes below roots that were made in a module: a criterion's own mean is no output that is summed."""
     seen, waiting, found = set(roots), list(roots), list[int]()
     while waiting and len(seen) < _MOST:
         node = waiting.pop()
-        if op(lookup(record).nodes[node]) not in _LINEAR:
-            found.append(node)
+        row = lookup(record).nodes[node]
+        if row.module_call is not None:
+            found += [node] if row.outputs and row.outputs[0].shape else []
+            continue
+        if op(row) not in _LINEAR:
             continue
         below = [one for one in operands(record, node) if one is not None and one not in seen]
         seen.update(below)

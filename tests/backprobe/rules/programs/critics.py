@@ -72,6 +72,25 @@ for x in torch.randn(4, 8, 4):
     (head(body(x).tanh()) - x[:, :1]).pow(2).mean().backward()
     optimizer.step()
 """,
+    "a criterion that learns is in no optimizer": """
+import torch
+from torch import nn
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.log_scale = nn.Parameter(torch.zeros(()))
+
+    def forward(self, a, b):
+        return ((a - b).pow(2) * self.log_scale.exp() - self.log_scale).mean()
+
+body, criterion = nn.Linear(4, 8), Scaled()
+optimizer = torch.optim.Adam(body.parameters(), lr=1e-3)  # <- BP701
+for x in torch.randn(4, 8, 4):
+    optimizer.zero_grad()
+    criterion(body(x), x.repeat(1, 2)).backward()
+    optimizer.step()
+""",
     "a state is carried on without its graph, behind the step": """
 import torch
 from torch import nn
