@@ -166,7 +166,8 @@ def _registers(record: Record, name: str) -> bool:
     for node in (node for tree in trees(record).values() for node in ast.walk(tree.module)):
         if isinstance(node, ast.Assign):
             named = {one.attr for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Attribute)}
-            made = {last_name(one.func) for one in ast.walk(node.value) if isinstance(one, ast.Call)}
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            made = {last_name(one.func) for one in values if isinstance(one, ast.Call)}
             if last in named and made & CONTAINERS:
                 return True
     return False

@@ -361,6 +361,8 @@ def _fixes(record: Record, optimizer: Optimizer, site: Site, missing: list[int])
     bound = {name for name, at in made if at is not None and site_of(record, at).function == "<module>"}
     if argument.func.attr != "parameters" or every != set(missing) or not roots <= bound or site.function != "<module>":
         return
+    if any(lookup(record).tensors[tensor].moment > optimizer.moment for tensor in missing):
+        return  # they were made behind it: there is nothing yet that it could be given
     region = region_in(record, site.source, argument)
     given = text_in(record, site.source, region)
     if _has_earlier_twin(record, optimizer) and len(roots) == 1:
