@@ -73,6 +73,7 @@ from backprobe.rules.activations import built_call
 from backprobe.rules.lookup import lookup, nodes_like
 from backprobe.rules.loss_calls import loss_calls, values_of
 from backprobe.rules.outputs import innermost_call
+from backprobe.rules.prefix_masks import is_prefix_mask
 from backprobe.rules.rule import Rule
 from backprobe.rules.scopes import last_name
 from backprobe.rules.syntax import parts_of, statement_at
@@ -170,6 +171,8 @@ def _is_masked(record: Record, mean: Operation) -> bool:
     product = _product(record, mean)
     if product is None:
         return False
+    if product.function == "*" and any(is_prefix_mask(record, one) for one in product.operands):
+        return bool(mean.requires_grad) and product.shape is not None and not _is_divided(record, mean)
     parts = _behind(record, product)
     losses = [one for one in parts if isinstance(one, int) and one in _losses(record)]
     compared = [one for one in parts if not isinstance(one, int) and _compares(one.function)]
