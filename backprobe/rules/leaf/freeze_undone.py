@@ -167,7 +167,7 @@ def _is_used_between(record: Record, flips: list[_Flip]) -> bool:
     moments = (row for row in record.moments if start < row.moment < end)
     ran = any(row.module_call is not None for row in moments)
     inside = (row for row in record.operations if row.moment is not None and start <= row.moment < end)
-    return ran or any(row.result == "tensor" and row.shape and row.operands for row in inside)
+    return ran or any(row.result == "tensor" and row.shape and (row.operands or row.inner) for row in inside)
 
 
 def _finding(record: Record, site: int, flips: list[_Flip]) -> Finding:
