@@ -127,8 +127,8 @@ def check(record: Record) -> Iterator[Finding]:
         if len(found) >= LEAST and found[0][2].site is not None:
             groups.setdefault(found[0][2].site, []).extend(found)
     yield from (_finding(record, site, found) for site, found in groups.items())
-    for site, rows in {} if groups else scored_again(record).items():
-        if len({row.call for _span, row, _own in rows}) >= LEAST:
+    for site, rows in scored_again(record).items():
+        if not groups and len({row.call for _span, row, _own in rows}) >= LEAST:
             yield _finding_scored(record, site, rows)
 
 
