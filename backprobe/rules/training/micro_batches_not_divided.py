@@ -101,6 +101,7 @@ from backprobe.rules.lookup import lookup
 from backprobe.rules.naming import optimizer_name
 from backprobe.rules.rule import Rule
 from backprobe.rules.syntax import Tree, method_called, region_in, site_of, statement_at, tree_of
+from backprobe.rules.table import table
 from backprobe.rules.told import told
 from backprobe.rules.walks import op, operands
 
@@ -181,16 +182,14 @@ def _is_mean(record: Record, call: int) -> bool:
 
 
 def _is_mean_node(record: Record, node: Node) -> bool:
-    return op(node) in MEANS and not _reduces_otherwise(record, node)
+    return op(node) in MEANS and node.site not in _sites_of_other_reductions(record)
 
 
-def _reduces_otherwise(record: Record, node: Node) -> bool:
-    """A loss is called there with another reduction than the mean."""
-    return any(
-        row.arguments.get("reduction", "mean") != "mean"
-        for row in record.watched_calls
-        if row.site is not None and row.site == node.site
-    )
+@table
+def _sites_of_other_reductions(record: Record) -> frozenset[int | None]:
+    """The statements that call a loss with another reduction than the mean."""
+    kept = ("mean", "'mean'", None)
+    return frozenset(row.site for row in record.watched_calls if row.arguments.get("reduction") not in kept)
 
 
 def _window(record: Record, spans: list[Span]) -> _Window | None:

@@ -153,8 +153,14 @@ def _moved_since(record: Record, bound: Binding, parameter: int, until: int) -> 
     if node is None or tree is None or not isinstance(node, ast.Assign | ast.AnnAssign):
         return False
     chosen = any(isinstance(one, ast.If) for one in tree.ancestors(node))
-    runs = [row.moment for row in record.bindings if row.site == bound.site] if chosen else [bound.moment]
-    return any(min(runs) < update.moment <= until for update in updates_of(record).get(parameter, ()))
+    since = _first_runs(record)[bound.site] if chosen else bound.moment
+    return any(since < update.moment <= until for update in updates_of(record).get(parameter, ()))
+
+
+@table
+def _first_runs(record: Record) -> dict[int, int]:
+    """The first moment at which a statement bound anything, by statement."""
+    return {row.site: row.moment for row in reversed(record.bindings)}
 
 
 def _finding(record: Record, site: int, rows: list[tuple[Binding, Operation, int]]) -> Finding:
