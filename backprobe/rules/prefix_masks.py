@@ -6,8 +6,8 @@ import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.table import table
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Record, SmallValue

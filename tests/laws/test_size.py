@@ -82,4 +82,4 @@ def test_a_planted_long_function_is_found(tmp_path):
     body = "\n".join("    x = 1" for _ in range(MOST_FUNCTION_LINES))
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "runs.py").write_text(f"def claim():\n{body}\n")
-    assert too_long(tmp_path) == ["store/runs.py claim: 81 lines"]
+    assert too_long(tmp_path) == ["store/runs/lifecycle.py claim: 81 lines"]

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from backprobe.client import ApiError, AsyncClient, Client, new_run_id
 from backprobe.record import MOST_FRAME_BYTES, dumps, loads, split
 from store import tables
-from store.watched import ending as recorder_end
-from store.watched import recorders
-from store.watched.view import Views
+from store.recorders import ending as recorder_end
+from store.recorders import recorders
+from store.recorders.live_view import Views
 
 MEDIA = "application/vnd.backprobe.record"
 
@@ -57,7 +57,7 @@ def end(site):
 
 
 def test_a_recorder_makes_sends_and_ends_its_run_and_a_worker_judges_it(site, begin, send, end, frames, samples):
-    from workers.rejudge import Rejudging
+    from workers.upkeep.rejudging import Rejudging
 
     asked = {"labels": {"job": "a"}, "capture": {"tier": "grad", "every": 10}, "environment": {"torch": "2.13.0"}}
     told = begin(**asked)
@@ -229,8 +229,8 @@ def test_a_run_that_is_there_may_be_asked_for_under_a_key_again_and_again(begin)
 
 @pytest.fixture
 def served(make):
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     site = make(threads=8)
     listening = listen("127.0.0.1", 0)

@@ -77,17 +77,17 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
-from backprobe.rules.updates import updates_of
-from backprobe.rules.value_origins import written_last
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.tensors.value_origins import written_last
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.analysis.training.updates import updates_of
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Module, Record, Statistics
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="units-stay-equal",

@@ -91,16 +91,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from backprobe.rules.grad_lives import grad_lives
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import together
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
-from backprobe.rules.trained import parameters
+from backprobe.rules.analysis.gradients.grad_lives import grad_lives
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.training.trained_parameters import parameters
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="freeze-undone",

@@ -77,19 +77,19 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import insertion
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import bindings_named, lookup
-from backprobe.rules.module_tree import module_keys, parameters_below
-from backprobe.rules.rule import Rule
-from backprobe.rules.schedules import schedules
-from backprobe.rules.second_names import module_names
-from backprobe.rules.syntax import region_in, statement
-from backprobe.rules.told import told
+from backprobe.rules.analysis.modules.module_tree import module_keys, parameters_below
+from backprobe.rules.analysis.modules.second_names import module_names
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.expressions import insertion
+from backprobe.rules.analysis.source.syntax import region_in, statement
+from backprobe.rules.analysis.training.schedules import schedules
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="method-not-called",

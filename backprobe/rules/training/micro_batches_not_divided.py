@@ -94,20 +94,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import insertion
-from backprobe.rules.finding import Fix
-from backprobe.rules.grad_spans import Span, grad_spans
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import optimizer_name
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import Tree, method_called, region_in, site_of, statement_at, tree_of
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.walks import op, operands
+from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.graph.walks import op, operands
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import insertion
+from backprobe.rules.analysis.source.naming import optimizer_name
+from backprobe.rules.analysis.source.syntax import Tree, method_called, region_in, site_of, statement_at, tree_of
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Optimizer, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="micro-batches-not-divided",

@@ -76,19 +76,19 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.arithmetic import dotted
-from backprobe.rules.expression_places import expression_of
-from backprobe.rules.expressions import insertion
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement_at, tree_of
-from backprobe.rules.told import told
-from backprobe.rules.trained import parameters
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.arithmetic import dotted
+from backprobe.rules.analysis.source.expression_places import expression_of
+from backprobe.rules.analysis.source.expressions import insertion
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement_at, tree_of
+from backprobe.rules.analysis.training.trained_parameters import parameters
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Operation, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="result-dropped",

@@ -79,20 +79,20 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import insertion
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import together
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement_at, tree_of, value_of
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
-from backprobe.rules.updates import updates_of
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import insertion
+from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement_at, tree_of, value_of
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.analysis.training.updates import updates_of
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Operation, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="kept-value-shares-memory",
