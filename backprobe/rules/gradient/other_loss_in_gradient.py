@@ -4,7 +4,8 @@ What it finds:
     A backward call leaves gradients in the parameters of two optimizers; the one that it is meant for steps. The other
     one's parameters keep theirs, their own backward call adds to it, and their optimizer steps on the sum. The finding
     stands at that second call; or, where the first loss took in what the other network made and needs no gradient
-    beyond that, at the expression that takes it in.
+    beyond that, at the expression that takes it in. A loss that is the other network's own output, and is walked back
+    beside that network's own loss before it steps, is such a call too.
 
 Why it matters:
     A discriminator is trained on the generator's wish as well: each step is partly the wrong way.
@@ -50,7 +51,7 @@ Near miss: one joint loss, then both step
     first = torch.optim.SGD(maker.parameters(), lr=0.1)
     second = torch.optim.SGD(judge.parameters(), lr=0.1)
     for _ in range(3):
-        judge(maker(torch.randn(4, 2))).mean().backward()
+        judge(maker(torch.randn(4, 2))).pow(2).mean().backward()
         judge(torch.randn(4, 3)).pow(2).mean().backward()
         first.step()
         second.step()
@@ -88,6 +89,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
 from backprobe.rules.analysis.graph.reach import leaves_behind, reaches
+from backprobe.rules.analysis.modules.critics import scored_again
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import insertion, line_before
 from backprobe.rules.analysis.source.naming import capital, optimizer_name, receiver, together
@@ -124,8 +126,36 @@ def check(record: Record) -> Iterator[Finding]:
         found = [mixed for span in spans if span.added and (mixed := _mixed(record, span)) is not None]
         if len(found) >= LEAST and found[0][2].site is not None:
             groups.setdefault(found[0][2].site, []).extend(found)
-    for site, found in groups.items():
-        yield _finding(record, site, found)
+    yield from (_finding(record, site, found) for site, found in groups.items())
+    for site, rows in scored_again(record).items():
+        if not groups and len({row.call for _span, row, _own in rows}) >= LEAST:
+            yield _finding_scored(record, site, rows)
+
+
+def _finding_scored(record: Record, site: int, rows: list[tuple[Span, LeafGrad, LeafGrad]]) -> Finding:
+    span, row, own = rows[0]
+    tensors = sorted({one.tensor for one, _row, _own in rows})
+    held = optimizer_name(record, span.updates[0].optimizer)
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"This loss is the output of the module that holds {together(record, tensors)}: it adds to their gradient.",
+            f"That also holds the gradient of their own loss, and `{held}` steps on the sum of both.",
+            f"Step `{held}` before this call, or call `{held}.zero_grad()` and its own backward call after it.",
+        ),
+        binding=held,
+        moments=sorted({one.moment for _span, one, _own in rows}),
+        related=(
+            ("their own loss is walked back here", own.site),
+            (f"`{held}` steps on the sum", span.updates[0].site),
+        ),
+        evidence={"tensors": tensors[:16], "assumed": "each optimizer steps on its own loss"},
+        tensors=tensors,
+        calls=() if row.call is None else (row.call,),
+        optimizers=(span.updates[0].optimizer,) if span.updates[0].optimizer is not None else (),
+    )
 
 
 _Mixed = tuple["Span", "Update", "LeafGrad"]

@@ -85,6 +85,7 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.carried_graphs import is_used_between
 from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.modules.training_modes import used_by_updates
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import replacement
 from backprobe.rules.analysis.source.syntax import blocks, region_in, site_of, statement, tree_of
@@ -148,7 +149,13 @@ def _is_untouched_between(record: Record, first: BackwardCall, second: BackwardC
     leaves = reaches(record)[first.call].leaves & reaches(record)[second.call].leaves
     if not leaves or first.roots[0].gradient_given or second.roots[0].gradient_given:
         return False
-    return not is_used_between(record, first, second)
+    if not is_used_between(record, first, second):
+        return True
+    # a look at the gradient between the calls, as for a log, takes nothing out of the sum that is stepped on
+    start, end = first.moment_before, second.moment_before
+    changed = any(row.tensor in leaves and start < row.moment <= end and row.call is None for row in record.leaf_grads)
+    stepped = any(start < row.moment <= end for row in record.optimizer_events)
+    return not changed and not stepped and second.call in used_by_updates(record)
 
 
 def _walked_alone(record: Record, rows: list[Repeated]) -> Finding:

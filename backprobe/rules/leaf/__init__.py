@@ -7,6 +7,7 @@ from typing import Final
 from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.leaf import (
     flag_change_on_non_leaf,
+    freeze_undone,
     freeze_without_effect,
     hook_on_untracked_tensor,
     input_without_requires_grad,
@@ -33,4 +34,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     non_leaf_deepcopied,
     parameter_lost_on_move,
     hook_on_untracked_tensor,
+    freeze_undone,
 )

@@ -111,6 +111,7 @@ from backprobe.rules.analysis.modules.training_modes import (
     is_of,
     module_of,
     outermost_in_mode,
+    parameters_in,
     receiver_of,
     used_by_updates,
     walked_in,
@@ -245,6 +246,7 @@ def _finding(record: Record, site: int, calls: list[ModuleCall]) -> Finding:
         moments=[_moment(record, call) for call in calls],
         region=None if written is None else region_in(record, written[0], written[1]),
         evidence={"training": True, "grad_mode": first.grad_mode, "classes": kinds, "calls": len(calls)},
+        tensors=sorted(parameters_in(record, first))[:64],
     )
 
 

@@ -73,6 +73,20 @@ Near miss: a teacher that follows the student
             for kept, new in zip(teacher.parameters(), student.parameters()):
                 kept.lerp_(new, 0.1)
 
+Near miss: the norms are put into eval after each `train()`
+    import torch
+    from torch import nn
+
+    body, norm, head = nn.Linear(4, 6), nn.BatchNorm1d(6).requires_grad_(False), nn.Linear(6, 1)
+    model = nn.Sequential(body, norm, nn.ReLU(), head)
+    optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+    for x in torch.randn(4, 8, 4):
+        model.train()
+        norm.eval()
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
 Blind spots:
     A part that is frozen under `no_grad` only, with parameters that require grad, is not seen as frozen.
 
@@ -105,7 +119,7 @@ from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import ModuleCall, Record, Statistics
+    from backprobe.record import Mode, ModuleCall, Record, Statistics
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -133,6 +147,48 @@ def check(record: Record) -> Iterator[Finding]:
     for (site, _module), calls in by_place.items():
         if len({call.k for call in calls}) >= _LEAST and len(steps) >= _LEAST:
             yield _finding(record, site, calls)
+    woken = _woken(record) if not by_place and len(steps) >= _LEAST else []
+    if woken:
+        yield _finding_woken(record, woken)
+
+
+def _woken(record: Record) -> list[tuple[Mode, ModuleCall]]:
+    """Frozen batch norms that the program put into eval, and that a later `train()` of something else put back."""
+    rows = [row for row in record.modes if row.kind == "training" and row.how == "call" and row.moment is not None]
+    asleep = {row.module: row.moment for row in reversed(rows) if row.after == "False" and row.module is not None}
+    found: dict[int, tuple[Mode, ModuleCall]] = {}
+    for call in record.module_calls:
+        since = asleep.get(call.module)
+        if since is None or not call.training or call.module in found or not is_of(record, call, NORMS):
+            continue
+        if not _own(record, call) or not _own(record, call) <= _frozen(record) or not _moves(record, call.module):
+            continue
+        later = (row for row in rows if row.after == "True" and row.module != call.module and row.site is not None)
+        switch = next((row for row in later if (row.moment or 0) > (since or 0)), None)
+        if switch is not None:
+            found[call.module] = (switch, call)
+    return list(found.values())
+
+
+def _finding_woken(record: Record, woken: list[tuple[Mode, ModuleCall]]) -> Finding:
+    switch, call = woken[0]
+    parameters = sorted({one for _switch, row in woken for one in _own(record, row)})
+    norms = "1 batch norm" if len(woken) == 1 else f"{len(woken)} batch norms"
+    slept = next((row.site for row in record.modes if row.module == call.module and row.after == "False"), None)
+    return told(
+        record,
+        RULE,
+        switch.site or 0,
+        (
+            f"This puts {norms} back into training mode, though the program froze them and put them into eval.",
+            "No parameter of theirs is trained, yet their running statistics move with every batch.",
+            "Put them into eval after each `train()`, or do so in the `train` method of the model that holds them.",
+        ),
+        binding=receiver_of(record, call),
+        moments=[switch.moment or 0],
+        related=(("put into eval here", slept),),
+        evidence={"frozen": parameters[:16], "modules": len(woken)},
+    )
 
 
 def _moves(record: Record, number: int) -> bool:

@@ -17,7 +17,7 @@ Example:
     from torch import nn
 
     model = nn.Linear(4, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=25.0)  # <- here
+    optimizer = torch.optim.SGD(model.parameters(), lr=10.0)  # <- here
     x = torch.randn(50, 4)
     for _ in range(12):
         loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()

@@ -76,6 +76,7 @@ from backprobe.rules.analysis.modules.module_outputs import innermost_call
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.analysis.source.scopes import last_name
 from backprobe.rules.analysis.source.syntax import parts_of, statement_at
+from backprobe.rules.analysis.tensors.prefix_masks import is_prefix_mask
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
@@ -170,6 +171,8 @@ def _is_masked(record: Record, mean: Operation) -> bool:
     product = _product(record, mean)
     if product is None:
         return False
+    if product.function == "*" and any(is_prefix_mask(record, one) for one in product.operands):
+        return bool(mean.requires_grad) and product.shape is not None and not _is_divided(record, mean)
     parts = _behind(record, product)
     losses = [one for one in parts if isinstance(one, int) and one in _losses(record)]
     compared = [one for one in parts if not isinstance(one, int) and _compares(one.function)]

@@ -107,7 +107,8 @@ def check(record: Record) -> Iterator[Finding]:
         by_site.setdefault(clip.site, []).append(clip)
     for site, found in by_site.items():
         late = [(clip, update) for clip in found if (update := _used_before(clip)) is not None]
-        always = len(late) >= LEAST and len(late) == len(found)
+        first = [clip for clip in found if not clip.spans and clip.event.with_grad == 0]  # before there was a gradient
+        always = len(late) >= LEAST and len(late) + len(first) == len(found)
         if always and not only_measures(record, site, [clip.event for clip in found]):
             yield _finding(record, site, late)
 

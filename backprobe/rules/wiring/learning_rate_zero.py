@@ -83,11 +83,14 @@ Source:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.arithmetic import dotted
 from backprobe.rules.analysis.source.naming import optimizer_name
+from backprobe.rules.analysis.source.syntax import number_at, parts_of, statement
 from backprobe.rules.analysis.training.schedules import schedules
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -115,9 +118,15 @@ def check(record: Record) -> Iterator[Finding]:
     for optimizer in record.optimizers:
         own = [event for event in record.optimizer_events if event.optimizer == optimizer.optimizer]
         steps = [event for event in own if event.kind == "step" and event.with_grad]
-        rates = [rate for event in own if event.kind == "scheduler_step" for rate in event.learning_rates]
-        known = [*optimizer.learning_rates, *rates]
-        if len(steps) < LEAST or not known or any(known) or optimizer.site is None:
+        if len(steps) < LEAST or optimizer.site is None:
+            continue
+        last = steps[-1].moment  # a rate that was set behind the last step has moved nothing
+        before = [event for event in own if event.kind == "scheduler_step" and event.moment < last]
+        rates = [rate for event in before for rate in event.learning_rates]
+        known = (
+            rates or optimizer.learning_rates
+        )  # a schedule sets the first rate when it is built, behind the optimizer
+        if not known or any(known):
             continue
         if not any(_moved(record, row.tensor, steps[0].moment) for row in optimizer.tensors):
             yield _finding(record, optimizer, optimizer.site, steps)
@@ -130,22 +139,40 @@ def _moved(record: Record, tensor: int, start: int) -> bool:
     return not any(row.moment >= start for row in rows) or len(seen) != 1
 
 
+def _only_schedule(record: Record) -> int | None:
+    """The statement that builds the one schedule of torch in the program; None where there is none, or several."""
+    found: set[int | None] = set()
+    for site in record.sites:
+        node = statement(record, site)
+        if isinstance(node, ast.Assign | ast.Return | ast.Expr) and site.kind != "enter":
+            called = [dotted(record, site, part.func) or "" for part in parts_of(node) if isinstance(part, ast.Call)]
+            if any(full.startswith("torch.optim.lr_scheduler.") for full in called):
+                found.add(number_at(record, node))
+    return found.pop() if len(found) == 1 else None
+
+
 def _finding(record: Record, optimizer: Optimizer, built: int, steps: list[OptimizerEvent]) -> Finding:
     who = optimizer_name(record, optimizer.optimizer)
     schedule = next(iter(schedules(record, optimizer)), None)
+    only = _only_schedule(record) if schedule is None else None
     by = "" if schedule is None else f": `{schedule.name}` sets it to that"
     return told(
         record,
         RULE,
-        built if schedule is None else schedule.site,
+        (built if only is None else only) if schedule is None else schedule.site,
         (
             f"The learning rate of `{who}` is 0 at each of its {len(steps)} steps{by}.",
             "Every parameter is written with the value that it had.",
-            "Give a rate above 0." if schedule is None else "Let the schedule begin, or at least go on, above 0.",
+            "Give a rate above 0."
+            if schedule is None and only is None
+            else "Let the schedule begin, or at least go on, above 0.",
         ),
         binding=who if schedule is None else schedule.name,
         moments=[event.moment for event in steps],
-        related=((f"`{who}` is built here", None if schedule is None else built), ("it steps here", steps[0].site)),
+        related=(
+            (f"`{who}` is built here", None if schedule is None and only is None else built),
+            ("it steps here", steps[0].site),
+        ),
         evidence={"optimizer": who, "rate": 0.0, "steps": len(steps), "assumed": "the optimizer is meant to train"},
         optimizers=(optimizer.optimizer,),
     )

@@ -56,6 +56,16 @@ Near miss: the program updates by hand
             for p in model.parameters():
                 p -= 0.1 * p.grad
 
+Near miss: all outputs are made before the first backward call, so that no step may stand between
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for out in [model(torch.randn(8, 4)) for _ in range(3)]:
+        optimizer.zero_grad()
+        out.pow(2).mean().backward()
+
 Blind spots:
     A run that ended early proves nothing: the step may have been to come.
 
@@ -79,6 +89,7 @@ from backprobe.rules.analysis.training.updates import updates
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import LeafGrad, Optimizer, Record, Site
@@ -117,8 +128,33 @@ def check(record: Record) -> Iterator[Finding]:
             if row.moment > optimizer.moment
         ]
         read = any(span.reads for tensor in held for span in grad_spans(record).get(tensor, ()))
-        if len({row.call for row in arrivals}) >= LEAST_CALLS and not read:
+        calls = {row.call for row in arrivals if row.call is not None}
+        if len({row.call for row in arrivals}) >= LEAST_CALLS and not read and not _a_step_would_raise(record, calls):
             yield from _finding(record, optimizer, sorted(arrivals, key=lambda row: row.moment))
+
+
+def _a_step_would_raise(record: Record, calls: set[int]) -> bool:
+    """What the later calls walk was computed before the first one: no step between them is meant, or possible."""
+    index = lookup(record)
+    first, *later = sorted(calls) or (-1,)
+    numbers = {
+        call: [
+            number
+            for row in index.passes_of_call[call]
+            if row.position is not None and (number := index.nodes[row.node].seq) is not None
+        ]
+        for call in (first, *later)
+    }
+    last = max(numbers[first], default=-1)
+    if not later or not all(numbers[call] and min(numbers[call]) < last for call in later):
+        return False
+    met = {row.node for row in index.passes_of_call[first]} - _leaves(record)
+    return not any(row.node in met for call in later for row in index.passes_of_call[call])
+
+
+@table
+def _leaves(record: Record) -> frozenset[int]:
+    return frozenset(lookup(record).accumulator_of.values())
 
 
 def _finding(record: Record, optimizer: Optimizer, arrivals: list[LeafGrad]) -> Iterator[Finding]:

@@ -112,6 +112,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
+from backprobe.rules.analysis.modules.module_tree import CONTAINERS
 from backprobe.rules.analysis.source.syntax import site_at, site_of, statement, tree_of, trees
 from backprobe.rules.analysis.training.first_values import is_given_values
 from backprobe.rules.analysis.training.parameter_lists import last_name
@@ -151,10 +152,25 @@ def check(record: Record) -> Iterator[Finding]:
         around = None if module.fqn or not _parameters(record, module) else _caller(record, module)
         built = None if around is None else _built_at(record, module, around)
         holder = None if built is None else _holder(statement(record, site_of(record, built)))
-        if built is not None and around is not None and holder is not None and _is_left_out(record, module):
+        if built is None or around is None or holder is None or _registers(record, holder[0]):
+            continue
+        if _is_left_out(record, module):
             by_holder.setdefault((built, *holder), []).append((module, around))
     for (site, name, is_dict), found in by_holder.items():
         yield _finding(record, site, name, found, is_dict=is_dict)
+
+
+def _registers(record: Record, name: str) -> bool:
+    """An attribute of that name is given a container of torch.nn, which registers what is put into it."""
+    last = name.rpartition(".")[2]
+    for node in (node for tree in trees(record).values() for node in ast.walk(tree.module)):
+        if isinstance(node, ast.Assign):
+            named = {one.attr for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Attribute)}
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            made = {last_name(one.func) for one in values if isinstance(one, ast.Call)}
+            if last in named and made & CONTAINERS:
+                return True
+    return False
 
 
 def _built_at(record: Record, module: Module, around: Module) -> int | None:

@@ -1,8 +1,9 @@
-"""BP752 one-module-repeated: a list holds one module several times, and each of its members is given the same input.
+"""BP752 one-module-repeated: a list holds one module several times, where several modules are meant.
 
 What it finds:
     A list is made of one module by `[module] * n`, or by a comprehension that always gives the same module. In one step
-    its members get the same input, so all of them give the same. The finding stands where the list is made.
+    its members get the same input, so all of them give the same; or they run one after another, and nothing but that
+    list refers to the module. The finding stands where the list is made.
 
 Why it matters:
     An ensemble of such members is one network, its spread is zero, and the least of two critics is the one there is.
@@ -33,11 +34,12 @@ Use instead:
         sum((member(x) - 1).pow(2).mean() for member in members).backward()
         optimizer.step()
 
-Near miss: one layer several times in a row
+Near miss: one layer, which has a name, several times in a row
     import torch
     from torch import nn
 
-    layers = nn.ModuleList([nn.Linear(3, 3)] * 4)
+    layer = nn.Linear(3, 3)
+    layers = nn.ModuleList([layer] * 4)
     optimizer = torch.optim.SGD(layers.parameters(), lr=0.1)
     for x in torch.randn(3, 8, 3):
         h = x
@@ -69,6 +71,27 @@ Near miss: each tower has an input of its own
         optimizer.zero_grad()
         one, other = (tower(view) for tower, view in zip(towers, (x, x.flip(0))))
         (one - other - 1).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: one set of weights at every depth, by a name
+    import torch
+    from torch import nn
+
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block = nn.Linear(4, 4)
+
+        def forward(self, x):
+            for block in [self.block] * 3:
+                x = x + torch.tanh(block(x))
+            return x
+
+    net = Shared()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(3, 8, 4):
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
         optimizer.step()
 
 Blind spots:
@@ -122,21 +145,46 @@ def check(record: Record) -> Iterator[Finding]:
             members = [row for row in rows if row.site == site]
             made = _repeating(statement_at(record, site)) if len(members) > 1 else None
             found = _same_input(record, module) if made is not None else []
+            alike = len({step for step, _row in found}) >= LEAST_STEPS
+            if made is not None and not alike and _is_nameless(made):
+                found = _in_turn(record, module)
             if made is not None and len({step for step, _row in found}) >= LEAST_STEPS:
-                yield _finding(record, members, made, [row for _step, row in found])
+                yield _finding(record, members, made, [row for _step, row in found], alike=alike)
 
 
 def _repeating(node: ast.stmt | None) -> ast.expr | None:
     """`[x] * n`, or `[x for _ in ...]` whose element is no call and no name that the comprehension binds."""
     for part in ast.walk(node) if node is not None else ():
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult):
-            if any(isinstance(side, ast.List) and len(side.elts) == 1 for side in (part.left, part.right)):
+            if any(isinstance(side, ast.List) and side.elts for side in (part.left, part.right)):
                 return part
         elif isinstance(part, ast.ListComp | ast.GeneratorExp) and isinstance(part.elt, ast.Name | ast.Attribute):
             bound = {one.id for over in part.generators for one in ast.walk(over.target) if isinstance(one, ast.Name)}
             if not any(isinstance(one, ast.Name) and one.id in bound for one in ast.walk(part.elt)):
                 return part
     return None
+
+
+def _is_nameless(made: ast.expr) -> bool:
+    """Nothing but the list refers to the module, or a comprehension asks for it once for each member.
+
+    Who wants one set of weights at every depth, as in ALBERT, gives the one module a name and calls that.
+    """
+    sides = (made.left, made.right) if isinstance(made, ast.BinOp) else ()
+    lists = [side for side in sides if isinstance(side, ast.List)]
+    return not sides or all(isinstance(one, ast.Call) for side in lists for one in side.elts)
+
+
+def _in_turn(record: Record, module: int) -> list[tuple[int, ModuleCall]]:
+    """The calls of the module that followed another one inside one call of what holds it, each with its number."""
+    calls = [call for call in calls_of_modules(record).get(module, ()) if call.grad_mode and not call.recompute]
+    first: dict[int | None, ModuleCall] = {}
+    found: list[tuple[int, ModuleCall]] = []
+    for call in calls:
+        before = first.setdefault(call.parent, call)
+        if before is not call and call.parent is not None:
+            found.append((call.parent, call))
+    return found
 
 
 def _is_random(record: Record, module: int) -> bool:
@@ -172,7 +220,9 @@ def _given(record: Record) -> dict[int, list[Operation]]:
     return found
 
 
-def _finding(record: Record, members: list[ModuleName], made: ast.expr, calls: list[ModuleCall]) -> Finding:
+def _finding(
+    record: Record, members: list[ModuleName], made: ast.expr, calls: list[ModuleCall], *, alike: bool
+) -> Finding:
     first, site = members[0], members[0].site
     name = first.name.partition("[")[0] if "[" in first.name else first.name.rpartition(".")[0]
     moment = next((row.moment for row in record.watched_calls if row.site == site and row.moment is not None), 0)
@@ -181,8 +231,11 @@ def _finding(record: Record, members: list[ModuleName], made: ast.expr, calls: l
         RULE,
         site,
         (
-            f"`{name}` holds one module {len(members)} times, and each time it is given the same input.",
-            "Its members have the same weights, and give the same: they are one network.",
+            f"`{name}` holds one module {len(members)} times"
+            + (", and each time it is given the same input." if alike else ": its members are one and the same."),
+            "Its members have the same weights, and give the same: they are one network."
+            if alike
+            else "All of them share one set of weights, and their gradients add up in it: the others do not exist.",
             "Build each: `[make() for _ in range(n)]`.",
         ),
         binding=name,

@@ -117,6 +117,17 @@ Near miss: the optimizer holds the network's input
         (judge(image) - 1).pow(2).mean().backward()
         optimizer.step()
 
+Near miss: a critic that is given scores what is trained
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(4, 2), nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for state in torch.randn(3, 8, 4):
+        optimizer.zero_grad()
+        (-critic(torch.cat([state, actor(state).tanh()], 1)).mean()).backward()
+        optimizer.step()
+
 Near miss: nothing is trained
     import torch
     from torch import nn
@@ -142,6 +153,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.grad_lives import GradLife, grad_lives
+from backprobe.rules.analysis.modules.critics import judged_by
 from backprobe.rules.analysis.modules.module_tree import calls_of_modules
 from backprobe.rules.analysis.modules.training_modes import walked_in
 from backprobe.rules.analysis.rows.lookup import lookup
@@ -187,7 +199,8 @@ def check(record: Record) -> Iterator[Finding]:
     for tensor in sorted(parameters(record)):
         life = grad_lives(record).get(tensor)
         if life is not None and _is_left_out(record, life):
-            at = _should_hold(record, optimizers, tensor)
+            ended = in_optimizers(record).get(tensor, ())
+            at = _should_hold(record, [one for one in optimizers if one.optimizer not in ended], tensor)
             lacking.setdefault(at.optimizer, []).append(tensor)
     for optimizer in optimizers:
         missing = lacking.get(optimizer.optimizer)
@@ -204,12 +217,36 @@ def _trains_a_module(record: Record, optimizer: Optimizer) -> bool:
 
 def _is_left_out(record: Record, life: GradLife) -> bool:
     """A trainable parameter in training mode, with gradients in several steps, that nothing ever writes."""
+    if life.tensor in in_optimizers(record) and _thawed_since(record, life):
+        return True
     if is_given_values(record, life) or life.tensor in in_optimizers(record) or not required_grad(record, life.tensor):
         return False
     ended = record.end is not None and record.end.exit_code == 0
     if len(life.steps) < (LEAST_STEPS if ended else LEAST_STEPS_CUT_SHORT):
         return False
+    if all(
+        row.call is not None and life.tensor in judged_by(record, lookup(record).calls[row.call])
+        for row in life.arrivals
+    ):
+        return False  # a critic that is given: only what it judges is trained
     return _is_in_training(record, life.tensor) and not _is_written_by_hand(record, life.tensor)
+
+
+def _thawed_since(record: Record, life: GradLife) -> bool:
+    """The optimizers that hold it stepped last before it was frozen; it was thawed, and gets gradients again.
+
+    A phase that has ended, and a new optimizer over other layers, do not ask for that: nothing is thawed for it.
+    """
+    holders = set(in_optimizers(record)[life.tensor])
+    steps = [row.moment for row in record.optimizer_events if row.kind == "step"]
+    own = [row.moment for row in record.optimizer_events if row.kind == "step" and row.optimizer in holders]
+    if not own or len(steps) == len(own):
+        return False
+    history = lookup(record).snapshots_of[life.tensor]
+    off = next((row.moment for row in history if row.moment > own[-1] and not row.requires_grad), None)
+    on = next((row.moment for row in history if off is not None and row.moment > off and row.requires_grad), None)
+    late = {row.call for row in life.arrivals if on is not None and row.moment > on}
+    return len(late) >= LEAST_STEPS_CUT_SHORT and any(on is not None and step > on for step in steps)
 
 
 def _is_in_training(record: Record, tensor: int) -> bool:
@@ -294,6 +331,7 @@ def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int
     arrivals = grad_lives(record)[missing[0]].arrivals
     many = f"The {len(keys)} parameters of `{prefix}` get" if len(keys) > 1 else f"`{keys[0]}` gets"
     held = optimizer.binding or optimizer.cls
+    none = "no optimizer that still steps holds" if missing[0] in in_optimizers(record) else "no optimizer holds"
     first, last = arrivals[0], arrivals[-1]
     related: list[Related] = []
     call = lookup(record).calls.get(first.call) if first.call is not None else None
@@ -310,7 +348,7 @@ def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int
         rule=rule_name(RULE),
         level=RULE.severity,
         confidence=RULE.confidence,
-        message=f"{many} gradients in every step, and no optimizer holds {'them' if len(keys) > 1 else 'it'}.\n"
+        message=f"{many} gradients in every step, and {none} {'them' if len(keys) > 1 else 'it'}.\n"
         f"`{held}` was given {len(optimizer.tensors)} tensors without {'these' if len(keys) > 1 else 'this one'}: "
         f"what is not given to an optimizer never changes.\nAdd {'them' if len(keys) > 1 else 'it'}, or freeze with "
         "`requires_grad_(False)` what is not to be trained.",
@@ -344,6 +382,8 @@ def _fixes(record: Record, optimizer: Optimizer, site: Site, missing: list[int])
     bound = {name for name, at in made if at is not None and site_of(record, at).function == "<module>"}
     if argument.func.attr != "parameters" or every != set(missing) or not roots <= bound or site.function != "<module>":
         return
+    if any(lookup(record).tensors[tensor].moment > optimizer.moment for tensor in missing):
+        return  # they were made behind it: there is nothing yet that it could be given
     region = region_in(record, site.source, argument)
     given = text_in(record, site.source, region)
     if _has_earlier_twin(record, optimizer) and len(roots) == 1:

@@ -12,7 +12,7 @@ from backprobe.rules.analysis.graph.breaks import Break, breaks
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.break_syntax import Kind, ending_region
 from backprobe.rules.analysis.source.naming import capital, optimizer_name, together
-from backprobe.rules.analysis.source.syntax import region_in, site_of, text_in
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement_at, text_in
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.terms.lookup_codes import code_cuts
 from backprobe.rules.analysis.terms.partial_cuts import partial_cuts
@@ -79,7 +79,26 @@ def told_break(record: Record, rule: Rule, one: Break, first: str, advice: str, 
         tensors=[*one.tensors, *_bound(record, one)] if one.is_partial else [*one.leaves, *_bound(record, one)],
         calls=one.calls,
         optimizers=sorted({held for leaf in one.leaves for held in in_optimizers(record).get(leaf, ())}),
-        level=None if one.raised is None else level_of(record, one.raised),
+        level="note" if _ends_a_step(record, one) else None if one.raised is None else level_of(record, one.raised),
+    )
+
+
+def _ends_a_step(record: Record, one: Break) -> bool:
+    """A name is bound to its own value without history, always behind a backward call that came after that value.
+
+    So a state is carried from step to step without the graph of the last one, which is meant. That its own module then
+    learns nothing is a doubt.
+    """
+    node = statement_at(record, one.site)
+    called = node.value if isinstance(node, ast.Assign) else None
+    if not (isinstance(node, ast.Assign) and isinstance(called, ast.Call) and isinstance(called.func, ast.Attribute)):
+        return False
+    if called is not one.ending.node or ast.unparse(node.targets[0]) != ast.unparse(called.func.value):
+        return False
+    rows = [row for row in record.bindings if row.site == one.site]
+    tensors, calls = lookup(record).tensors, [call.moment_before for call in record.backward_calls]
+    return bool(rows) and all(
+        any(tensors[parent].moment < call < row.moment for call in calls) for row in rows for parent in row.parents
     )
 
 

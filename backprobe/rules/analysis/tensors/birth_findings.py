@@ -61,7 +61,7 @@ def told_birth(record: Record, rule: Rule, birth: Birth, first: str, advice: str
         },
         tensors=list(dict.fromkeys(tensors)),
         calls=(birth.call.call,),
-        level="error" if birth.noticed is not None and not birth.noticed.caught else None,
+        level="warning" if birth.noticed is not None and birth.noticed.caught else None,
     )
 
 

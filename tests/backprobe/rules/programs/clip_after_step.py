@@ -94,4 +94,18 @@ for _ in range(10):
     optimizer.step()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # <- BP720
 """,
+    "clip before the clear and the backward call": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in torch.randn(5, 8, 4):
+    loss = (10 * model(x)).pow(2).mean()
+    nn.utils.clip_grad_norm_(model.parameters(), 0.1)  # <- BP720
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
 }

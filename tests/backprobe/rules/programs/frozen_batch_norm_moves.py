@@ -59,4 +59,22 @@ for _ in range(4):
     loss.backward()
     opt.step()
 """,
+    "frozen norms are woken by train()": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 1))
+for m in model.modules():
+    if isinstance(m, nn.BatchNorm1d):
+        m.eval()
+        m.requires_grad_(False)
+optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+for epoch in range(2):
+    model.train()  # <- BP614
+    for x in torch.randn(3, 8, 4) + 2:
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+""",
 }

@@ -116,4 +116,19 @@ for _ in range(4):
     total.backward()
     opt.step()
 """,
+    "backward in loop, gradient logged": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 4):
+    loss = net(x).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward(retain_graph=True)
+    print(net.weight.grad.norm().item())
+    loss.backward()  # <- BP327
+    optimizer.step()
+""",
 }

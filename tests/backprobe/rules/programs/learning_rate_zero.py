@@ -36,4 +36,21 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
 for _ in range(4):
     optimizer.step()  # <- BP707
 """,
+    "a rate of zero at every step, the last schedule step sets another": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+def warm(optimizer, n):
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, step // n))  # <- BP712
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = warm(optimizer, 6)
+for x in torch.randn(6, 8, 4):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+    schedule.step()
+""",
 }

@@ -75,4 +75,28 @@ for x in torch.randn(4, 8, 4):
     net(x).pow(2).mean().backward()
     opt.step()
 """,
+    "a module dict that registers, filled behind the optimizer": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin, self.adapters = nn.Linear(4, 4), nn.ModuleDict()
+
+    def forward(self, x):
+        x = self.lin(x)
+        for adapter in self.adapters.values():
+            x = x + adapter(x)
+        return x
+
+net = Layer()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)  # <- BP701
+net.adapters["task"] = nn.Linear(4, 4)
+for x in torch.randn(6, 8, 4):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
 }

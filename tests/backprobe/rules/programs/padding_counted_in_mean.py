@@ -127,4 +127,76 @@ for _ in range(4):
     loss.backward()
     optimizer.step()
 """,
+    "mean over padded loss": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.LSTM(3, 5, batch_first=True)
+head = nn.Linear(5, 1)
+optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()])
+seqs = [torch.randn(n, 3) for n in (3, 6, 8)]
+x = nn.utils.rnn.pad_sequence(seqs, batch_first=True)
+y = nn.utils.rnn.pad_sequence([s.sum(1) for s in seqs], batch_first=True)
+mask = torch.zeros(3, 8)
+for i, s in enumerate(seqs):
+    mask[i, : len(s)] = 1
+for _ in range(4):
+    out = head(model(x)[0]).squeeze(-1)
+    loss = (F.mse_loss(out, y, reduction="none") * mask).mean()  # <- BP867
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "masked loss divided by the mask": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.manual_seed(0)
+model, head = nn.LSTM(3, 5, batch_first=True), nn.Linear(5, 1)
+optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()])
+seqs = [torch.randn(n, 3) for n in (3, 6, 8)]
+x = nn.utils.rnn.pad_sequence(seqs, batch_first=True)
+y = nn.utils.rnn.pad_sequence([s.sum(1) for s in seqs], batch_first=True)
+mask = torch.zeros(3, 8)
+for i, s in enumerate(seqs):
+    mask[i, : len(s)] = 1
+for _ in range(4):
+    out = head(model(x)[0]).squeeze(-1)
+    loss = (F.mse_loss(out, y, reduction="none") * mask).sum() / mask.sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "a mean over masked errors that is divided by the share": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(3, 8)
+optimizer = torch.optim.Adam(net.parameters())
+mask = (torch.arange(8) < torch.tensor([[3], [5], [8]])).float()
+for _ in range(4):
+    x = torch.randn(3, 3)
+    loss = ((net(x) - 1).pow(2) * mask).mean() / mask.mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "random drops of targets": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(3, 8)
+optimizer = torch.optim.Adam(net.parameters())
+for _ in range(4):
+    x, keep = torch.randn(3, 3), (torch.rand(3, 8) > 0.3).float()
+    loss = ((net(x) - 1).pow(2) * keep).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
 }

@@ -228,4 +228,40 @@ for x in torch.randn(4, 5, 3):
     net(x).pow(2).mean().backward()
     optimizer.step()
 """,
+    "thawed for a second phase, whose optimizer was given the rest": """
+import torch
+from torch import nn
+
+body, head = nn.Sequential(nn.Linear(4, 6), nn.Tanh()), nn.Linear(6, 1)
+first = torch.optim.SGD(body.parameters(), lr=0.1)
+for x in torch.randn(3, 8, 4):
+    first.zero_grad()
+    (body(x)[:, :4] - x).pow(2).mean().backward()
+    first.step()
+body.requires_grad_(False)
+second = torch.optim.SGD(head.parameters(), lr=0.1)  # <- BP701
+for epoch in range(4):
+    if epoch == 1:
+        body.requires_grad_(True)
+    for x in torch.randn(2, 8, 4):
+        second.zero_grad()
+        (head(body(x)) - x[:, :1]).pow(2).mean().backward()
+        second.step()
+""",
+    "a phase has ended, and another optimizer trains the head alone": """
+import torch
+from torch import nn
+
+body, head = nn.Sequential(nn.Linear(4, 6), nn.Tanh()), nn.Linear(6, 1)
+first = torch.optim.SGD(body.parameters(), lr=0.1)
+for x in torch.randn(3, 8, 4):
+    first.zero_grad()
+    (body(x)[:, :4] - x).pow(2).mean().backward()
+    first.step()
+second = torch.optim.SGD(head.parameters(), lr=0.1)
+for x in torch.randn(6, 8, 4):
+    second.zero_grad()
+    (head(body(x)) - x[:, :1]).pow(2).mean().backward()
+    second.step()
+""",
 }
