@@ -11,7 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from backprobe.client import ApiError, AsyncClient, Client, new_run_id
-from backprobe.record import MOST_FRAME_BYTES, dumps, loads, split
+from backprobe.record import MAGIC, dumps, loads, split
+from service.api.recorders import MOST_FRAMES_AT_ONCE, MOST_REQUEST_BYTES
 from store import tables
 from store.watched import ending as recorder_end
 from store.watched import recorders
@@ -115,9 +116,31 @@ def test_what_cannot_be_is_refused_with_its_code(begin, send, end, frames, site)
     assert begin("run_0" + "0" * 25, 422)["code"] == "id-time-refused"
 
 
+def test_many_frames_go_in_one_request_and_those_that_have_come_before_change_nothing(site, begin, send, end, frames):
+    run = begin()["id"]
+    assert send(run, 0, b"".join(frames[:3])).headers["Next-Frame"] == "3"
+    assert send(run, 1, b"".join(frames[1:-1])).headers["Next-Frame"] == str(len(frames) - 1)
+    assert send(run, 0, b"".join(frames[:3])).headers["Next-Frame"] == str(len(frames) - 1)
+    assert send(run, 1, frames[1] + frames[1], 409).json["code"] == "frame-differs"
+    gap = send(run, len(frames), b"".join(frames[-2:]), 409)
+    assert (gap.json["code"], gap.headers["Next-Frame"]) == ("frame-missing", str(len(frames) - 1))
+    send(run, len(frames) - 1, frames[-1])
+    assert end(run, frames=len(frames))["status"] == "succeeded"
+    assert send(run, 0, b"".join(frames)).headers["Next-Frame"] == str(len(frames))
+
+
+def test_of_frames_of_which_one_is_refused_none_is_kept(site, begin, send, frames):
+    run = begin()["id"]
+    for bad in (frames[0] + b"PK", frames[0] + frames[1] + frames[0], frames[1] + frames[0], MAGIC, MAGIC + frames[0]):
+        assert send(run, 0, bad, 422).json["code"] == "bad-record"
+    many = send(run, 0, frames[0] + frames[1] * MOST_FRAMES_AT_ONCE, 422)
+    assert many.json["errors"][0]["code"] == "too-many-frames"
+    assert site.client.get(f"/v1/runs/{run}").json["recorder"]["next_frame"] == 0
+
+
 def test_more_than_a_run_may_have_is_too_large(begin, send, frames, monkeypatch):
     run = begin()["id"]
-    assert send(run, 0, b"x" * (MOST_FRAME_BYTES + 1), 413).json["code"] == "too-large"
+    assert send(run, 0, b"x" * (MOST_REQUEST_BYTES + 1), 413).json["code"] == "too-large"
     send(run, 0, frames[0])
     monkeypatch.setattr(recorders, "MOST_BYTES", len(frames[0]))
     assert "may have" in send(run, 1, frames[1], 413).json["detail"]
