@@ -128,7 +128,7 @@ class Watching:
         if self._report:
             self._print()
         elif self._sender is not None:
-            sys.stderr.write(f"{_sent(self._sender.health)}\n")
+            sys.stderr.write(f"{self._sender.health.summary()}\n")
 
     @property
     def record(self) -> Record:
@@ -210,15 +210,6 @@ class Watching:
         if self.lost is not None:
             text += f"\nbackprobe: `{self._path}` was not written ({self.lost})"
         sys.stderr.write(f"{text}\n")
-
-
-def _sent(health: Health) -> str:
-    """What became of a record that was sent, in a line."""
-    where = f"{health.url}/runs/{health.run}"
-    if health.state == "closed":
-        return f"backprobe: {where}"
-    left = f", {health.spooled_bytes:,} bytes wait in the spool: `backprobe spool send`" if health.spooled_bytes else ""
-    return f"backprobe: {where} ({health.state}: {health.why}{left})"
 
 
 def watch(  # noqa: PLR0913 - a block has one door, and each argument is a keyword with a default

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 import backprobe
-from backprobe.cli import explain, rules, run, service, show
+from backprobe.cli import explain, rules, run, service, show, spool
 from backprobe.cli.exits import UsageError
 from backprobe.cli.plugins import commands, register
 
@@ -22,6 +22,7 @@ BUILT_IN: Final = {
     "submit": service.add_submit,
     "runs": service.add_runs,
     "compare": service.add_compare,
+    "spool": spool.add_spool,
 }
 
 

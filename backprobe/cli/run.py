@@ -17,6 +17,7 @@ from backprobe.cli.children import judged_children, kept_family
 from backprobe.cli.exits import INTERRUPTED, OURS, SCRIPT, OutputLost, UsageError
 from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
 from backprobe.cli.project import settled
+from backprobe.cli.sending import add_sending, sender_of
 
 if TYPE_CHECKING:
     from backprobe.record import End, Record
@@ -57,6 +58,7 @@ def add_watch(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--tier", choices=("state", "grad", "full"), help=TIERS)
+    add_sending(parser)
     _add_program(parser)
     parser.set_defaults(run=_run, entry="watch")
 
@@ -116,6 +118,8 @@ def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -
         judgement = judge(record, args.options)
         children = None if family is None else judged_children(family, args)
         report(record, judgement, args, args.named, stream, children)
+        if "sent" in args:
+            print(args.sent, file=stream)
     except OutputLost as error:
         print(f"backprobe: {error}", file=stream)
         return OURS
@@ -156,12 +160,14 @@ def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record |
     options = Options(
         tier=args.tier, entry=args.entry, every=args.every, histograms=args.histograms, seed=args.seed, family=family
     )
-    with _Saved(args.save) as kept:
+    with _Saved(args.save) as kept, sender_of(args) as sender:
         kept.write(MAGIC)
 
         def sink(data: bytes) -> None:
             frames.append(data)  # decoded when the program has ended: it takes longer than the program's own statements
             kept.write(data)
+            if sender is not None:
+                sender.put(data)
 
         if args.module is None:
             end = run_path(args.script, args.arguments, options, sink)

@@ -30,3 +30,11 @@ class Health:
     spooled_bytes: int
     dropped: int
     why: str | None
+
+    def summary(self) -> str:
+        """What became of a record that was sent, in a line."""
+        where = f"{self.url}/runs/{self.run}"
+        if self.state == "closed":
+            return f"backprobe: {where}"
+        spooled = f"; {self.spooled_bytes:,} bytes wait: `backprobe spool send`" if self.spooled_bytes else ""
+        return f"backprobe: {where} ({self.state}: {self.why}{spooled})"

@@ -28,7 +28,7 @@ _LINES_OF_A_SITE: Final = 40
 """Of a statement over more lines the first ones go along."""
 
 _ENDS: Final = re.compile(r"\r\n|\r|\n")
-_TAGS: Final = {tag: bytes([0x92, 0xA0 | len(tag)]) + tag.encode() for tag in ("sources", "sites")}
+_TAGS: Final = {tag: bytes([0x92, 0xA0 | len(tag)]) + tag.encode() for tag in ("sources", "sites", "end")}
 """How the frames of these tables begin, behind their length: an array of two, the table's name (MessagePack)."""
 
 
@@ -57,6 +57,9 @@ class SourceCut:
                 continue
             if self._policy == "lines" and one.startswith(_TAGS["sites"], 4):
                 changed |= self._named_by(one)
+            if one.startswith(_TAGS["end"], 4):  # nothing may follow it
+                yield from self._told(sorted(changed))
+                changed = set()
             yield one
         yield from self._told(sorted(changed))
 
