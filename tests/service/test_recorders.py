@@ -116,6 +116,23 @@ def test_what_cannot_be_is_refused_with_its_code(begin, send, end, frames, site)
     assert begin("run_0" + "0" * 25, 422)["code"] == "id-time-refused"
 
 
+def test_the_source_that_came_along_is_shown_with_its_lines(site, begin, send, end, frames, samples):
+    run = begin()["id"]
+    assert site.client.get(f"/v1/runs/{run}/source").json["code"] == "source-not-kept"
+    send(run, 0, b"".join(frames))
+    Views(site.context.database).turn(60.0)
+    (source,) = samples.tutorial().sources
+    for _ in range(2):
+        told = site.client.get(f"/v1/runs/{run}/source").json
+        assert (told["path"], told["files"]) == (source.path, [source.path])
+        assert [line["text"] for line in told["lines"]] == source.text.rstrip("\n").split("\n")
+        assert any(line["bindings"] for line in told["lines"])
+        assert site.client.get(f"/v1/runs/{run}/source?file=gone.py").status_code == 404
+        line = next(line["text"] for line in told["lines"] if "requires_grad" in line["text"])
+        assert line.split("=")[0].strip() in site.client.get(f"/runs/{run}").text
+        end(run)
+
+
 def test_many_frames_go_in_one_request_and_those_that_have_come_before_change_nothing(site, begin, send, end, frames):
     run = begin()["id"]
     assert send(run, 0, b"".join(frames[:3])).headers["Next-Frame"] == "3"
