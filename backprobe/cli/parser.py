@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 
 import backprobe
 from backprobe.cli import explain, rules, run, service, show, spool
+from backprobe.cli.audit import command
 from backprobe.cli.exits import UsageError
 from backprobe.cli.plugins import commands, register
 
@@ -22,6 +23,7 @@ BUILT_IN: Final = {
     "submit": service.add_submit,
     "runs": service.add_runs,
     "compare": service.add_compare,
+    "audit": command.add_audit,
     "spool": spool.add_spool,
 }
 

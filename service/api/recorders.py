@@ -13,6 +13,7 @@ import hashlib
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from flask import Response, request
@@ -138,7 +139,7 @@ def _sentence(error: Exception) -> str:
 
 def _bad(code: str, error: Exception) -> Problem:
     place = Place(pointer="#", code=code, detail=_sentence(error))
-    hint = "Send frames of `backprobe.record`, each with its length before it, as `backprobe.record.split` cuts a record."
+    hint = "Send frames of `backprobe.record`, each with its length before it, as `backprobe.record.split` cuts them."
     return Problem("bad-record", place.detail, places=(place,), hint=hint)
 
 
@@ -242,15 +243,14 @@ def _frames(sent: bytes) -> list[recording.Sent]:
     """
     found: list[recording.Sent] = []
     try:
-        for one in split(sent) if sent and not sent.startswith(MAGIC) else (sent,):
-            if len(found) == MOST_FRAMES_AT_ONCE:
-                said = f"more than {MOST_FRAMES_AT_ONCE:,} frames in one request"
-                raise BadRecord("too-many-frames", said)
+        for one in islice(split(sent) if sent and not sent.startswith(MAGIC) else (sent,), MOST_FRAMES_AT_ONCE + 1):
             with _DECODING:
                 kind, rows = frame_kind(one)
             found.append(recording.Sent(body=one, kind=kind, rows=rows))
     except BadRecord as error:
         raise _bad(error.code, error) from None
+    if len(found) > MOST_FRAMES_AT_ONCE:
+        raise _bad("too-many-frames", ValueError(f"more than {MOST_FRAMES_AT_ONCE:,} frames in one request"))
     return found
 
 
