@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Self
@@ -76,6 +76,11 @@ class Watching:
         from backprobe.capture.watch import names_given
 
         self._names = names_given(frame, len(self._watched))
+        return self
+
+    def called(self, names: Sequence[str | None]) -> Self:
+        """What the record calls the things that are watched, in their order."""
+        self._names = list(names)
         return self
 
     def __enter__(self) -> Self:

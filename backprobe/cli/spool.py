@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -39,7 +38,8 @@ def add_spool(subparsers: Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from backprobe.recorder.spool import spool_home, spooled
+    from backprobe.recorder.spool import spooled
+    from backprobe.recorder.target import spool_home
 
     home = spool_home() if args.home is None else args.home / "spool"
     found = list(spooled(home))
@@ -78,8 +78,9 @@ def _told(one: Spooled) -> dict[str, object]:
 def _sent(found: list[Spooled], url: str | None) -> int:
     from backprobe.recorder.connection import Connection, checked_url
     from backprobe.recorder.resending import resend
+    from backprobe.recorder.target import key_of
 
-    key, left = os.environ.get("BACKPROBE_API_KEY") or None, 0
+    key, left = key_of(), 0
     for one in found:
         try:
             to = checked_url(url or one.url)

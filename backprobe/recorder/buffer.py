@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from backprobe.record import Truncation, batch_frames
+
+_LEFT_OUT: Final = 1_000_000
+"""Number of the truncation that tells of frames left out here: the record's own are numbered from 0."""
 
 
 class Buffer:
@@ -35,6 +42,13 @@ class Buffer:
                 return
             self._held.append(frames)
             self.size += len(frames)
+
+    def told(self) -> Iterator[bytes]:
+        """As a frame of the record: that something was left out; none where nothing was."""
+        if self.dropped:
+            why = "the recorder's memory was full, and the service had not taken it"
+            row = Truncation(n=_LEFT_OUT, what="frames", why=why, limit=self._most, seen=self.dropped)
+            yield from batch_frames("truncations", [row])
 
     def drain(self) -> deque[bytes]:
         """All that is in it."""

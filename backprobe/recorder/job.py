@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -11,7 +10,7 @@ from typing import Any, Final, Literal
 from backprobe.recorder.finding_poll import FindingTold
 from backprobe.recorder.sender import Sender
 from backprobe.recorder.sources import POLICIES, SourcePolicy
-from backprobe.recorder.target import Place, target_of
+from backprobe.recorder.target import Place, target_of, url_of
 
 Ranks = Literal["first", "all"]
 
@@ -53,7 +52,7 @@ class Asked:
     @property
     def sends(self) -> bool:
         """A service is named."""
-        return bool(os.environ.get("BACKPROBE_URL") if self.url is None else self.url)
+        return bool(url_of(self.url))
 
     def records(self, place: Place) -> bool:
         """This process is recorded: the first one, or every one."""

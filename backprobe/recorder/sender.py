@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from backprobe.record import Truncation, batch_frames, frame_rows, split
+from backprobe.record import frame_rows, split
 from backprobe.recorder.buffer import Buffer
 from backprobe.recorder.connection import TIMEOUT_SECONDS, Connection
 from backprobe.recorder.delivery import Delivery
@@ -31,8 +31,8 @@ from backprobe.recorder.pieces import Piece, gathered
 from backprobe.recorder.requests import Reply
 from backprobe.recorder.resending import move, resend_all
 from backprobe.recorder.sources import SourceCut, SourcePolicy
-from backprobe.recorder.spool import SpoolFolder, spool_home
-from backprobe.recorder.target import Target
+from backprobe.recorder.spool import SpoolFolder
+from backprobe.recorder.target import Target, spool_home
 
 MOST_BYTES: Final = 64 << 20
 CLOSE_SECONDS: Final = 5.0
@@ -41,9 +41,6 @@ _KEEP_SECONDS: Final = 1.0
 
 _LOOK_SECONDS: Final = 2.0
 """Between two looks of the thread at what waits."""
-
-_LEFT_OUT: Final = 1_000_000
-"""Number of the truncation that tells of frames left out here: the record's own are numbered from 0."""
 
 _log: Final = logging.getLogger("backprobe.recorder")
 
@@ -70,7 +67,7 @@ class Sender:
         most_bytes: int = MOST_BYTES,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
-        self._target, self._most = target, most_bytes
+        self._target = target
         self._home = spool_home() if home is None else home
         self._connection = Connection(target.url, target.key, timeout_seconds=timeout_seconds)
         self._delivery = Delivery(self._connection, target.run, {})
@@ -127,15 +124,15 @@ class Sender:
     @property
     def health(self) -> Health:
         """How the sending goes."""
-        delivery, pieces = self._delivery, tuple(self._delivery.pieces)
+        delivery = self._delivery
         return Health(
             state=self._state(),
             run=delivery.run,
             url=self._target.url,
             sent_frames=delivery.frames,
             requests=delivery.requests,
-            waiting_bytes=self._buffer.size + sum(one.size for one in pieces if one.path is None),
-            spooled_bytes=sum(one.size for one in pieces if one.path is not None),
+            waiting_bytes=self._buffer.size + self._held(),
+            spooled_bytes=sum(one.size for one in tuple(delivery.pieces) if one.path is not None),
             dropped=self._buffer.dropped,
             why=self._why,
         )
@@ -145,10 +142,8 @@ class Sender:
             return "broken"
         if self._delivery.stopped is not None:
             return "refused" if self._delivery.wanted else "over"
-        if self._away:
-            return "away"
-        if self._closing:
-            return "closed"
+        if self._away or self._closing:
+            return "away" if self._away else "closed"
         return "sending" if self._delivery.begun else "idle"
 
     def _held(self) -> int:
@@ -234,10 +229,8 @@ class Sender:
                     environment = header.environment
                     self._delivery.body = self._target.body(environment.torch, environment.python)
                 yield one
-        if self._closing and self._buffer.dropped:
-            why = "the recorder's memory was full, and the service had not taken it"
-            row = Truncation(n=_LEFT_OUT, what="frames", why=why, limit=self._most, seen=self._buffer.dropped)
-            yield from batch_frames("truncations", [row])
+        if self._closing:
+            yield from self._buffer.told()
 
     def _send(self) -> None:
         delivery = self._delivery

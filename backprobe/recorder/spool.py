@@ -21,8 +21,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import platformdirs
-
 from backprobe.recorder.pieces import Piece
 
 MOST_BYTES: Final = 1 << 30
@@ -34,12 +32,6 @@ _FRAMES: Final = re.compile(r"([0-9]{8})-([0-9]{8})\.frames")
 
 class SpoolFull(OSError):
     """The spool has as many bytes as it may."""
-
-
-def spool_home(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where the spool is: below BACKPROBE_HOME, else below the user's folder for such things."""
-    named = environ.get("BACKPROBE_HOME")
-    return (Path(named) if named else Path(platformdirs.user_data_dir("backprobe"))) / "spool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from pathlib import Path
+from typing import Any, Final
+
+import platformdirs
 
 from backprobe.recorder.connection import checked_url
 from backprobe.run_id import new_run_id
-
-Ranks = Literal["first", "all"]
 
 _RANK: Final = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 _WORLD: Final = ("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
@@ -74,6 +75,22 @@ class Target:
         return told if self.project is None else told | {"project": self.project}
 
 
+def spool_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the spool is: below BACKPROBE_HOME, else below the user's folder for such things."""
+    named = environ.get("BACKPROBE_HOME")
+    return (Path(named) if named else Path(platformdirs.user_data_dir("backprobe"))) / "spool"
+
+
+def key_of(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The key to the service; None: there is none."""
+    return environ.get("BACKPROBE_API_KEY") or None
+
+
+def url_of(url: str | None, environ: Mapping[str, str] = os.environ) -> str:
+    """The address that was given, else the environment's; "": none, and nothing is sent."""
+    return environ.get("BACKPROBE_URL", "") if url is None else url
+
+
 def place_of(
     environ: Mapping[str, str] = os.environ, *, rank: int | None = None, world_size: int | None = None
 ) -> Place:
@@ -111,12 +128,12 @@ def target_of(
     Raises:
         ValueError: the address is none.
     """
-    given = environ.get("BACKPROBE_URL", "") if url is None else url
+    given = url_of(url, environ)
     if not given:
         return None
     return Target(
         url=checked_url(given),
-        key=environ.get("BACKPROBE_API_KEY") or None,
+        key=key_of(environ),
         project=project or environ.get("BACKPROBE_PROJECT") or None,
         labels=labels,
         capture=capture,

@@ -26,6 +26,8 @@ MAY_READ_ENVIRONMENT: dict[str, str] = {
     "backprobe/cli/grown.py": "carries the former stack limit into the interpreter that it replaces itself with",
     "backprobe/cli/service.py": "where the service is that a command asks, and the key to it",
     "backprobe/cli/output.py": "NO_COLOR and FORCE_COLOR are asked of every command line",
+    "backprobe/cli/audit/outputs.py": "GITHUB_STEP_SUMMARY, where a workflow wants the table",
+    "backprobe/recorder/target.py": "what a cluster says of the recorder: service, key, project, rank, home",
     "store/logs.py": "how a process logs, which it must before it can complain of its settings",
     "service/serve.py": "hands its own environment on to the parts that it starts",
 }

@@ -12,7 +12,8 @@ from torch import nn
 
 import backprobe
 from backprobe.record import check
-from backprobe.recorder.spool import spool_home, spooled
+from backprobe.recorder.spool import spooled
+from backprobe.recorder.target import spool_home
 from tests.support.processes import Processes, inherited
 
 JOB = """
