@@ -25,6 +25,7 @@ from store.watched import frames as recorder_frames
 from store.watched.view import Views
 from workers.leader import Leadership
 from workers.rejudge import Rejudging
+from workers.watched_judging import WatchedJudging
 
 TURN_SECONDS: Final = 1.0
 IDLE_WAKE_SECONDS: Final = 30.0
@@ -78,6 +79,7 @@ class Reaper:
         self._done_at: dict[str, float] = {}
         self._rejudging = Rejudging(database)
         self._views = Views(database)
+        self._watched = WatchedJudging(database)
         self._clock = clock or Clock(database)
         self._set_by = 0.0
         """Seconds that are still to be made up for."""
@@ -97,6 +99,7 @@ class Reaper:
             self._fenced("expiring queued runs", self._expire_queued)
         self._fenced("ending recorders", self._end_recorders)
         self._fenced("showing recorders", lambda: self._views.turn(SHOWING_SECONDS))
+        self._fenced("judging recorders", self._watched.turn)
         self._fenced("dropping silent workers", self._drop_silent)
         self._fenced("waking workers", self._wake)
         self._fenced("planning deliveries", self._plan_deliveries)

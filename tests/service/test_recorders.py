@@ -133,6 +133,64 @@ def test_the_source_that_came_along_is_shown_with_its_lines(site, begin, send, e
         end(run)
 
 
+def test_a_run_is_judged_while_it_goes_on_and_its_end_changes_nothing_of_it(site, begin, send, end, frames, samples):
+    from workers.rejudge import Rejudging
+    from workers.watched_judging import LEAST_SECONDS, WatchedJudging
+
+    hook = {"url": "https://hook.example/x", "events": ["finding.new"]}
+    site.client.post("/v1/webhooks", json=hook)
+    run, now = begin()["id"], [0.0]
+    judging = WatchedJudging(site.context.database, lambda: now[0])
+    judging.turn()
+    assert site.client.get(f"/v1/runs/{run}/findings").json["code"] == "not-judged-yet"
+    send(run, 0, b"".join(frames[:-1]))
+    judging.turn()
+    Views(site.context.database).turn(60.0)
+    (finding,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    assert (finding["rule"]["code"], finding["run"]) == ("BP101", run)
+    assert [one["id"] for one in site.client.get("/v1/findings").json["items"]] == [finding["id"]]
+    assert site.client.get(f"/v1/findings/{finding['id']}").json["id"] == finding["id"]
+    told = site.client.get(f"/v1/runs/{run}").json
+    assert (told["status"], told["findings"]["warning"]) == ("running", 1)
+    events = site.client.get(f"/v1/runs/{run}/events").json["items"]
+    assert [(one["kind"], one["detail"]) for one in events][-1] == ("judged", {"new": 1, "findings": 1})
+    with site.context.database.read() as transaction:
+        kinds = transaction.execute(sa.select(tables.outbox.c.kind)).scalars().all()
+    assert kinds == ["finding.new"]
+    judging.turn()
+    assert site.client.get(f"/v1/runs/{run}").json["version"] == told["version"], "nothing new has come"
+    send(run, len(frames) - 1, frames[-1])
+    judging.turn()
+    assert site.client.get(f"/v1/runs/{run}/events").json["items"][-1]["seq"] == events[-1]["seq"], (
+        "it is not due again"
+    )
+    now[0] += LEAST_SECONDS
+    judging.turn()
+    assert site.client.get(f"/v1/runs/{run}/events").json["items"][-1]["detail"] == {"new": 0, "findings": 1}
+    end(run, frames=len(frames))
+    Rejudging(site.context.database).turn()
+    (after,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    assert {**after, "group": None} == {**finding, "group": None}
+    assert site.client.get(f"/v1/runs/{run}/findings?gone=true").json["items"] == []
+    (group,) = site.client.get("/v1/finding-groups").json["items"]
+    assert group["runs"] == 1
+    judging.turn()
+
+
+def test_a_run_whose_end_is_in_hand_is_not_judged_beside_it(site, begin, send, frames):
+    from store.watched.judging import open_runs
+    from workers.watched_judging import WatchedJudging
+
+    run = begin()["id"]
+    send(run, 0, b"".join(frames))
+    (seen,) = open_runs(site.context.database)
+    with site.context.database.begin() as transaction:
+        recorder_end.close(transaction, run, recorder_end.Told())
+    WatchedJudging(site.context.database).turn()
+    assert seen.claim.public_id == run
+    assert site.client.get(f"/v1/runs/{run}/findings").json["code"] == "not-judged-yet"
+
+
 def test_many_frames_go_in_one_request_and_those_that_have_come_before_change_nothing(site, begin, send, end, frames):
     run = begin()["id"]
     assert send(run, 0, b"".join(frames[:3])).headers["Next-Frame"] == "3"
