@@ -99,7 +99,7 @@ CONFINED = {
 }  # fmt: skip
 """Files whose tests share a warm process of each isolation level: one lane, so that each level is warmed once."""
 
-SERVED = {f"tests/acceptance/test_{name}.py" for name in ("bad_programs", "bad_requests", "seed_claims")}
+SERVED = {f"tests/acceptance/test_{name}.py" for name in ("bad_programs", "bad_requests", "recorder", "seed_claims")}
 """Files that ask one running service, of which there is one for each stack."""
 
 
