@@ -28,7 +28,7 @@ def test_a_job_hears_of_its_nan_and_stops_and_its_run_tells_it(
 
     def on_finding(finding: dict[str, Any]) -> None:
         told.append(finding["id"])
-        if finding["level"] == "error":
+        if finding["rule"]["name"] == "nonfinite-forward":
             stop.set()
 
     torch.manual_seed(0)
@@ -36,9 +36,9 @@ def test_a_job_hears_of_its_nan_and_stops_and_its_run_tells_it(
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     steps = 0
     with backprobe.watch(
-        model, optimizer, url=stack.url, labels={"job": "nan"}, on_finding=on_finding, report=False
+        model, optimizer, url=stack.url, source="full", labels={"job": "nan"}, on_finding=on_finding, report=False
     ) as watching:
-        while not stop.wait(0.05) and steps < 4000:
+        while not stop.wait(0.05) and steps < 2400:
             optimizer.zero_grad()
             loss = model(torch.ones(2, 3)).sum()
             if steps >= 5:
@@ -52,7 +52,7 @@ def test_a_job_hears_of_its_nan_and_stops_and_its_run_tells_it(
     assert (health.state, health.dropped) == ("closed", 0), health
     run = stack.ended(health.run)
     assert (run["status"], run["labels"]) == ("succeeded", {"job": "nan"})
-    stack.until(lambda: stack.client.get(f"/v1/runs/{health.run}").json()["findings"]["error"], "it is judged")
+    stack.until(lambda: stack.client.get(f"/v1/runs/{health.run}").json()["findings"]["ruleset"], "it is judged")
     found = stack.items(f"/v1/runs/{health.run}/findings")
     assert {one["fingerprint"] for one in found} == {one.fingerprint for one in watching.findings}
     assert "loss.backward()" in [line["text"].strip() for line in stack.get(f"/v1/runs/{health.run}/source")["lines"]]
