@@ -52,9 +52,9 @@ def test_a_job_hears_of_its_nan_and_stops_and_its_run_tells_it(
     assert (health.state, health.dropped) == ("closed", 0), health
     run = stack.ended(health.run)
     assert (run["status"], run["labels"]) == ("succeeded", {"job": "nan"})
-    stack.until(lambda: stack.client.get(f"/v1/runs/{health.run}").json()["findings"]["ruleset"], "it is judged")
-    found = stack.items(f"/v1/runs/{health.run}/findings")
-    assert {one["fingerprint"] for one in found} == {one.fingerprint for one in watching.findings}
+    here = {one.fingerprint for one in watching.findings}
+    path = f"/v1/runs/{health.run}/findings"
+    stack.until(lambda: {one["fingerprint"] for one in stack.items(path)} == here, f"the end is judged: {here}")
     assert "loss.backward()" in [line["text"].strip() for line in stack.get(f"/v1/runs/{health.run}/source")["lines"]]
     assert [one["kind"] for one in stack.items(f"/v1/runs/{health.run}/events")].count("judged") >= 1
     assert stack.record(health.run).end == watching.record.end
