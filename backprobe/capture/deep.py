@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 import torch
 
+import backprobe
 from backprobe.capture.origin_mode import Seen, What
 from backprobe.capture.text import cut
 from backprobe.record import FrameReader, Origin, Record
@@ -131,11 +132,11 @@ class Deep:
             OSError, subprocess.SubprocessError: it could not be started, took too long, or died.
             msgspec.MsgspecError: what it left is no report.
         """
-        home = str(Path(__file__).resolve().parents[2])
+        home = str(Path(str(backprobe.__file__)).resolve().parents[1])
         with tempfile.TemporaryDirectory() as folder:
             asked, told = Path(folder, "asked"), Path(folder, "told")
             asked.write_bytes(msgspec.msgpack.encode(job))
-            code = "import sys; sys.path.append(sys.argv[3]); from backprobe.capture import rerun; rerun.main()"
+            code = "import sys; sys.path.append(sys.argv[3]); from backprobe.capture.rerun import main; main()"
             subprocess.run(
                 [sys.executable, "-c", code, str(asked), str(told), home],
                 cwd=self._folder, timeout=seconds, check=True,

@@ -16,10 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+import backprobe
 from backprobe.capture import core
 from backprobe.capture.private import function_modes, tracing_state, without_torch_function
 
-OURS: Final = str(Path(__file__).parent)
+OURS: Final = str(Path(str(backprobe.__file__)).parent / "capture")
 _LOCK_SECONDS: Final = 2.0
 """Longest wait for another thread's body; a body takes microseconds, so more means a broken lock: one fact is lost."""
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import torch
 
 _T = TypeVar("_T")
-_OURS: Final = __name__.rpartition(".")[0]
+_OURS: Final = "backprobe.capture"
 
 
 class OwnRef(weakref.ref[_T]):

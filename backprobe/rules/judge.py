@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+import backprobe
 from backprobe.rules.facts import missing_fact
 from backprobe.rules.finding import Finding, Occurrences, with_fingerprints
 from backprobe.rules.folding import folded
@@ -198,7 +199,7 @@ def ruleset(options: JudgeOptions | None = None) -> str:
 
 @cache
 def _sources() -> bytes:
-    folder = Path(__file__).parent
+    folder = Path(str(backprobe.__file__)).parent / "rules"
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")

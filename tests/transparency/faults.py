@@ -39,19 +39,20 @@ class Injected(Exception):
 
 def functions() -> Iterator[tuple[str, Any, str]]:
     """Each function and method of the engine: its name, its owner, its attribute."""
-    for info in pkgutil.iter_modules(backprobe.capture.__path__):
-        module = importlib.import_module(f"backprobe.capture.{info.name}")
+    for info in pkgutil.walk_packages(backprobe.capture.__path__, "backprobe.capture."):
+        module = importlib.import_module(info.name)
+        room = info.name.removeprefix("backprobe.capture.")
         if not hasattr(module, "__file__") or not str(module.__file__).endswith(".py"):
             continue
         for name, found in list(vars(module).items()):
             if getattr(found, "__module__", None) != module.__name__:
                 continue
             if inspect.isfunction(found):
-                yield f"{info.name}.{name}", module, name
+                yield f"{room}.{name}", module, name
             elif inspect.isclass(found):
                 for attribute, value in list(vars(found).items()):
                     if inspect.isfunction(value) and not attribute.startswith("__"):
-                        yield f"{info.name}.{name}.{attribute}", found, attribute
+                        yield f"{room}.{name}.{attribute}", found, attribute
 
 
 def aliases(owner: Any, name: str) -> list[tuple[Any, str]]:

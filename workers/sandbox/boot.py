@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+import workers
 from backprobe import stack
 from workers.sandbox import private_root, runsc, syscalls
 from workers.sandbox.levels import Confinement, as_arguments, unprivileged
@@ -283,7 +284,7 @@ def _environment(visible_devices: str | None) -> dict[str, str]:
     }
     if visible_devices is not None:
         environment["CUDA_VISIBLE_DEVICES"] = visible_devices
-    home = Path(__file__).resolve().parents[2]
+    home = Path(str(workers.__file__)).resolve().parents[1]
     if home.name not in ("site-packages", "dist-packages"):  # a checkout that is not installed
         environment["PYTHONPATH"] = str(home)
     return environment

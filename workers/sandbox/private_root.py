@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+import workers
 from workers.sandbox import readable
 
 
@@ -66,7 +67,7 @@ def _system() -> Iterable[str]:
     yield from ("--perms", "0755", "--dir", "/etc")
     for file in ("/etc/ld.so.cache", "/etc/localtime"):
         yield from ("--ro-bind-try", file, file)
-    yield from ("--ro-bind", str(Path(__file__).with_name("hosts")), "/etc/hosts")
+    yield from ("--ro-bind", str(Path(str(workers.__file__)).parent / "sandbox" / "hosts"), "/etc/hosts")
 
 
 def _folders(folders: Iterable[str]) -> Iterable[str]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+import workers
 from workers.sandbox import namespaces
 
 LEAST_ABI: Final = 3
@@ -45,7 +46,7 @@ _PACKAGES: Final = ("backprobe", "store", "workers")
 
 def python_folders() -> tuple[str, ...]:
     """Where this interpreter and its packages lie, links resolved and not; without what is not there."""
-    home = Path(__file__).resolve().parents[2]
+    home = Path(str(workers.__file__)).resolve().parents[1]
     found = {sys.prefix, sys.base_prefix, *(str(home / name) for name in _PACKAGES)}
     for entry in sys.path:
         path = Path(entry)

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
+import workers
 from workers.sandbox import readable, sentry
 from workers.sandbox.scratch import Scratch, sweep_dead_roots
 
@@ -150,7 +151,7 @@ def _write_bundle(folder: Path, command: list[str], environment: Mapping[str, st
     for file in ("/etc/ld.so.cache", "/etc/localtime"):
         if Path(file).exists():
             shutil.copyfile(file, root / file[1:])
-    shutil.copyfile(Path(__file__).with_name("hosts"), root / "etc/hosts")
+    shutil.copyfile(Path(str(workers.__file__)).parent / "sandbox" / "hosts", root / "etc/hosts")
     mounts = [
         {"destination": "/proc", "type": "proc", "source": "proc"},
         {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["mode=0755"]},  # noqa: S108 its own
