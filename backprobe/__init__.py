@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from backprobe.capture import run_source as run
+    from backprobe.job_watch import watch
     from backprobe.record import Record
     from backprobe.rules import Finding, Judgement, judge
-    from backprobe.watching import watch
 
 __version__ = "0.1.0"
 __all__ = ["Finding", "Judgement", "Record", "__version__", "judge", "load", "load_ipython_extension", "run", "watch"]
@@ -21,7 +21,7 @@ _HOMES: Final = {
     "Record": ("backprobe.record", "Record"),
     "judge": ("backprobe.rules", "judge"),
     "run": ("backprobe.capture", "run_source"),
-    "watch": ("backprobe.watching", "watch"),
+    "watch": ("backprobe.job_watch", "watch"),
 }
 """Where each public name lives; it is imported when it is first used, so that `import backprobe` stays light."""
 

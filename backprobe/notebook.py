@@ -17,7 +17,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from backprobe.capture import Options
-from backprobe.capture.cell import Cell, Notebook
+from backprobe.capture.program.notebook_cell import Cell, Notebook
 from backprobe.record import FrameReader
 from backprobe.rules import judge
 
@@ -47,14 +47,14 @@ class Shown:
         return tuple(finding for finding in self.judgement.findings if finding.suppressed is None)
 
     def __repr__(self) -> str:
-        from backprobe.show import text
+        from backprobe.show.reports import terminal_report
 
-        return text.render(self.record, self.judgement, width=_WIDTH, tables=False)
+        return terminal_report.render(self.record, self.judgement, width=_WIDTH, tables=False)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:  # noqa: ARG002  # IPython's own
         import json
 
-        from backprobe.show import json as as_json
+        from backprobe.show.reports import json as as_json
 
         return {
             "text/plain": repr(self),
@@ -64,16 +64,17 @@ class Shown:
 
     def html(self) -> str:
         """Tables and a picture: no script and no style sheet, so that an untrusted notebook shows them too."""
-        from backprobe.show import graph, svg, text
+        from backprobe.show.drawing import graph, svg
+        from backprobe.show.reports import terminal_report
 
         rows = "".join(_row(finding) for finding in self.findings[:_MOST_ROWS])
         table = f"<table><tr><th>where</th><th>rule</th><th>what</th></tr>{rows}</table>" if rows else ""
         drawn = graph.graph_of(self.record)
         picture = base64.b64encode(svg.render(drawn).encode()).decode()
         image = f'<img alt="the autograd graph" src="data:image/svg+xml;base64,{picture}">' if drawn.boxes else ""
-        whole = text.render(self.record, self.judgement, width=_WIDTH, tables=True)
+        whole = terminal_report.render(self.record, self.judgement, width=_WIDTH, tables=True)
         details = f"<details><summary>all that was seen</summary><pre>{escape(whole)}</pre></details>"
-        return f"<p>{escape(text.summary(self.record, self.judgement))}</p>{table}{image}{details}"
+        return f"<p>{escape(terminal_report.summary(self.record, self.judgement))}</p>{table}{image}{details}"
 
 
 def _row(finding: Finding) -> str:

@@ -265,12 +265,12 @@ def main() -> None:
 
 
 def _written(rows: list[list[str]], absent: list[str], asked: argparse.Namespace) -> None:
-    from backprobe.capture import core
+    from backprobe.capture.torch_access import native
 
     first = first_capture()
     body = (
         "CPU time of a training step (Adam) under capture or another tool over the same step plain, one torch thread, "
-        f"core `{core.kind}`: the least of {asked.sets} sets of fresh processes that took {asked.rounds} turns each, "
+        f"core `{native.kind}`: the least of {asked.sets} sets of fresh processes that took {asked.rounds} turns each, "
         "and the median over turns. Every step is captured, but of `sampled`: that is the median over "
         f"{asked.sets * asked.periods} whole periods of {EVERY} steps, one of them in full, in turns of "
         f"{EVERY // 10} steps with plain. Rows, tensors, gradients (of nodes) and KiB are those that leave the process "

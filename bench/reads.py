@@ -27,17 +27,19 @@ from backprobe.rules import judge, why_none
 from bench.service import stores
 from bench.stored import short_record
 from bench.tables import pair_ratios, spread, table, write
-from service.api.body import query
-from service.api.reply import after_of, cache_headers, not_modified
-from service.api.run_json import recorded, run_of
-from service.api.tensor_filters import TensorsQuery
+from service.api.records.tensor_filters import TensorsQuery
+from service.api.runs.run_json import recorded, run_of
 from service.app import create_app
 from service.context import Context
 from service.settings import RateLimits, Settings
-from store import migrate, runs, workers
-from store.finish import Ending, finish
-from store.queries.said import said_of
-from store.queries.tensors import found_tensors
+from service.web.body import query
+from service.web.reply import after_of, cache_headers, not_modified
+from store.admin import workers
+from store.database import migrator
+from store.queries.tensors.mentions import said_of
+from store.queries.tensors.tensor_pages import found_tensors
+from store.runs import lifecycle
+from store.runs.completion import Ending, finish
 
 PAGE = 100
 MOMENTS = 15
@@ -130,7 +132,7 @@ def application(kind: str) -> Iterator[tuple[Any, Context]]:
     with tempfile.TemporaryDirectory(prefix="backprobe-bench-") as home, stores(stack) as environment:
         found = Settings.from_environment(environment, Path(home))
         found = dataclasses.replace(found, rates=RateLimits(reads=0, submits=0, tenant_reads=0, tenant_submits=0))
-        migrate.upgrade(found.store.database_url)
+        migrator.upgrade(found.store.database_url)
         app = create_app(found)
         shared: Context = app.extensions["backprobe"]
 
@@ -165,7 +167,7 @@ def ended(shared: Context, tensors: int) -> None:
     with shared.database.begin() as transaction:
         node = workers.WorkerNode(id="bench:1:1", queues=("cpu",), levels=("none",), devices=("cpu",))
         workers.beat(transaction, node)
-    claim = runs.claim(shared.database, "bench:1:1")
+    claim = lifecycle.claim(shared.database, "bench:1:1")
     if claim is None:
         raise RuntimeError("nothing to claim")
     record = short_record(tensors, MOMENTS)

@@ -46,7 +46,7 @@ STEPS = 500
 def captured(path: Path) -> bytes:
     """The record of a program that ran in this process."""
     from backprobe import capture
-    from backprobe.record.codec import MAGIC
+    from backprobe.record.encoding.codec import MAGIC
 
     frames: list[bytes] = [MAGIC]
     with redirect_stdout(io.StringIO()):

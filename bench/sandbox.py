@@ -19,12 +19,12 @@ import psutil
 from backprobe.isolation import IsolationLevel
 from bench.submit import SNIPPET, cold, milliseconds
 from bench.tables import pair_ratios, spread, table, write
-from store.limits import Limits
+from store.runs.limits import Limits
 from workers import pipeline
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.offer import confinement, lacking
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.levels.capabilities import confinement, lacking
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 LEVELS: tuple[IsolationLevel, ...] = ("none", "process", "namespace")
 WARM_SECONDS = 25.0

@@ -15,11 +15,11 @@ from backprobe.isolation import IsolationLevel
 from bench.sandbox import WARM_SECONDS, lockdown, warm
 from bench.submit import SNIPPET, cold, milliseconds
 from bench.tables import pair_ratios, spread, table, write
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.levels import Confinement
-from workers.sandbox.offer import confinement, lacking
-from workers.sandbox.probe import prove
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.levels.capabilities import confinement, lacking
+from workers.sandbox.levels.names import Confinement
+from workers.sandbox.levels.probe import prove
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 LEVELS: tuple[IsolationLevel, ...] = ("process", "namespace", "gvisor")
 

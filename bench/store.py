@@ -23,24 +23,25 @@ from bench.stored import DATABASES, Clock, Filled, between, chunk_bytes, claimed
 from bench.stored_cold import cold
 from bench.stored_findings import add_findings
 from bench.tables import kept, table, write
-from store import finish, queries, runs, tables
-from store.claims import renew
-from store.record import records
-from store.record.bulk import Batch
-from store.record.bulk import write as write_rows
-from store.record.chunks import chunk_rows
-from store.record.live import FLUSH_MOMENTS, Live
-from store.session import Database
+from store import queries, tables
+from store.database.session import Database
+from store.records import storage
+from store.records.bulk import Batch
+from store.records.bulk import write as write_rows
+from store.records.chunks import chunk_rows
+from store.records.live_snapshots import FLUSH_MOMENTS, Live
+from store.runs import completion, lifecycle
+from store.runs.claims import renew
 
 TENSORS, MOMENTS = 500, 10_000
 LONG_MOMENTS = 960
 SHORT_RUNS = 300
 COLD = ("one tensor over 10,000 moments", "page of 100 tensors", "state of 500 tensors at a moment")
-GOOD = finish.Ending(status="succeeded", exit_code=0)
+GOOD = completion.Ending(status="succeeded", exit_code=0)
 WORKER = """
 import sys, time
-from store import finish, runs
-from store.session import Database
+from store.runs import completion as finish, lifecycle as runs
+from store.database.session import Database
 database, done, began = Database(sys.argv[1]), 0, time.monotonic()
 while (held := runs.claim(database, sys.argv[2])) is not None:
     finish.finish(database, held, finish.Ending(status="succeeded", exit_code=0), None, None)
@@ -50,8 +51,8 @@ print(done, time.monotonic() - began)
 WRITER = """
 import sys, time
 from bench.store import live
-from store import runs
-from store.session import Database
+from store.runs import lifecycle as runs
+from store.database.session import Database
 database = Database(sys.argv[1])
 held = runs.claim(database, sys.argv[2], lease_seconds=3600)
 number, clock = live(database, held, 500, 480)
@@ -59,7 +60,7 @@ print(number, clock.seconds()[0])
 """
 
 
-def live(one: Database, held: runs.Claim, tensors: int, moments: int, *, gaps: bool = False) -> tuple[int, Clock]:
+def live(one: Database, held: lifecycle.Claim, tensors: int, moments: int, *, gaps: bool = False) -> tuple[int, Clock]:
     """A run that is written as it goes, in flushes of 96 moments, merges included: snapshots, and a clock."""
     whole = history(tensors, moments, gaps=gaps)
     pieces = [between(whole, start, start + FLUSH_MOMENTS) for start in range(0, moments, FLUSH_MOMENTS)]
@@ -89,11 +90,11 @@ def short_runs(one: Database) -> tuple[str, str]:
     clock = Clock(one)
     for held in first:
         with one.begin() as transaction:
-            records.save(transaction, held.key, kept)
+            storage.save(transaction, held.key, kept)
     saved = clock.rate(SHORT_RUNS)
     clock = Clock(one)
     for held in second:
-        finish.finish(one, held, GOOD, kept, None)
+        completion.finish(one, held, GOOD, kept, None)
     return saved, clock.rate(SHORT_RUNS)
 
 
@@ -101,7 +102,7 @@ def claims(one: Database, workers: int = 4, queued: int = 1200) -> float:
     """Claims and finishes per second of four processes."""
     with one.begin() as transaction:
         for _ in range(queued):
-            runs.submit(transaction, runs.Submission(files={"main.py": "pass"}, entry="main.py"))
+            lifecycle.submit(transaction, lifecycle.Submission(files={"main.py": "pass"}, entry="main.py"))
     url = one.url.render_as_string(hide_password=False)
     some = [
         subprocess.Popen([sys.executable, "-c", WORKER, url, f"w{n}"], stdout=subprocess.PIPE, text=True)
@@ -119,7 +120,7 @@ def filled(one: Database, snapshots: int) -> Filled:
     made, names = 0, []
     while True:
         names.append(held.public_id)
-        finish.finish(one, held, GOOD, short_record(TENSORS, 0), None)
+        completion.finish(one, held, GOOD, short_record(TENSORS, 0), None)
         for start in range(0, len(rows), 1000):
             with one.begin() as transaction:
                 write_rows(transaction, held.key, [Batch(table=tables.snapshot_chunk, rows=rows[start : start + 1000])])
@@ -128,13 +129,13 @@ def filled(one: Database, snapshots: int) -> Filled:
             break
         held = claimed(one)
     with one.read() as reading:
-        found = [run for name in names if (run := runs.get(reading, name)) is not None]
+        found = [run for name in names if (run := lifecycle.get(reading, name)) is not None]
     if not one.sqlite:
         chunk_bytes(one)  # vacuum: a run is read after autovacuum has seen it
     return Filled(run=found[-1], others=tuple(found[:10]), snapshots=made, moments=MOMENTS)
 
 
-def questions(made: Filled, run: runs.RunRow | None = None) -> dict[str, Callable[[Any, int], object]]:
+def questions(made: Filled, run: lifecycle.RunRow | None = None) -> dict[str, Callable[[Any, int], object]]:
     """What is asked of a filled database, each with a number that varies; of its last run, or of another."""
     run = run or made.run
     some = tuple(range(300))
@@ -209,7 +210,7 @@ def reads(kind: str, snapshots: int, findings: int = 500_000) -> dict[str, str]:
         told["bytes of the chunks, indices included"] = f"{chunk_bytes(one) / 1e6:,.0f} MB"
         with one.begin() as transaction:
             for _ in range(500):
-                runs.submit(transaction, runs.Submission(files={"main.py": "pass"}, entry="main.py"))
+                lifecycle.submit(transaction, lifecycle.Submission(files={"main.py": "pass"}, entry="main.py"))
         add_findings(one, made.run, findings)
         if one.sqlite:
             with one.begin() as transaction:
@@ -240,7 +241,7 @@ def more(kind: str) -> dict[str, str]:
     with database(kind) as one:
         with one.begin() as transaction:
             for _ in range(4):
-                runs.submit(transaction, runs.Submission(files={"main.py": "pass"}, entry="main.py"))
+                lifecycle.submit(transaction, lifecycle.Submission(files={"main.py": "pass"}, entry="main.py"))
         url = one.url.render_as_string(hide_password=False)
         command = [sys.executable, "-c", WRITER, url]
         some = [subprocess.Popen([*command, f"w{n}"], stdout=subprocess.PIPE, text=True) for n in range(4)]

@@ -15,10 +15,11 @@ import sqlalchemy as sa
 
 from backprobe import record as r
 from bench.service import stores
-from store import migrate, runs
-from store.record.chunks import Columns
-from store.record.layout import GRAD_NONE, IS_LEAF, REQUIRES_GRAD, VALUE_MEASURED
-from store.session import Database
+from store.database import migrator
+from store.database.session import Database
+from store.records.chunk_format import GRAD_NONE, IS_LEAF, REQUIRES_GRAD, VALUE_MEASURED
+from store.records.chunks import Columns
+from store.runs import lifecycle
 
 DATABASES = ("SQLite", "PostgreSQL")
 
@@ -29,28 +30,28 @@ def database(kind: str, folder: Path | None = None) -> Iterator[Database]:
     if kind == "SQLite":
         with tempfile.TemporaryDirectory(prefix="backprobe-bench-", dir=folder) as place:
             url = f"sqlite:///{place}/backprobe.db"
-            migrate.upgrade(url)
+            migrator.upgrade(url)
             one = Database(url)
             yield one
             one.close()
         return
     with stores("PostgreSQL + Redis") as environment:
         url = environment["BACKPROBE_DATABASE_URL"]
-        migrate.upgrade(url)
+        migrator.upgrade(url)
         one = Database(url)
         yield one
         one.close()
 
 
-def claimed(one: Database) -> runs.Claim:
+def claimed(one: Database) -> lifecycle.Claim:
     """A run of our own, running, with an hour's lease.
 
     Raises:
         RuntimeError: there is nothing to claim, though a run was just queued.
     """
     with one.begin() as transaction:
-        runs.submit(transaction, runs.Submission(files={"main.py": "pass"}, entry="main.py"))
-    claim = runs.claim(one, "bench", lease_seconds=3600)
+        lifecycle.submit(transaction, lifecycle.Submission(files={"main.py": "pass"}, entry="main.py"))
+    claim = lifecycle.claim(one, "bench", lease_seconds=3600)
     if claim is None:
         raise RuntimeError("nothing to claim")
     return claim
@@ -190,7 +191,7 @@ class Clock:
 class Filled:
     """A database with a history: the run that is read, some that are not, and how many snapshots there are."""
 
-    run: runs.RunRow
-    others: tuple[runs.RunRow, ...]
+    run: lifecycle.RunRow
+    others: tuple[lifecycle.RunRow, ...]
     snapshots: int
     moments: int

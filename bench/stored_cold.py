@@ -9,8 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from bench.tables import spread
-from store.runs import RunRow
-from store.session import Database
+from store.database.session import Database
+from store.runs.lifecycle import RunRow
 
 _FILES = """select current_setting('data_directory') || '/' || pg_relation_filepath(c.oid) from pg_class c
 where c.oid in (select 'snapshot_chunk'::regclass

@@ -2,8 +2,8 @@
 
 import sqlalchemy as sa
 
-from store import runs
-from store.session import Database
+from store.database.session import Database
+from store.runs import lifecycle as runs
 
 
 def add_findings(one: Database, run: runs.RunRow, number: int) -> None:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service.openapi_examples import SNIPPET
+from service.openapi.examples import SNIPPET
 
 
 @dataclass(frozen=True, kw_only=True)

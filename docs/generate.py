@@ -33,8 +33,8 @@ NOTICE = "<!-- Written by `make docs`; do not edit. -->"
 
 def rules() -> str:
     """Every rule with its manual, which is the docstring of its file."""
-    from backprobe.rules.manual import every_rule, manual
-    from backprobe.show.manual_text import markdown
+    from backprobe.rules.framework.manual import every_rule, manual
+    from backprobe.show.reports.manual_text import markdown
 
     head = "| code | name | level | confidence | since |\n|---|---|---|---|---|"
     lines = [

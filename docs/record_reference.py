@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from backprobe.record import KEYS, REFERENCES, SCHEMA_VERSION, TABLES, End, Environment, Header, Row, Statistics
+from backprobe.record.encoding.versions import since, tier
 from backprobe.record.integrity import LISTED
-from backprobe.record.versions import since, tier
 
 ROWS_IN_ROWS = "Rows inside rows"
 _ENTRY = re.compile(r"^([a-z_0-9]+(?:, [a-z_0-9]+)*): (.+)$")
@@ -117,7 +117,7 @@ _HEAD = f"""\
 Version {SCHEMA_VERSION}. Every table, every field, in the order in which they lie on the wire: a row is an array, and
 optional fields at its end may be left out where they hold their default. *Tier*: the lowest one that fills it. *Since*:
 the version it came with; what a record of an older version lacks is not recorded, which is not the same as none.
-`backprobe/record/codec.py` tells how frames lie in a file."""
+`backprobe/record/encoding/codec.py` tells how frames lie in a file."""
 
 
 def reference(notice: str) -> str:

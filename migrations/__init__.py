@@ -1,1 +1,1 @@
-"""The schema's history: one Alembic tree for SQLite and PostgreSQL. `store.migrate` runs it."""
+"""The schema's history: one Alembic tree for SQLite and PostgreSQL. `store.database.migrator` runs it."""

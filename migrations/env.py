@@ -1,4 +1,4 @@
-"""What Alembic calls: run the revisions on the connection that `store.migrate` opened, in its transaction."""
+"""What Alembic calls: run the revisions on the connection that `store.database.migrator` opened, in its transaction."""
 
 from alembic import context
 

@@ -7,54 +7,33 @@ from typing import TYPE_CHECKING, Any, Final
 from flask import Flask
 from werkzeug.routing import IntegerConverter
 
-from service import errors, guard, login, openapi
-from service.api import (
-    audit_findings,
-    audit_views,
-    audits,
-    compare,
-    deliveries,
-    events,
-    findings,
-    graph,
-    groups,
-    health,
-    history,
-    keys,
-    metrics,
-    nodes,
-    operation,
-    parts,
-    policies,
-    projects,
-    record,
-    record_file,
-    recorders,
-    rows,
-    rules,
-    runs,
-    snippets,
-    source,
-    submit,
-    webhooks,
-)
-from service.bodies_in_hand import Senders
+from service.api.access import keys, projects
+from service.api.admin import health, metrics, operation
+from service.api.audits import audit_findings, audit_views, audits, policies
+from service.api.findings import findings, groups, rules
+from service.api.records import graph, history, nodes, parts, record, record_file, rows, source
+from service.api.runs import comparison, recorders, run_events, runs, snippets, submission
+from service.api.webhooks import deliveries, webhooks
+from service.auth import guard, login
 from service.context import EXTENSION, Context
-from service.cursors import Cursors
 from service.dashboard import pages
-from service.metrics import Metrics
-from service.metrics import register as count_requests
-from service.queue import Wakeups
-from service.rates import Rates
-from service.request_log import register as log_requests
-from service.streams import Streams
-from service.waiting import Seats, Waiters
+from service.limits.rates import Rates
+from service.limits.request_bodies import Senders
+from service.limits.seats import Seats, Waiters
+from service.openapi import document
+from service.problems import errors
+from service.process.event_streams import Streams
+from service.telemetry.metrics import Metrics
+from service.telemetry.metrics import register as count_requests
+from service.telemetry.request_log import register as log_requests
+from service.wake_up import Wakeups
+from service.web.cursors import Cursors
 from store.access.backlog import Backlog
 from store.access.quotas import Room
-from store.broker import BrokerWatch
-from store.session import Database
-from store.spans import Spans
-from store.wait import Hub
+from store.database.session import Database
+from store.runs.reading.wait import Hub
+from store.telemetry.broker_probe import BrokerWatch
+from store.telemetry.spans import Spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -123,11 +102,11 @@ def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tupl
     errors.register(app)
     guard.register(app, settings)
     login.register(app, settings)
-    openapi.register(app)
+    document.register(app)
     saw = (record, record_file, history, nodes, parts, rows, graph, source)
     judged = (findings, groups, rules, audits, audit_views, audit_findings, policies)
     outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
-    for part in (submit, snippets, runs, recorders, events, compare, *saw, *judged, *outward):
+    for part in (submission, snippets, runs, recorders, run_events, comparison, *saw, *judged, *outward):
         app.register_blueprint(part.blueprint)
     app.register_blueprint(pages.blueprint)
     return app

@@ -10,20 +10,20 @@ from flask import current_app
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from service.bodies_in_hand import Senders
-    from service.cursors import Cursors
-    from service.metrics import Metrics
-    from service.queue import Wakeups
-    from service.rates import Rates
+    from service.limits.rates import Rates
+    from service.limits.request_bodies import Senders
+    from service.limits.seats import Seats, Waiters
+    from service.process.event_streams import Streams
     from service.settings import Settings
-    from service.streams import Streams
-    from service.waiting import Seats, Waiters
+    from service.telemetry.metrics import Metrics
+    from service.wake_up import Wakeups
+    from service.web.cursors import Cursors
     from store.access.backlog import Backlog
     from store.access.quotas import Room
-    from store.broker import BrokerWatch
-    from store.session import Database
-    from store.spans import Spans
-    from store.wait import Hub
+    from store.database.session import Database
+    from store.runs.reading.wait import Hub
+    from store.telemetry.broker_probe import BrokerWatch
+    from store.telemetry.spans import Spans
 
 EXTENSION: Final = "backprobe"
 

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from service.oidc_settings import OidcSettings
-from service.turns import MOST_AT_WORK
+from service.auth.oidc_settings import OidcSettings
+from service.limits.turns import MOST_AT_WORK
 from store.access.backlog import MOST_QUEUED
 from store.access.secret import server_secret
-from store.settings import StoreSettings
-from store.watched.recording import LEASE_SECONDS
+from store.database.settings import StoreSettings
+from store.recorders.recorder_requests import LEASE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import Final
 
 from celery import Celery
 
-from store.settings import EXECUTE_NEXT, QUEUES, WAKE_UP_SECONDS, StoreSettings, celery_settings
+from store.database.settings import EXECUTE_NEXT, QUEUES, WAKE_UP_SECONDS, StoreSettings, celery_settings
 
 _log: Final = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from backprobe.cli.exits import UsageError
+from backprobe.cli.exit_codes import UsageError
 from workers.settings import WorkerSettings, slots
 
 REAPER_SILENT_SECONDS = 15.0
@@ -57,8 +57,8 @@ def executor(subparsers: Any) -> None:
 
 
 def _worker(arguments: argparse.Namespace) -> int:
-    from workers.sandbox.offer import CannotConfine
-    from workers.sandbox.start import supervisor_for
+    from workers.sandbox.levels.capabilities import CannotConfine
+    from workers.sandbox.supervisor.start import supervisor_for
 
     settings = _settings()
     if arguments.check:
@@ -81,7 +81,7 @@ def _worker(arguments: argparse.Namespace) -> int:
 
 
 def _with_database(command: str, ask: Callable[[Any], int]) -> int:
-    from store.session import refusal
+    from store.database.session import refusal
     from workers import process
 
     process.log_to_stderr()
@@ -96,7 +96,7 @@ def _with_database(command: str, ask: Callable[[Any], int]) -> int:
 
 
 def _worker_is_alive(database: Any) -> int:
-    from store import workers
+    from store.admin import workers
 
     with database.read() as transaction:
         alive = workers.live(transaction)
@@ -107,7 +107,7 @@ def _worker_is_alive(database: Any) -> int:
 
 def _reaper(arguments: argparse.Namespace) -> int:
     from workers import process
-    from workers.reaper import BEAT_FILE
+    from workers.upkeep.reaper import BEAT_FILE
 
     store, settings = _stores(), _settings()
     process.log_to_stderr()
@@ -123,7 +123,7 @@ def _reaper(arguments: argparse.Namespace) -> int:
 
 def _rejudge(arguments: argparse.Namespace) -> int:
     def ask(database: Any) -> int:
-        from workers.rejudge import Rejudging
+        from workers.upkeep.rejudging import Rejudging
 
         totals = Rejudging(database).all(arguments.most, _told_of)
         print(
@@ -141,11 +141,11 @@ def _told_of(public_id: str, done: int, change: Any) -> None:
 
 
 def _executor(arguments: argparse.Namespace) -> int:
-    from store import logs
-    from workers.sandbox import boot
-    from workers.sandbox import executor as service
-    from workers.sandbox.offer import CannotConfine
-    from workers.sandbox.start import executor_confinement
+    from store.telemetry import logs
+    from workers.sandbox.levels.capabilities import CannotConfine
+    from workers.sandbox.remote import boot
+    from workers.sandbox.remote import executor as service
+    from workers.sandbox.supervisor.start import executor_confinement
 
     settings = _settings()
     path = arguments.socket or (Path(settings.executor) if settings.executor else None)
@@ -194,7 +194,7 @@ def _stores() -> Any:
     Raises:
         UsageError: a variable cannot be read.
     """
-    from store.settings import StoreSettings
+    from store.database.settings import StoreSettings
 
     try:
         return StoreSettings.from_environment()

@@ -13,15 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from backprobe.isolation import ISOLATION_LEVELS, IsolationLevel
-from store import broker, workers
-from store.session import Database, refusal
-from store.settings import StoreSettings
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.levels import Confinement
-from workers.sandbox.offer import CannotConfine, confinement, table
-from workers.sandbox.probe import Proof, prove
-from workers.sandbox.start import supervisor_for
-from workers.sandbox.supervisor import Supervisor
+from store.admin import workers
+from store.database.session import Database, refusal
+from store.database.settings import StoreSettings
+from store.telemetry import broker_probe
+from workers.sandbox.levels.capabilities import CannotConfine, confinement, table
+from workers.sandbox.levels.names import Confinement
+from workers.sandbox.levels.probe import Proof, prove
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor.start import supervisor_for
+from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
 BOOT_SECONDS = 60.0
@@ -55,7 +56,7 @@ def examine(settings: WorkerSettings, *, probe: bool, store: StoreSettings | Non
 
 
 def _broker(store: StoreSettings) -> None:
-    if (away := broker.away(store)) is not None:
+    if (away := broker_probe.away(store)) is not None:
         print(f"No worker is woken: {away}; runs wait until it does.")
 
 

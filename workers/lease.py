@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Final, Literal
 
-from store import runs
-from store.session import Database
+from store.database.session import Database
+from store.runs import lifecycle
 
 Why = Literal["canceled", "released", "fenced-out"]
 
@@ -32,7 +32,7 @@ _log: Final = logging.getLogger(__name__)
 class Lease:
     """One run in hand."""
 
-    def __init__(self, claim: runs.Claim) -> None:
+    def __init__(self, claim: lifecycle.Claim) -> None:
         self.claim = claim
         self.stop = threading.Event()
         self.why: Why | None = None
@@ -85,7 +85,7 @@ class Keeper:
         for thread in self._threads:
             thread.join(5)
 
-    def hold(self, claim: runs.Claim) -> Lease:
+    def hold(self, claim: lifecycle.Claim) -> Lease:
         """Keep a claim until `drop`."""
         lease = Lease(claim)
         self._leases[claim.run_id] = lease
@@ -119,8 +119,8 @@ class Keeper:
             self._fenced("a look for cancels", lambda: self._listen(lease))
             return
         try:
-            beat = runs.heartbeat(self._database, claim)
-        except runs.FencedOut:
+            beat = lifecycle.heartbeat(self._database, claim)
+        except lifecycle.FencedOut:
             lease.end("fenced-out")
         except Exception as error:  # noqa: BLE001 - the database is away: try again; the watchdog counts the time
             if not self._database.away(error):
@@ -133,7 +133,7 @@ class Keeper:
     def _listen(self, lease: Lease) -> None:
         claim = lease.claim
         with self._database.read() as transaction:
-            row = runs.get(transaction, claim.public_id, tenant_id=claim.tenant_id)
+            row = lifecycle.get(transaction, claim.public_id, tenant_id=claim.tenant_id)
         if row is not None and row.cancel_requested_at is not None:
             lease.end("canceled")
 

@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from store import runs, workers
-from store.session import Database
-from store.spans import Spans
-from workers.feed import Feeds
+from store.admin import workers
+from store.database.session import Database
+from store.runs import lifecycle
+from store.telemetry.spans import Spans
 from workers.lease import Keeper
-from workers.sandbox.job import Job
-from workers.sandbox.levels import up_to
-from workers.sandbox.probe import prove
-from workers.sandbox.supervisor import Supervisor
+from workers.live_feed import Feeds
+from workers.sandbox.levels.names import up_to
+from workers.sandbox.levels.probe import prove
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 BEAT_SECONDS: Final = 5.0
 PROBE_SECONDS: Final = 600.0
@@ -63,7 +64,7 @@ class Node:
         database: Database,
         supervisor: Supervisor,
         *,
-        queue: runs.Queue,
+        queue: lifecycle.Queue,
         slots: int,
         lease_seconds: float,
         publish: Callable[[str], None],
@@ -117,11 +118,11 @@ class Node:
             if not self.database.away(error):
                 _log.warning("the worker's row was not removed: %s", type(error).__name__)
 
-    def claim(self, queue: runs.Queue) -> runs.Claim | None:
+    def claim(self, queue: lifecycle.Queue) -> lifecycle.Claim | None:
         """The next run; None: nothing waits, this worker drains, or it cannot run anything now."""
         if self.draining.is_set() or not self.supervisor.wait_warm(WARM_SECONDS) or not self._offers:
             return None
-        return runs.claim(
+        return lifecycle.claim(
             self.database,
             self.id,
             queue=queue,

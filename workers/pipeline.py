@@ -14,10 +14,10 @@ from typing import Final
 
 from backprobe.record import Record
 from backprobe.rules import Judgement, JudgeOptions, WhyNone
-from workers.patience import judged_in_time
-from workers.sandbox.job import Job
-from workers.sandbox.outcome import Outcome
-from workers.sandbox.supervisor import OnRows, Supervisor
+from workers.judging_budget import judged_in_time
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
+from workers.sandbox.supervisor.supervisor import OnRows, Supervisor
 
 _log: Final = logging.getLogger(__name__)
 

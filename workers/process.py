@@ -15,20 +15,22 @@ from typing import Final, cast
 from celery import Celery, signals
 from celery.exceptions import SecurityWarning
 
-from store import logs, migrate, runs
 from store.access.secret import server_secret
-from store.session import Database, cause_of, is_unavailable
-from store.settings import QUEUES, StoreSettings
-from store.spans import Spans
+from store.database import migrator
+from store.database.session import Database, cause_of, is_unavailable
+from store.database.settings import QUEUES, StoreSettings
+from store.runs import lifecycle
+from store.telemetry import logs
+from store.telemetry.spans import Spans
 from workers.app import make_app, publisher
 from workers.node import Node
-from workers.reaper import Reaper
-from workers.sandbox.start import better_supervisor
-from workers.sandbox.supervisor import Supervisor
-from workers.sender import Sender
+from workers.sandbox.supervisor.start import better_supervisor
+from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
+from workers.signals import set_on_signals, telling
 from workers.tasks import execute_next
-from workers.told import set_on_signals, telling
+from workers.upkeep.reaper import Reaper
+from workers.upkeep.sender import Sender
 
 BROKER_TRIES: Final = 10
 LEAVE_SECONDS: Final = 5.0
@@ -52,7 +54,7 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
 
     def work(asked: str) -> None:
         try:
-            execute_next(node, cast("runs.Queue", asked))
+            execute_next(node, cast("lifecycle.Queue", asked))
         except Exception as error:
             if not database.away(error):
                 raise
@@ -61,7 +63,7 @@ def serve_worker(store: StoreSettings, settings: WorkerSettings, queue: str, slo
     node = Node(
         database,
         supervisor,
-        queue=cast("runs.Queue", queue),
+        queue=cast("lifecycle.Queue", queue),
         slots=slots,
         lease_seconds=settings.lease_seconds,
         publish=publisher(app),
@@ -109,7 +111,7 @@ def open_database(store: StoreSettings, *, told: bool = False) -> Database:
     if store.database_url.startswith("sqlite"):
         store.make_home()
     try:
-        current = migrate.at_head(store.database_url)
+        current = migrator.at_head(store.database_url)
     except Exception as error:
         why = cause_of(error) if is_unavailable(error) else type(error).__name__
         raise CannotStart(f"the database does not answer ({why}): look at BACKPROBE_DATABASE_URL") from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, cast
 
 from backprobe.isolation import ISOLATION_LEVELS, IsolationLevel
-from workers.sandbox.levels import SANDBOX_UID, SLOT_UIDS
+from workers.sandbox.levels.names import SANDBOX_UID, SLOT_UIDS
 
 Asked = IsolationLevel | Literal["auto"]
 

@@ -17,14 +17,14 @@ from structlog.contextvars import bound_contextvars
 
 from backprobe.record import BadRecord
 from backprobe.rules import kept_options
-from store import finish, runs
-from store.trace import Span, continued
+from store.runs import completion, lifecycle
+from store.telemetry.trace import Span, continued
 from workers import pipeline
 from workers.lease import Lease
 from workers.node import Node
 from workers.pipeline import Result
-from workers.sandbox.job import Job
-from workers.sandbox.outcome import Outcome
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
 
 MOST_RUNS: Final = 50
 MOST_SECONDS: Final = 60.0
@@ -33,7 +33,7 @@ AGAIN_SECONDS: Final = 0.5
 _log: Final = logging.getLogger(__name__)
 
 
-def execute_next(node: Node, queue: runs.Queue) -> int:
+def execute_next(node: Node, queue: lifecycle.Queue) -> int:
     """Execute runs of a queue until none is left, or for a while; then wake somebody up again. How many comes back."""
     began, done = time.monotonic(), 0
     while done < MOST_RUNS and time.monotonic() - began < MOST_SECONDS:
@@ -46,7 +46,7 @@ def execute_next(node: Node, queue: runs.Queue) -> int:
     return done
 
 
-def _fenced(node: Node, claim: runs.Claim) -> None:
+def _fenced(node: Node, claim: lifecycle.Claim) -> None:
     span, at = node.spans.span(continued(claim.traceparent)), time.time_ns()
     about = {"run": claim.public_id, "attempt": claim.attempt, "tenant": claim.tenant_id, "worker": node.id}
     with bound_contextvars(**about, **({} if span is None else span.fields())):
@@ -60,7 +60,7 @@ def _fenced(node: Node, claim: runs.Claim) -> None:
             node.spans.add(span, "attempt", at, "consumer", backprobe__run=claim.public_id)
 
 
-def execute(node: Node, claim: runs.Claim, span: Span | None = None) -> None:
+def execute(node: Node, claim: lifecycle.Claim, span: Span | None = None) -> None:
     """One attempt, from claim to end."""
     began = time.monotonic()
     _log.info("an attempt begins")
@@ -80,7 +80,7 @@ def execute(node: Node, claim: runs.Claim, span: Span | None = None) -> None:
         node.keeper.drop(lease)
 
 
-def job_of(claim: runs.Claim) -> Job:
+def job_of(claim: lifecycle.Claim) -> Job:
     """What the sandbox is to run."""
     return Job(
         files=claim.files,
@@ -100,7 +100,7 @@ def _end(node: Node, lease: Lease, result: Result, *, live: bool) -> None:
     while lease.why != "fenced-out" and lease.safe:
         try:
             write(node, lease, result, live=live)
-        except runs.FencedOut:
+        except lifecycle.FencedOut:
             lease.end("fenced-out")
         except Exception as error:  # noqa: BLE001 - the fence around a task
             if node.database.away(error) or isinstance(error, OSError):
@@ -117,29 +117,29 @@ def _end(node: Node, lease: Lease, result: Result, *, live: bool) -> None:
 
 def _give_back(node: Node, lease: Lease, result: Result, *, live: bool) -> None:  # noqa: ARG001 - giving back clears all
     reason = f"the end of the run ({result.outcome.status}) could not be stored; the worker's log says where"
-    runs.release(node.database, lease.claim, outcome="sandbox-broke", reason=reason)
+    lifecycle.release(node.database, lease.claim, outcome="sandbox-broke", reason=reason)
 
 
 def _write(node: Node, lease: Lease, result: Result, *, live: bool) -> None:
     outcome, claim = result.outcome, lease.claim
     if lease.why == "released":
-        runs.release(node.database, claim)
+        lifecycle.release(node.database, claim)
     elif outcome.status == "lost":
         reason = outcome.error.message if outcome.error else outcome.reason
-        status = runs.release(node.database, claim, outcome="sandbox-broke", reason=reason)
+        status = lifecycle.release(node.database, claim, outcome="sandbox-broke", reason=reason)
         _log.error("the sandbox broke under %s, which is now %s: %s", claim.public_id, status, reason)
     else:
         ending = ending_of(outcome)
         try:
-            finish.finish(node.database, claim, ending, outcome.record, result.judgement, result.whys, live=live)
+            completion.finish(node.database, claim, ending, outcome.record, result.judgement, result.whys, live=live)
         except BadRecord:
-            finish.finish(node.database, claim, ending, None, None, live=live)
+            completion.finish(node.database, claim, ending, None, None, live=live)
 
 
-def ending_of(outcome: Outcome) -> finish.Ending:
+def ending_of(outcome: Outcome) -> completion.Ending:
     """An outcome in the store's words."""
     facts = outcome.facts
-    return finish.Ending(
+    return completion.Ending(
         status=outcome.status,
         error=outcome.error,
         exit_code=facts.exit_code,
@@ -149,8 +149,8 @@ def ending_of(outcome: Outcome) -> finish.Ending:
         cpu_seconds=facts.cpu_seconds,
         max_rss_bytes=facts.max_rss_bytes,
         isolation={**outcome.isolation, **_told(outcome)},
-        stdout=finish.Stream(tail=_text(facts.stdout), total_bytes=facts.stdout_bytes),
-        stderr=finish.Stream(tail=_text(facts.stderr), total_bytes=facts.stderr_bytes),
+        stdout=completion.Stream(tail=_text(facts.stdout), total_bytes=facts.stdout_bytes),
+        stderr=completion.Stream(tail=_text(facts.stderr), total_bytes=facts.stderr_bytes),
         torch=None if outcome.record is None else outcome.record.header.environment.torch,
     )
 

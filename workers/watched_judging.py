@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from store.judged.rejudging import judged_meanwhile
-from store.session import Database
-from store.watched.judging import OpenRun, open_runs, record_so_far
-from workers.patience import broken_off, judged_in_time
+from store.database.session import Database
+from store.findings.rejudging import judged_meanwhile
+from store.recorders.judging import OpenRun, open_runs, record_so_far
+from workers.judging_budget import broken_off, judged_in_time
 
 SHARE: Final = 0.05
 """Of the time that a run goes on, for judging it."""

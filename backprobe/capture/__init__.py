@@ -1,9 +1,9 @@
 """An unmodified PyTorch program in, a record out. The only folder that imports torch."""
 
-from backprobe.capture.launch import NoEntry, run_files, run_folder, run_module, run_path, run_source
 from backprobe.capture.options import Caps, Options
-from backprobe.capture.warm import warm
-from backprobe.capture.writer import Sink
+from backprobe.capture.output.writer import Sink
+from backprobe.capture.program.launch import NoEntry, run_files, run_folder, run_module, run_path, run_source
+from backprobe.capture.program.warm_up import warm
 from backprobe.record import End
 
 __all__ = [

@@ -8,30 +8,30 @@ from typing import Any
 import torch
 
 from backprobe import stack
-from backprobe.capture import core
-from backprobe.capture.calls import Calls
-from backprobe.capture.cause import Cause
-from backprobe.capture.failures import Failures
-from backprobe.capture.guard import Guard
-from backprobe.capture.modules import Modules
-from backprobe.capture.moments import Moments
-from backprobe.capture.names import Names
-from backprobe.capture.nodes import Nodes
-from backprobe.capture.operations import Operations
-from backprobe.capture.optimizers import Optimizers
 from backprobe.capture.options import Options, is_kept
-from backprobe.capture.passes import Passes
-from backprobe.capture.private import is_compiled_region
-from backprobe.capture.retention import at_end
-from backprobe.capture.sampler import Sampler
-from backprobe.capture.saved import SavedTensors
-from backprobe.capture.sequence import Threads, Timeline
-from backprobe.capture.sites import SiteFacts, Sites
-from backprobe.capture.statements import Statements
-from backprobe.capture.states import States
-from backprobe.capture.tensors import Known, Tensors
-from backprobe.capture.warned import Warnings
-from backprobe.capture.writer import Sink, Writer
+from backprobe.capture.output.writer import Sink, Writer
+from backprobe.capture.rewriting.sites import SiteFacts, Sites
+from backprobe.capture.torch_access import native
+from backprobe.capture.torch_access.fence import Guard
+from backprobe.capture.torch_access.torch_internals import is_compiled_region
+from backprobe.capture.tracking.cause import Cause
+from backprobe.capture.tracking.exceptions import Failures
+from backprobe.capture.tracking.graph.backward_calls import Calls
+from backprobe.capture.tracking.graph.nodes import Nodes
+from backprobe.capture.tracking.graph.passes import Passes
+from backprobe.capture.tracking.graph.retention import at_end
+from backprobe.capture.tracking.graph.saved_tensors import SavedTensors
+from backprobe.capture.tracking.moments import Moments
+from backprobe.capture.tracking.sampler import Sampler
+from backprobe.capture.tracking.shown_warnings import Warnings
+from backprobe.capture.tracking.statements import Statements
+from backprobe.capture.tracking.tensors.bindings import Names
+from backprobe.capture.tracking.tensors.operations import Operations
+from backprobe.capture.tracking.tensors.snapshots import States
+from backprobe.capture.tracking.tensors.tensor_registry import Known, Tensors
+from backprobe.capture.tracking.timeline import Threads, Timeline
+from backprobe.capture.tracking.training.modules import Modules
+from backprobe.capture.tracking.training.optimizers import Optimizers
 from backprobe.record import GradRead
 
 
@@ -43,24 +43,24 @@ class Recorder:
         self.writer = Writer(options.caps, sink)
         self.sites = sites(self.writer)
         self.guard = Guard(self.sites.is_user_file)
-        self.threads = core.chosen(Threads)(self.writer)
-        self.moments = core.chosen(Moments)(self.writer, self.threads)
-        self.nodes = core.chosen_beside("States", Nodes)(self.writer, self.threads, self.moments, stack.own_budget())
-        self.tensors = core.chosen(Tensors)(self.writer, self.moments, options)
-        self.states = core.chosen(States)(self.writer, self.moments, self.tensors, self.nodes, options)
-        self.names = core.chosen(Names)(self.writer, self.moments, options)
-        self.saved = core.chosen_beside("States", SavedTensors)(self.writer, self.tensors)
+        self.threads = native.chosen(Threads)(self.writer)
+        self.moments = native.chosen(Moments)(self.writer, self.threads)
+        self.nodes = native.chosen_beside("States", Nodes)(self.writer, self.threads, self.moments, stack.own_budget())
+        self.tensors = native.chosen(Tensors)(self.writer, self.moments, options)
+        self.states = native.chosen(States)(self.writer, self.moments, self.tensors, self.nodes, options)
+        self.names = native.chosen(Names)(self.writer, self.moments, options)
+        self.saved = native.chosen_beside("States", SavedTensors)(self.writer, self.tensors)
         self.nodes.saved, self.nodes.see = self.saved, self.see
         self.failures = Failures(self)
         self.modules = Modules(self)
         self.optimizers = Optimizers(self)
-        self.passes = core.chosen_beside("States", Passes)(self.writer, self.nodes, self.states, options, self.guard)
+        self.passes = native.chosen_beside("States", Passes)(self.writer, self.nodes, self.states, options, self.guard)
         self.calls = Calls(self)
         self.warnings, self.sampler = Warnings(self), Sampler(self)
         self.main: Any = None
         self._nones: dict[int, int] = {}
         self.operations = Operations(self)
-        self.statements = core.chosen(Statements)(self)
+        self.statements = native.chosen(Statements)(self)
 
     # ---- what rare taps call
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from backprobe.cli.exits import INTERRUPTED, OURS, OutputLost, UsageError
+from backprobe.cli.exit_codes import INTERRUPTED, OURS, OutputLost, UsageError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -19,7 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     arguments = list(sys.argv[1:] if argv is None else argv)
     if argv is None and arguments[:1] in (["run"], ["watch"]):
-        from backprobe.cli.grown import with_a_grown_stack
+        from backprobe.cli.larger_stack import with_a_grown_stack
 
         with_a_grown_stack()
     try:

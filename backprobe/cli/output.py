@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
-from backprobe.cli.exits import CLEAN, FINDINGS, OutputLost, UsageError
-from backprobe.cli.project import add_judging
+from backprobe.cli.exit_codes import CLEAN, FINDINGS, OutputLost, UsageError
+from backprobe.cli.project_settings import add_judging
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -112,13 +112,14 @@ def rendered(
     if args.format == "json":
         return _json(record, judgement, script, children)
     if args.format == "svg":
-        from backprobe.show import graph, svg
+        from backprobe.show.drawing import graph, svg
 
         return svg.render(graph.graph_of(record))
     if args.format in {"sarif", "junit", "github"}:
         return _for_others(record, judgement, args, script, children or ())
-    from backprobe.show import concise, text
-    from backprobe.show.ink import Ink
+    from backprobe.show.reports import concise
+    from backprobe.show.reports import terminal_report as text
+    from backprobe.show.terminal_style import Ink
 
     of_text = args.format == "text"
     blocks: list[str] = []
@@ -137,14 +138,14 @@ def rendered(
 
 def _head(child: Child) -> str:
     """The line above a child's report."""
-    from backprobe.show.plain import plain
+    from backprobe.show.plain_text import plain
 
     kept = "" if child.path is None else f", {plain(str(child.path))}"
     return f"child process {plain(child.name)} (pid {child.pid}{kept})"
 
 
 def _json(record: Record, judgement: Judgement, script: str, children: Sequence[Child] | None) -> str:
-    from backprobe.show import json
+    from backprobe.show.reports import json
 
     told = json.report(record, judgement, script=script)
     if children is not None:
@@ -160,8 +161,8 @@ def _for_others(
     record: Record, judgement: Judgement, args: argparse.Namespace, script: str, children: Sequence[Child]
 ) -> str:
     """The findings as another program's format has them."""
-    from backprobe.show import github, junit, sarif
-    from backprobe.show.reported import reported
+    from backprobe.show.reports import github, junit, sarif
+    from backprobe.show.reports.program_report import reported
 
     told = [reported(record, judgement, script=script)]
     told += [reported(child.record, child.judgement, script=f"{script} {child.name}") for child in children]

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 import backprobe
-from backprobe.cli import explain, rules, run, service, show, spool
 from backprobe.cli.audit import command
-from backprobe.cli.exits import UsageError
-from backprobe.cli.plugins import commands, register
+from backprobe.cli.commands import explain, rules, run, service_runs, show, spool
+from backprobe.cli.commands.installed_commands import commands, register
+from backprobe.cli.exit_codes import UsageError
 
 BUILT_IN: Final = {
     "run": run.add_parser,
@@ -20,9 +20,9 @@ BUILT_IN: Final = {
     "show": show.add_parser,
     "explain": explain.add_explain,
     "rules": rules.add_rules,
-    "submit": service.add_submit,
-    "runs": service.add_runs,
-    "compare": service.add_compare,
+    "submit": service_runs.add_submit,
+    "runs": service_runs.add_runs,
+    "compare": service_runs.add_compare,
     "audit": command.add_audit,
     "spool": spool.add_spool,
 }

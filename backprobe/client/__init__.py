@@ -11,8 +11,8 @@ httpx is needed (`pip install 'backprobe[client]'`). A request that fails on the
 again, with pauses that grow; a POST carries an Idempotency-Key, so that it has one effect however often it is sent.
 """
 
-from backprobe.client.asked import ApiError, Run, ServiceAway
 from backprobe.client.clients import AsyncClient, Client
+from backprobe.client.requests import ApiError, Run, ServiceAway
 from backprobe.client.run_ids import new_run_id
 
 __all__ = ["ApiError", "AsyncClient", "Client", "Run", "ServiceAway", "new_run_id"]

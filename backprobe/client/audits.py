@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from backprobe.client.asked import MOST_WAIT_SECONDS, Pause, Question, call
+from backprobe.client.requests import MOST_WAIT_SECONDS, Pause, Question, call
 
 LINES: Final = "application/x-ndjson"
 

@@ -1,4 +1,4 @@
-"""`Client` and `AsyncClient`: they drive the questions of `asked.py` over httpx, and add nothing to them."""
+"""`Client` and `AsyncClient`: they drive the questions of `requests.py` over httpx, and add nothing to them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Final, Self, TypeVar
 
 import backprobe
-from backprobe.client import asked
-from backprobe.client.asked import Pause, Question, Reply, Resumed, Run, Send
+from backprobe.client import requests
 from backprobe.client.audits import audited
+from backprobe.client.requests import Pause, Question, Reply, Resumed, Run, Send
 
 try:
     import httpx
@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 T = TypeVar("T")
-_TIMEOUT: Final = httpx.Timeout(10.0, read=asked.MOST_WAIT_SECONDS + 15.0)
+_TIMEOUT: Final = httpx.Timeout(10.0, read=requests.MOST_WAIT_SECONDS + 15.0)
 """Reading is waited for longer than the service may wait."""
 
 
@@ -101,7 +101,7 @@ class Client:
         Raises:
             ApiError: it was refused. ServiceAway: the service did not answer.
         """
-        return self._ask(asked.answered(method, path, body=body, headers=headers, params=params))
+        return self._ask(requests.answered(method, path, body=body, headers=headers, params=params))
 
     def submit(self, *, wait: float = 0, **body: Any) -> Run:
         """Submit a snippet: `source=` or `files=` and `entry=`, and whatever else `POST /v1/runs` takes.
@@ -109,19 +109,19 @@ class Client:
         Raises:
             ApiError: it was refused; nothing was stored. ServiceAway: the service did not answer.
         """
-        return self._ask(asked.submitted(body, wait))
+        return self._ask(requests.submitted(body, wait))
 
     def run(self, run: str, *, wait: float = 0) -> Run:
         """One run; with `wait`, as soon as it has ended, or after so many seconds as it stands."""
-        return self._ask(asked.waited(run, wait))
+        return self._ask(requests.waited(run, wait))
 
     def rerun(self, run: str, **body: Any) -> Run:
         """Run the same program again; `body` names what is to be other than it was (`POST /v1/runs/{run}/rerun`)."""
-        return asked.run_of(self._ask(asked.told("POST", f"/v1/runs/{run}/rerun", body=body)))
+        return requests.run_of(self._ask(requests.told("POST", f"/v1/runs/{run}/rerun", body=body)))
 
     def cancel(self, run: str) -> Run:
         """Ask for a run's end."""
-        return asked.run_of(self._ask(asked.told("POST", f"/v1/runs/{run}/cancel")))
+        return requests.run_of(self._ask(requests.told("POST", f"/v1/runs/{run}/cancel")))
 
     def events(self, run: str, *, after: int = 0) -> Iterator[dict[str, Any]]:
         """What happens to a run, as it happens, until it has ended; `after` is the `seq` of the last one seen before.
@@ -151,18 +151,18 @@ class Client:
 
     def record(self, run: str) -> bytes:
         """The record of an ended run as the bytes of a file: `backprobe.load` reads them."""
-        return self._ask(asked.record(run))
+        return self._ask(requests.record(run))
 
     def upload(self, record: bytes, *, project: str | None = None) -> Run:
         """Store the bytes of a record file as a run of its own; its findings come within seconds."""
-        return self._ask(asked.uploaded(record, project))
+        return self._ask(requests.uploaded(record, project))
 
     def begin_recording(self, run: str, **body: Any) -> Run:
         """Make the run of a recorder under an id of its own: `backprobe.client.new_run_id()`.
 
         `body` as `PUT /v1/runs/{run}` takes it. The same again changes nothing.
         """
-        return self._ask(asked.began(run, body))
+        return self._ask(requests.began(run, body))
 
     def send_frame(self, run: str, n: int, frame: bytes) -> int:
         """Send one frame, cut by `backprobe.record.split`; the number of the frame that is wanted next.
@@ -171,11 +171,11 @@ class Client:
             ApiError: `frame-missing`: some before it have not come, and `run(...)` tells in `told["recorder"]` which is
                 wanted. `run-ended`, `frame-differs`, `bad-record`, `too-large`: see the hint.
         """
-        return self._ask(asked.framed(run, n, frame))
+        return self._ask(requests.framed(run, n, frame))
 
     def end_recording(self, run: str, **body: Any) -> Run:
         """Say how the job ended (`POST /v1/runs/{run}/end`); the run, ended. Again changes nothing."""
-        return self._ask(asked.over(run, body))
+        return self._ask(requests.over(run, body))
 
     def audit(self, items: Iterable[Mapping[str, Any]], *, wait: float = 0, **head: Any) -> Mapping[str, Any]:
         """Begin an audit of up to 50,000 items; `head` and each item as `POST /v1/audits` takes them."""
@@ -183,20 +183,20 @@ class Client:
 
     def compare(self, a: str, b: str) -> Mapping[str, Any]:
         """What differs between two runs."""
-        return self._ask(asked.told("GET", "/v1/compare", {"a": a, "b": b}))
+        return self._ask(requests.told("GET", "/v1/compare", {"a": a, "b": b}))
 
     def items(self, path: str, **params: Any) -> Iterator[dict[str, Any]]:
         """Every item of a list, page by page: `items("/v1/runs", status="failed")`."""
         cursor: str | None = None
         while True:
-            found, cursor = self._ask(asked.page(path, params, cursor))
+            found, cursor = self._ask(requests.page(path, params, cursor))
             yield from found
             if cursor is None:
                 return
 
     def runs(self, **filters: Any) -> Iterator[Run]:
         """Runs, newest first."""
-        return (asked.run_of(told) for told in self.items("/v1/runs", **filters))
+        return (requests.run_of(told) for told in self.items("/v1/runs", **filters))
 
     def findings(self, run: str, **filters: Any) -> Iterator[dict[str, Any]]:
         """The findings of a run, `backprobe.finding/1`, worst first."""
@@ -248,23 +248,23 @@ class AsyncClient:
         self, method: str, path: str, *, body: Any = None, headers: Mapping[str, str] | None = None, **params: Any
     ) -> Any:
         """As `Client.call`."""
-        return await self._ask(asked.answered(method, path, body=body, headers=headers, params=params))
+        return await self._ask(requests.answered(method, path, body=body, headers=headers, params=params))
 
     async def submit(self, *, wait: float = 0, **body: Any) -> Run:
         """As `Client.submit`."""
-        return await self._ask(asked.submitted(body, wait))
+        return await self._ask(requests.submitted(body, wait))
 
     async def run(self, run: str, *, wait: float = 0) -> Run:
         """As `Client.run`."""
-        return await self._ask(asked.waited(run, wait))
+        return await self._ask(requests.waited(run, wait))
 
     async def rerun(self, run: str, **body: Any) -> Run:
         """As `Client.rerun`."""
-        return asked.run_of(await self._ask(asked.told("POST", f"/v1/runs/{run}/rerun", body=body)))
+        return requests.run_of(await self._ask(requests.told("POST", f"/v1/runs/{run}/rerun", body=body)))
 
     async def cancel(self, run: str) -> Run:
         """As `Client.cancel`."""
-        return asked.run_of(await self._ask(asked.told("POST", f"/v1/runs/{run}/cancel")))
+        return requests.run_of(await self._ask(requests.told("POST", f"/v1/runs/{run}/cancel")))
 
     async def events(self, run: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
         """As `Client.events`."""
@@ -288,23 +288,23 @@ class AsyncClient:
 
     async def record(self, run: str) -> bytes:
         """As `Client.record`."""
-        return await self._ask(asked.record(run))
+        return await self._ask(requests.record(run))
 
     async def upload(self, record: bytes, *, project: str | None = None) -> Run:
         """As `Client.upload`."""
-        return await self._ask(asked.uploaded(record, project))
+        return await self._ask(requests.uploaded(record, project))
 
     async def begin_recording(self, run: str, **body: Any) -> Run:
         """As `Client.begin_recording`."""
-        return await self._ask(asked.began(run, body))
+        return await self._ask(requests.began(run, body))
 
     async def send_frame(self, run: str, n: int, frame: bytes) -> int:
         """As `Client.send_frame`."""
-        return await self._ask(asked.framed(run, n, frame))
+        return await self._ask(requests.framed(run, n, frame))
 
     async def end_recording(self, run: str, **body: Any) -> Run:
         """As `Client.end_recording`."""
-        return await self._ask(asked.over(run, body))
+        return await self._ask(requests.over(run, body))
 
     async def audit(self, items: Iterable[Mapping[str, Any]], *, wait: float = 0, **head: Any) -> Mapping[str, Any]:
         """As `Client.audit`."""
@@ -312,13 +312,13 @@ class AsyncClient:
 
     async def compare(self, a: str, b: str) -> Mapping[str, Any]:
         """As `Client.compare`."""
-        return await self._ask(asked.told("GET", "/v1/compare", {"a": a, "b": b}))
+        return await self._ask(requests.told("GET", "/v1/compare", {"a": a, "b": b}))
 
     async def items(self, path: str, **params: Any) -> AsyncIterator[dict[str, Any]]:
         """As `Client.items`."""
         cursor: str | None = None
         while True:
-            found, cursor = await self._ask(asked.page(path, params, cursor))
+            found, cursor = await self._ask(requests.page(path, params, cursor))
             for item in found:
                 yield item
             if cursor is None:
@@ -327,7 +327,7 @@ class AsyncClient:
     async def runs(self, **filters: Any) -> AsyncIterator[Run]:
         """As `Client.runs`."""
         async for told in self.items("/v1/runs", **filters):
-            yield asked.run_of(told)
+            yield requests.run_of(told)
 
     def findings(self, run: str, **filters: Any) -> AsyncIterator[dict[str, Any]]:
         """As `Client.findings`."""

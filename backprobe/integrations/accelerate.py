@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from backprobe.watching import Watching
-from backprobe.watching import watch as watch_block
+from backprobe.job_watch import Watching
+from backprobe.job_watch import watch as watch_block
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from backprobe.watching import watch
+from backprobe.job_watch import watch
 
 if TYPE_CHECKING:
-    from backprobe.watching import Watching
+    from backprobe.job_watch import Watching
 
 _log: Final = logging.getLogger("backprobe")
 

@@ -1,7 +1,6 @@
 """What is left behind of a run: plain typed values and their codec."""
 
-from backprobe.record.asked import NAMED, Hook, Mode, Passed, WatchedCall
-from backprobe.record.codec import (
+from backprobe.record.encoding.codec import (
     MAGIC,
     MOST_FRAME_BYTES,
     FrameReader,
@@ -14,7 +13,11 @@ from backprobe.record.codec import (
     header_frame,
     loads,
 )
-from backprobe.record.events import (
+from backprobe.record.encoding.frames import split
+from backprobe.record.encoding.versions import upgraded
+from backprobe.record.integrity import REFERENCES, BadRecord, check
+from backprobe.record.record import KEYS, SCHEMA_VERSION, TABLES, End, Header, Record, RecordBuilder
+from backprobe.record.rows.events import (
     Frame,
     InplaceEvent,
     LeafGrad,
@@ -26,18 +29,15 @@ from backprobe.record.events import (
     Truncation,
     Warned,
 )
-from backprobe.record.fields import Row
-from backprobe.record.frames import split
-from backprobe.record.graph import BackwardCall, Edge, GradInput, Node, NodePass, Output, Retention, Root, Saved
-from backprobe.record.integrity import REFERENCES, BadRecord, check
-from backprobe.record.operations import Operation
-from backprobe.record.optimizers import Optimizer, OptimizerEvent, OptimizerTensor
-from backprobe.record.program import Environment, Site, Source, Stream, Thread
-from backprobe.record.record import KEYS, SCHEMA_VERSION, TABLES, End, Header, Record, RecordBuilder
-from backprobe.record.series import Growth, Histogram, Origin, Step
-from backprobe.record.tensors import Binding, GradRead, Note, SmallValue, Snapshot, Statistics, Tensor, TensorNode
-from backprobe.record.values import flat, itemsize, nested
-from backprobe.record.versions import upgraded
+from backprobe.record.rows.fields import Row
+from backprobe.record.rows.graph import BackwardCall, Edge, GradInput, Node, NodePass, Output, Retention, Root, Saved
+from backprobe.record.rows.interventions import NAMED, Hook, Mode, Passed, WatchedCall
+from backprobe.record.rows.operations import Operation
+from backprobe.record.rows.optimizers import Optimizer, OptimizerEvent, OptimizerTensor
+from backprobe.record.rows.program import Environment, Site, Source, Stream, Thread
+from backprobe.record.rows.series import Growth, Histogram, Origin, Step
+from backprobe.record.rows.tensors import Binding, GradRead, Note, SmallValue, Snapshot, Statistics, Tensor, TensorNode
+from backprobe.record.rows.values import flat, itemsize, nested
 
 __all__ = [
     "KEYS",

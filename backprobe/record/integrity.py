@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from backprobe.record.record import Record
-from backprobe.record.values import MOST_ELEMENTS, itemsize
+from backprobe.record.rows.values import MOST_ELEMENTS, itemsize
 
 REFERENCES: Final[dict[str, dict[str, str]]] = {
     "sites": {"source": "sources"},

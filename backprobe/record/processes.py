@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backprobe.record.codec import MAGIC
+from backprobe.record.encoding.codec import MAGIC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from backprobe.record import asked, events, graph, operations, optimizers, program, series, tensors
-from backprobe.record.fields import Count, Id, Name, Nanoseconds, Row, Text
-from backprobe.record.shared import Shared
-from backprobe.record.weight import weight
+from backprobe.record.encoding.shared import Shared
+from backprobe.record.encoding.weight import weight
+from backprobe.record.rows import events, graph, interventions, operations, optimizers, program, series, tensors
+from backprobe.record.rows.fields import Count, Id, Name, Nanoseconds, Row, Text
 
 SCHEMA_VERSION: Final = 3
 """Version of the stored format that this code writes. It reads 1 to this.
@@ -106,9 +106,9 @@ TABLES: Final[dict[str, type[Row]]] = {
     "retentions": graph.Retention,
     "growth": series.Growth,
     "histograms": series.Histogram,
-    "hooks": asked.Hook,
-    "modes": asked.Mode,
-    "watched_calls": asked.WatchedCall,
+    "hooks": interventions.Hook,
+    "modes": interventions.Mode,
+    "watched_calls": interventions.WatchedCall,
     "operations": operations.Operation,
     "steps": series.Step,
     "origins": series.Origin,
@@ -194,9 +194,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     retentions: tuple[graph.Retention, ...] = ()
     growth: tuple[series.Growth, ...] = ()
     histograms: tuple[series.Histogram, ...] = ()
-    hooks: tuple[asked.Hook, ...] = ()
-    modes: tuple[asked.Mode, ...] = ()
-    watched_calls: tuple[asked.WatchedCall, ...] = ()
+    hooks: tuple[interventions.Hook, ...] = ()
+    modes: tuple[interventions.Mode, ...] = ()
+    watched_calls: tuple[interventions.WatchedCall, ...] = ()
     operations: tuple[operations.Operation, ...] = ()
     steps: tuple[series.Step, ...] = ()
     origins: tuple[series.Origin, ...] = ()

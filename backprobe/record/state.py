@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backprobe.record.events import Moment, Raised, Warned
-from backprobe.record.program import Site
 from backprobe.record.record import Record
-from backprobe.record.tensors import Binding, GradRead, SmallValue, Snapshot, Tensor
-from backprobe.record.values import nested
+from backprobe.record.rows.events import Moment, Raised, Warned
+from backprobe.record.rows.program import Site
+from backprobe.record.rows.tensors import Binding, GradRead, SmallValue, Snapshot, Tensor
+from backprobe.record.rows.values import nested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

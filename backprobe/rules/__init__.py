@@ -1,6 +1,8 @@
 """Record -> findings. One file per rule; the file is its manual. Torch is not needed."""
 
-from backprobe.rules.finding import (
+from backprobe.rules.analysis.gradients.why_none import WhyNone, why_none
+from backprobe.rules.framework.deadline import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
+from backprobe.rules.framework.finding import (
     Edit,
     Finding,
     Fix,
@@ -12,13 +14,11 @@ from backprobe.rules.finding import (
     finding_json,
     identity_of,
 )
-from backprobe.rules.judge import Judgement, NotRun, judge, ruleset, unjudged
-from backprobe.rules.manual import Manual, UnknownRule, manual
-from backprobe.rules.options import BadOption, JudgeOptions, kept_options, options_from
-from backprobe.rules.patience import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
+from backprobe.rules.framework.judge import Judgement, NotRun, judge, ruleset, unjudged
+from backprobe.rules.framework.manual import Manual, UnknownRule, manual
+from backprobe.rules.framework.options import BadOption, JudgeOptions, kept_options, options_from
+from backprobe.rules.framework.rule import Rule
 from backprobe.rules.registry import RULES
-from backprobe.rules.rule import Rule
-from backprobe.rules.why_none import WhyNone, why_none
 
 __all__ = [
     "RULES",

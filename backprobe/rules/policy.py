@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from backprobe.rules.manual import UnknownRule, every_rule, manual
+from backprobe.rules.framework.manual import UnknownRule, every_rule, manual
 
 Verdict = Literal["pass", "warn", "fail", "error", "not-run"]
 """Of an item. error: its program failed or exceeded a limit. not-run: nobody judged it, which is never a pass."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from backprobe.rules import gradient, graph, inplace, leaf, mode, numeric, training, wiring
-from backprobe.rules.rule import RuleModule
+from backprobe.rules.framework.rule import RuleModule
 
 RULES: Final[tuple[RuleModule, ...]] = (
     *leaf.RULES,

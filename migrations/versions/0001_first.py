@@ -329,7 +329,7 @@ def _runs() -> None:
             "not_before", TIME, nullable=False, comment="It is not claimed earlier: the pause after a failure of ours."
         ),
         sa.Column("queue_deadline", TIME, nullable=False, comment="If nobody has claimed it by then, it is lost."),
-        sa.Column("status", TEXT, nullable=False, comment="See store/life.py; kept by a trigger."),
+        sa.Column("status", TEXT, nullable=False, comment="See store/runs/states.py; kept by a trigger."),
         sa.Column(
             "attempt",
             I2,
@@ -344,7 +344,7 @@ def _runs() -> None:
         sa.Column("cancel_requested_at", TIME, comment="When its end was asked for; NULL: it was not."),
         sa.Column("result_attempt", I2, comment="Whose record rows are visible; NULL: none are."),
         sa.Column("arguments", JSON, nullable=False, comment="sys.argv[1:]."),
-        sa.Column("limits", JSON, nullable=False, comment="By name, in the units of store/limits.py."),
+        sa.Column("limits", JSON, nullable=False, comment="By name, in the units of store/runs/limits.py."),
         sa.Column("capture", JSON, nullable=False, comment="What is captured: tier and sampling."),
         sa.Column("seed", I8, comment="For torch.manual_seed before the program; NULL: left alone."),
         sa.Column("started_at", TIME, comment="When its last attempt began; NULL: none has."),

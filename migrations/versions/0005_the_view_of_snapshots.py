@@ -1,7 +1,7 @@
 # ruff: noqa: S608 - the SQL is made of our own words
 """The view `snapshot`, one row per tensor and moment of what a run shows; on PostgreSQL with its decoders.
 
-Frozen. It imports nothing of ours: that it resembles `store/tables/view.py` is on purpose, a revision makes the same
+Frozen. It imports nothing of ours: that it resembles `store/tables/snapshot_view.py` is on purpose, a revision makes the same
 view for ever, whatever that file says later. Code of the release before can write to this schema: no table changes. A
 revision that changes `snapshot_chunk` or `run` on PostgreSQL has to drop the view first.
 """

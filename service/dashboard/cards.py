@@ -6,14 +6,14 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.show.plain import cut, plain
+from backprobe.show.plain_text import cut, plain
 from service.dashboard.words import Prose, name, prose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from backprobe.rules.finding import Edit, Finding, Fix, Location
-    from store.judged.findings import FindingRow
+    from backprobe.rules.framework.finding import Edit, Finding, Fix, Location
+    from store.findings.findings import FindingRow
 
 _LONGEST_VALUE: Final = 300
 _MOST_DIFF: Final = 60

@@ -8,7 +8,7 @@ from typing import Final
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
-from backprobe.show.plain import plain
+from backprobe.show.plain_text import plain
 
 MOST_COLOURED: Final = 200_000
 """Characters; a longer file is shown in one colour, because a stranger's text must not cost seconds."""

@@ -10,29 +10,29 @@ from jinja2 import StrictUndefined
 from pydantic import Field
 
 from backprobe import __version__
-from backprobe.rules.manual import UnknownRule, every_rule, manual
-from service.api.body import Strict, query
-from service.api.parameters import Cursor, Whole
-from service.api.run_json import run_of
-from service.api.runs import RunsQuery, runs_page
-from service.caller import caller
+from backprobe.rules.framework.manual import UnknownRule, every_rule, manual
+from service.api.runs.run_json import run_of
+from service.api.runs.runs import RunsQuery, runs_page
+from service.auth.caller import caller
 from service.context import context
 from service.dashboard import words
 from service.dashboard.rules_page import RulesQuery, families_shown
 from service.dashboard.run_page import run_page
 from service.dashboard.signs import Sign, sign_of
-from service.errors import Problem
-from service.problems import KINDS
-from service.standing import standing
+from service.problems.catalogue import KINDS
+from service.problems.errors import Problem
+from service.process.readiness import standing
+from service.web.body import Strict, query
+from service.web.parameters import Cursor, Whole
 
 if TYPE_CHECKING:
     from flask import Response
     from flask.blueprints import BlueprintSetupState
     from werkzeug.wrappers import Response as Redirect
 
-    from service.standing import Standing
-    from store.run import Queue
-    from store.session import Transaction
+    from service.process.readiness import Standing
+    from store.database.session import Transaction
+    from store.runs.model import Queue
 
 blueprint = Blueprint("pages", __name__)
 

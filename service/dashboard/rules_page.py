@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from backprobe.rules.manual import every_rule, manual
-from backprobe.rules.rule import Level
-from service.api.body import Strict
-from service.rule_families import FAMILIES, Family, family_of
+from backprobe.rules.framework.manual import every_rule, manual
+from backprobe.rules.framework.rule import Level
+from service.schemas.rule_families import FAMILIES, Family, family_of
+from service.web.body import Strict
 
 if TYPE_CHECKING:
-    from backprobe.rules.manual import Manual
+    from backprobe.rules.framework.manual import Manual
 
 
 class RulesQuery(Strict):

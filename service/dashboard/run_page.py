@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from backprobe.show import graph as drawing
-from backprobe.show import svg
-from backprobe.show.tensors import tensor_rows
+from backprobe.show.drawing import graph as drawing
+from backprobe.show.drawing import svg
+from backprobe.show.tensor_table import tensor_rows
 from service.dashboard.cards import Card, card
 from service.dashboard.lines import Listing, listing
-from service.dashboard.tables import Row, rows
+from service.dashboard.tensor_rows import Row, rows
 from service.dashboard.words import RECORDED, Said, said
 from store import queries
-from store.judged import findings
-from store.record import records
+from store.findings import findings
+from store.records import storage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backprobe.record import Record
-    from service.standing import Standing
+    from service.process.readiness import Standing
+    from store.database.session import Transaction
     from store.queries import BackwardCallRow, Streams
-    from store.run import RunRow
-    from store.session import Transaction
+    from store.runs.model import RunRow
 
 MOST_CARDS: Final = 50
 MOST_CALLS: Final = 100
@@ -131,7 +131,7 @@ def _record(transaction: Transaction, run: RunRow) -> Record | None:
     told = run.record
     if run.key is None or not _has_record(run) or told.bytes > MOST_RECORD_BYTES or told.nodes > MOST_NODES:
         return None
-    return records.load(transaction, run.key)
+    return storage.load(transaction, run.key)
 
 
 def _has_record(run: RunRow) -> bool:

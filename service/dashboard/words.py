@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.show.amounts import counted, shaped, sized
-from backprobe.show.plain import cut, plain
+from backprobe.show.plain_text import cut, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from service.standing import Standing
-    from store.run import RunRow
+    from service.process.readiness import Standing
+    from store.runs.model import RunRow
 
 RECORDED: Final = frozenset({"partial", "whole"})
 """States of a record that can be read."""

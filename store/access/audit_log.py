@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store.session import Transaction
+from store.database.session import Transaction
 from store.tables import Now, audit_log
 
 _APPEND: Final = sa.insert(audit_log).values(at=Now())

@@ -13,8 +13,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from store.moves import in_status
-from store.session import Transaction
+from store.database.session import Transaction
+from store.runs.transitions import in_status
 from store.tables import run
 
 MOST_QUEUED: Final = 100_000

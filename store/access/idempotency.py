@@ -14,7 +14,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from store.session import Transaction
+from store.database.session import Transaction
 from store.tables import Now, idempotency, run
 
 KEEP_SECONDS: Final = 24 * 3600.0

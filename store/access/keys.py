@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store.ids import new_id
-from store.session import Transaction
+from store.database.ids import new_id
+from store.database.session import Transaction
 from store.tables import Now, api_key, project, tenant
 
 _NUMBER_OF_PROJECT: Final = sa.select(project.c.id).where(

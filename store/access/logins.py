@@ -7,7 +7,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from store.session import Transaction
+from store.database.session import Transaction
 from store.tables import Now, ended_login
 
 _ENDED: Final = sa.select(sa.literal(1)).where(ended_login.c.login == sa.bindparam("its_login"))

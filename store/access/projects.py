@@ -9,8 +9,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from store.ids import new_id
-from store.session import Transaction
+from store.database.ids import new_id
+from store.database.session import Transaction
 from store.tables import Now, project
 
 _NAMED: Final = (

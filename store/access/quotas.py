@@ -9,8 +9,8 @@ from typing import Final, Literal
 import sqlalchemy as sa
 
 from store.access import shares
-from store.moves import in_status
-from store.session import Transaction
+from store.database.session import Transaction
+from store.runs.transitions import in_status
 from store.tables import Time, run, tenant
 
 Name = Literal["queued", "running", "record_bytes", "stored_bytes", "gpu_seconds", "recorders"]

@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from store.settings import StoreSettings
+from store.database.settings import StoreSettings
 
 SECRET_BYTES: Final = 32
 

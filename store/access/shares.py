@@ -17,7 +17,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from store.session import Database, Transaction
+from store.database.session import Database, Transaction
 from store.tables import stored_bytes
 
 NEARLY: Final = 0.95
@@ -95,7 +95,7 @@ class Shares:
 
 
 def stored(transaction: Transaction, *, tenant_id: int = 1) -> Mapping[str, int]:
-    """Bytes that a tenant stores, by kind: `store.tables.stored.KINDS`; a kind of which it has none is not there."""
+    """Bytes that a tenant stores, by kind: `store.tables.storage_usage.KINDS`; a kind of which it has none is not there."""
     return {row.kind: int(row.bytes) for row in transaction.execute(_OF_TENANT, {"its_tenant": tenant_id})}
 
 

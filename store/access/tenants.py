@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store.ids import new_id
-from store.session import Transaction
+from store.database.ids import new_id
+from store.database.session import Transaction
 from store.tables import Now, project, tenant
 
 _BY_NAME: Final = sa.select(tenant.c.id).where(tenant.c.name == sa.bindparam("name")).order_by(tenant.c.id).limit(1)

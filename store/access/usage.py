@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store.expiry import depths
-from store.moves import in_status
-from store.session import Transaction
+from store.database.session import Transaction
+from store.runs.expiry import depths
+from store.runs.transitions import in_status
 from store.tables import run
 
 _DAY: Final[dict[str, sa.ColumnElement[str]]] = {

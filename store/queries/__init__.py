@@ -5,13 +5,8 @@ them: the field `cls` becomes "class", non-finite numbers the strings "NaN", "In
 visible record gives empty answers.
 """
 
-from store.queries.as_json import as_json
-from store.queries.calls import backward_calls
-from store.queries.curve_rows import CurveAsked, CurveRow, curve_rows
-from store.queries.curves import Heatmap, HeatRow, Series, TooMuch, curve, heat
-from store.queries.found import FoundIn, runs_with
-from store.queries.graph import graph
-from store.queries.graph_answers import (
+from store.queries.graph.backward_calls import backward_calls
+from store.queries.graph.graph_answers import (
     BackwardCallRow,
     BackwardRoot,
     EdgeRow,
@@ -21,13 +16,19 @@ from store.queries.graph_answers import (
     GraphView,
     NodeRow,
 )
-from store.queries.graph_view import GraphAsked, NoSuchRoot, graph_view
-from store.queries.highest import Peak, peaks, top
-from store.queries.history import Heat, heatmap, series, state_at, tensors_without_grad
+from store.queries.graph.graph_rows import graph
+from store.queries.graph.graph_view import GraphAsked, NoSuchRoot, graph_view
+from store.queries.graph.nodes import NodeFull, NodePage, PassPage, PassRow, SavedRow, node, nodes, passes
+from store.queries.graph.retention_rows import HeldAfter, HeldLine, HeldRoot, held
+from store.queries.history.curve_rows import CurveAsked, CurveRow, curve_rows
+from store.queries.history.curves import Heatmap, HeatRow, Series, TooMuch, curve, heat
+from store.queries.history.highest_norms import Peak, peaks, top
+from store.queries.history.value_series import Heat, heatmap, series, state_at, tensors_without_grad
+from store.queries.json_values import as_json
 from store.queries.moments import moment_named
-from store.queries.nodes import NodeFull, NodePage, PassPage, PassRow, SavedRow, node, nodes, passes
-from store.queries.one_tensor import tensor
-from store.queries.program_answers import (
+from store.queries.rows import LISTABLE, RowPage, chosen, rows
+from store.queries.source.output_streams import attempts, events, streams
+from store.queries.source.program_answers import (
     AttemptRow,
     EventRow,
     ExceptionRow,
@@ -38,12 +39,11 @@ from store.queries.program_answers import (
     Streams,
     WarningRow,
 )
-from store.queries.retained import HeldAfter, HeldLine, HeldRoot, held
-from store.queries.rows import LISTABLE, RowPage, chosen, rows
-from store.queries.snapshots import snapshots, tensor_snapshots
-from store.queries.source import source
-from store.queries.streams import attempts, events, streams
-from store.queries.tensor_answers import (
+from store.queries.source.rule_hits import FoundIn, runs_with
+from store.queries.source.source_lines import source
+from store.queries.tensors.one_tensor import tensor
+from store.queries.tensors.snapshots import snapshots, tensor_snapshots
+from store.queries.tensors.tensor_answers import (
     BindingRow,
     HolderRow,
     InplaceRow,
@@ -59,10 +59,10 @@ from store.queries.tensor_answers import (
     TensorState,
     WhyNoneRow,
 )
-from store.queries.tensor_filter import TensorFilter
-from store.queries.tensors import tensors
-from store.queries.tensors_at import StateFilter, tensors_at
-from store.queries.tensors_told import ToldPage, tensors_told
+from store.queries.tensors.tensor_filter import TensorFilter
+from store.queries.tensors.tensor_json import ToldPage, tensors_told
+from store.queries.tensors.tensor_pages import tensors
+from store.queries.tensors.tensor_states import StateFilter, tensors_at
 
 __all__ = [
     "LISTABLE",

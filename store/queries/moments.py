@@ -7,9 +7,9 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store import tables
-from store.record.load import at_key
-from store.run import RunRow
-from store.session import Transaction
+from store.database.session import Transaction
+from store.records.reader import at_key
+from store.runs.model import RunRow
 
 _m: Final = tables.moment
 

@@ -10,10 +10,10 @@ from typing import Any, Final, cast
 import sqlalchemy as sa
 
 from store import tables
-from store.record.load import at_key, decoded, row_of
-from store.record.row_spec import IN_HEAD, SPECS, plain
-from store.run import RunRow
-from store.session import Transaction
+from store.database.session import Transaction
+from store.records.mapping import IN_HEAD, SPECS, plain
+from store.records.reader import at_key, decoded, row_of
+from store.runs.model import RunRow
 
 _SPECS: Final = {spec.of: spec for spec in SPECS}
 _HEAD: Final = {of: (column, row) for column, (of, row) in IN_HEAD.items()}

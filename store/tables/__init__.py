@@ -1,18 +1,20 @@
 """Every table of the database; each table and column carries its comment. Migrations are made from these."""
 
-from store.tables.asked import grad_input, histogram, mode, operation, origin, step, watched_call
 from store.tables.audits import audit, audit_cell, audit_item, audit_verdict, policy
+from store.tables.base.metadata import METADATA
+from store.tables.base.record_key import KEY
+from store.tables.base.types import SECONDS, Moved, Now, Time
 from store.tables.findings import finding, finding_group
 from store.tables.graph import backward_call, edge, node, node_pass, retention, saved
-from store.tables.key import KEY
+from store.tables.interventions import grad_input, histogram, mode, operation, origin, step, watched_call
 from store.tables.keys import api_key, audit_log, deprecated_use, ended_login, idempotency
-from store.tables.metadata import METADATA
-from store.tables.outward import delivery, delivery_try, outbox, webhook
+from store.tables.owners import project, snippet, snippet_file, tenant
 from store.tables.program import module, module_call, moment, record, site
 from store.tables.recorders import frame, recorder
 from store.tables.runs import run, run_attempt, run_event, worker_node
+from store.tables.snapshot_view import postgresql_view, sqlite_view
 from store.tables.snapshots import snapshot_chunk
-from store.tables.stored import stored_bytes
+from store.tables.storage_usage import stored_bytes
 from store.tables.tensors import (
     binding,
     inplace_event,
@@ -22,9 +24,7 @@ from store.tables.tensors import (
     small_value,
     tensor,
 )
-from store.tables.types import SECONDS, Moved, Now, Time
-from store.tables.view import postgresql_view, sqlite_view
-from store.tables.who import project, snippet, snippet_file, tenant
+from store.tables.webhooks import delivery, delivery_try, outbox, webhook
 
 __all__ = [
     "KEY",

@@ -6,8 +6,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from store.tables.metadata import METADATA
-from store.tables.types import flag, i4, identity, json, one_of, public_id, refers, text, time
+from store.tables.base.metadata import METADATA
+from store.tables.base.types import flag, i4, identity, json, one_of, public_id, refers, text, time
 
 policy: Final = sa.Table(
     "policy",

@@ -7,8 +7,8 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from store.tables.metadata import METADATA
-from store.tables.types import blob, i2, i8, identity, json, one_of, public_id, refers, text, time
+from store.tables.base.metadata import METADATA
+from store.tables.base.types import blob, i2, i8, identity, json, one_of, public_id, refers, text, time
 
 api_key: Final = sa.Table(
     "api_key",

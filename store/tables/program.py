@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from store.tables.key import record_table
-from store.tables.types import flag, i2, i4, i8, json, one_of, text
+from store.tables.base.record_key import record_table
+from store.tables.base.types import flag, i2, i4, i8, json, one_of, text
 
 record: Final = record_table(
     "record",

@@ -6,8 +6,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from store.tables.metadata import METADATA
-from store.tables.types import blob, i4, i8, json, refers, text, time
+from store.tables.base.metadata import METADATA
+from store.tables.base.types import blob, i4, i8, json, refers, text, time
 
 recorder: Final = sa.Table(
     "recorder",

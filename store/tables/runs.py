@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from backprobe.isolation import ISOLATION_LEVELS
-from store.life import POSTGRESQL_TRIGGERS, SQLITE_TRIGGERS, STATUSES, WAITING
-from store.tables.metadata import METADATA
-from store.tables.types import f8, flag, i2, i4, i8, identity, json, one_of, public_id, refers, text, time
+from store.runs.states import POSTGRESQL_TRIGGERS, SQLITE_TRIGGERS, STATUSES, WAITING
+from store.tables.base.metadata import METADATA
+from store.tables.base.types import f8, flag, i2, i4, i8, identity, json, one_of, public_id, refers, text, time
 
 
 def _named(values: tuple[str, ...]) -> str:
@@ -44,7 +44,7 @@ run: Final = sa.Table(
     ),
     time("not_before", "It is not claimed earlier: the pause after a failure of ours."),
     time("queue_deadline", "If nobody has claimed it by then, it is lost."),
-    text("status", "See store/life.py; kept by a trigger."),
+    text("status", "See store/runs/states.py; kept by a trigger."),
     i2("attempt", "Claims so far: the fencing token. Every write of a worker demands that it is still its own."),
     i2("max_attempts", "Attempts that our own failures may use up."),
     text("lease_owner", "worker_node.id that holds it; NULL: not running.", null=True),
@@ -54,7 +54,7 @@ run: Final = sa.Table(
     time("cancel_requested_at", "When its end was asked for; NULL: it was not.", null=True),
     i2("result_attempt", "Whose record rows are visible; NULL: none are.", null=True),
     json("arguments", "sys.argv[1:]."),
-    json("limits", "By name, in the units of store/limits.py."),
+    json("limits", "By name, in the units of store/runs/limits.py."),
     json("capture", "What is captured: tier and sampling."),
     i8("seed", "For torch.manual_seed before the program; NULL: left alone.", null=True),
     time("started_at", "When its last attempt began; NULL: none has.", null=True),

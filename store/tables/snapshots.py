@@ -1,4 +1,4 @@
-"""Snapshots: up to 480 moments of one tensor in a row, one byte column per field. See `store.record.layout`."""
+"""Snapshots: up to 480 moments of one tensor in a row, one byte column per field. See `store.records.chunk_format`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from store.record.layout import COLUMNS
-from store.tables.key import key_columns, record_table
-from store.tables.types import blob, f4, i2, i4, i8
+from store.records.chunk_format import COLUMNS
+from store.tables.base.record_key import key_columns, record_table
+from store.tables.base.types import blob, f4, i2, i4, i8
 
 OVERVIEW: Final = (
     "Highest grad_norm of each 16 snapshots, f4. NULL: no gradient norm in the chunk, or it is one such block."

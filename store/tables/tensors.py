@@ -6,8 +6,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from store.tables.key import key_columns, record_table
-from store.tables.types import blob, f4, f8, flag, i4, i8, json, one_of, text
+from store.tables.base.record_key import key_columns, record_table
+from store.tables.base.types import blob, f4, f8, flag, i4, i8, json, one_of, text
 
 tensor: Final = record_table(
     "tensor",

@@ -17,8 +17,8 @@ import pytest
 from backprobe.client import Client
 from backprobe.record import split
 from docs import api_guide, api_reference, api_steps
-from service.openapi_examples import SNIPPET
-from store.ids import new_id
+from service.openapi.examples import SNIPPET
+from store.database.ids import new_id
 from tests.acceptance.conftest import UNLIMITED
 from tests.support.served import Served
 from tests.support.waiting import until

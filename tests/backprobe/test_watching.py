@@ -13,7 +13,7 @@ from torch import nn
 from torch.optim import optimizer as optimizers
 
 import backprobe
-from backprobe.capture.taps import Active
+from backprobe.capture.instrument.taps import Active
 from backprobe.record import check
 
 SWAPPED = [

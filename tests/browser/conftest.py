@@ -31,8 +31,8 @@ class Served:
 
 def _runs(site: Any) -> dict[str, str]:
     """One run of each kind; the queued one last, so that no claim takes it."""
-    from store.finish import Stream
-    from store.run import RunError
+    from store.runs.completion import Stream
+    from store.runs.model import RunError
 
     error = RunError(whose="program", code="raised", type="RuntimeError", message="it broke\nin two lines", line=7)
     limit = RunError(whose="limit", code="wall-seconds", message="The program ran for 60 s.")
@@ -56,8 +56,8 @@ def _runs(site: Any) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The server."""
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     site = make_site(tmp_path_factory.mktemp("home"), None)
     runs = _runs(site)

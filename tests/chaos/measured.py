@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import psutil
 import sqlalchemy as sa
 
-from store import workers
+from store.admin import workers
 from store.tables import run, run_attempt
 from tests.chaos.faults import program_of
 from tests.chaos.programs import GOOD, Program

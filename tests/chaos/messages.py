@@ -18,7 +18,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from store.settings import EMBEDDED_TRANSPORT
+from store.database.settings import EMBEDDED_TRANSPORT
 from tests.support.resources import ROOT
 
 STRESS = "tests.workers.broker.stress"

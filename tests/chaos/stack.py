@@ -13,9 +13,9 @@ from urllib.parse import urlsplit, urlunsplit
 import psutil
 import sqlalchemy as sa
 
-from store import runs
-from store.limits import Limits
-from store.session import is_unavailable
+from store.database.session import is_unavailable
+from store.runs import lifecycle
+from store.runs.limits import Limits
 from store.tables import run
 from tests.chaos.forwarder import Forwarder
 from tests.chaos.programs import Program
@@ -101,7 +101,7 @@ class Besieged(Stack):
             if found := known():
                 return found
             with self.database.begin() as transaction:
-                return {one.number: runs.submit(transaction, _submission(one)).id for one in programs}
+                return {one.number: lifecycle.submit(transaction, _submission(one)).id for one in programs}
 
         self.ids |= self.patiently(submitted)
 
@@ -116,7 +116,7 @@ class Besieged(Stack):
     def cancel(self, number: int) -> None:
         def asked() -> None:
             with self.database.begin() as transaction:
-                runs.request_cancel(transaction, self.ids[number])
+                lifecycle.request_cancel(transaction, self.ids[number])
 
         self.patiently(asked)
 
@@ -162,8 +162,8 @@ class Besieged(Stack):
             server.kill()
 
 
-def _submission(one: Program) -> runs.Submission:
-    return runs.Submission(
+def _submission(one: Program) -> lifecycle.Submission:
+    return lifecycle.Submission(
         files={"main.py": one.source},
         entry="main.py",
         limits=Limits(**(one.limits or {})),

@@ -8,10 +8,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from store import queries, runs
-from store.record import records
-from store.record.sweep import RECORD_TABLES
-from store.run import ENDED
+from store import queries
+from store.records import storage
+from store.records.expiry.sweep import RECORD_TABLES
+from store.runs import lifecycle
+from store.runs.model import ENDED
 from store.tables import finding, run, run_attempt, run_event
 from tests.chaos.programs import SNAPSHOTS_LEAST, TENSORS, Program
 from tests.chaos.stack import Besieged
@@ -46,7 +47,7 @@ def judge(stack: Besieged, programs: Iterable[Program], killed_children: set[int
         for row in reading.execute(sa.select(run_attempt).order_by(run_attempt.c.run_id, run_attempt.c.attempt)):
             attempts[row.run_id].append(row)
         for one in programs:
-            row = runs.get(reading, stack.ids[one.number])
+            row = lifecycle.get(reading, stack.ids[one.number])
             wrong = [] if row is not None else ["it is gone"]
             if row is not None:
                 verdict.statuses[row.status] += 1
@@ -60,7 +61,7 @@ def judge(stack: Besieged, programs: Iterable[Program], killed_children: set[int
     return verdict
 
 
-def _of_end(one: Program, row: runs.RunRow, was_killed: bool) -> list[str]:
+def _of_end(one: Program, row: lifecycle.RunRow, was_killed: bool) -> list[str]:
     by_us = was_killed and row.status == "failed" and row.outcome.signal == 9
     canceled = one.may_cancel and row.status == "canceled" and row.cancel_requested_at is not None
     if row.status != one.status and not by_us and not canceled:
@@ -71,11 +72,11 @@ def _of_end(one: Program, row: runs.RunRow, was_killed: bool) -> list[str]:
     return []
 
 
-def _of_record(reading: Any, one: Program, row: runs.RunRow) -> list[str]:
+def _of_record(reading: Any, one: Program, row: lifecycle.RunRow) -> list[str]:
     """The record of a run that succeeded holds what its program did, row for row."""
     if row.status != "succeeded":
         return []
-    record = None if row.key is None else records.load(reading, row.key)
+    record = None if row.key is None else storage.load(reading, row.key)
     if record is None:
         return ["it succeeded and has no record"]
     leaf = [value for value in record.small_values if value.of == "grad" and value.shape == (2,)]
@@ -97,7 +98,7 @@ def _grad(number: int) -> bytes:
     return struct.pack("<2f", 2.0 * number, 2.0)
 
 
-def _of_books(row: runs.RunRow, ends: int, attempts: list[Any]) -> list[str]:
+def _of_books(row: lifecycle.RunRow, ends: int, attempts: list[Any]) -> list[str]:
     wrong = []
     if ends != 1:
         wrong.append(f"it ended {ends} times")

@@ -122,7 +122,7 @@ def _run(asked: dict[str, Any], writing: int) -> None:
 
 def _captured(asked: dict[str, Any]) -> None:
     from backprobe.capture import Options, run_files
-    from backprobe.record.codec import MAGIC
+    from backprobe.record.encoding.codec import MAGIC
 
     with Path(asked["record"]).open("wb") as record:
         record.write(MAGIC)

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from backprobe.rules import Location, Region, judge
-from backprobe.rules.finding import Finding, RuleName
+from backprobe.rules.framework.finding import Finding, RuleName
 from tests.corpus import cases as corpus
 from tests.corpus.cases import Case
 from tests.corpus.runner import Runner

@@ -20,11 +20,11 @@ from typing import Any
 import psutil
 
 from backprobe.record import TABLES, Record
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.support.addresses import own_uid
-from workers.sandbox.levels import SLOT_UIDS
-from workers.sandbox.outcome import Outcome
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.levels.names import SLOT_UIDS
+from workers.sandbox.supervisor.outcome import Outcome
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 UID = own_uid()
 """Of this test process alone, with those that its runs in flight share out: their processes are counted and killed,

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import psutil
 
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.hostile.field import PLACES, UID, Field
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.offer import confinement
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.levels.capabilities import confinement
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 GOOD = "import torch\nx = torch.arange(3.0, requires_grad=True)\n(x * x).sum().backward()\nprint(x.grad.tolist())\n"
 SAYS = b"[0.0, 2.0, 4.0]\n"

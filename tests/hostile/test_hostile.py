@@ -17,16 +17,16 @@ from pathlib import Path
 import pytest
 
 from backprobe.isolation import IsolationLevel
-from backprobe.record.codec import encode
-from store.limits import Limits
+from backprobe.record.encoding.codec import encode
+from store.runs.limits import Limits
 from tests.hostile.field import LIMITS, SECRET, SECRET_NAME, UID, Field, limits_for
 from tests.support.isolation import confined, several_processes
-from workers.sandbox import private_root, readable
-from workers.sandbox.boot import Link, exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.levels import Confinement
-from workers.sandbox.outcome import Outcome
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.levels.names import Confinement
+from workers.sandbox.process import landlock, private_root
+from workers.sandbox.remote.boot import Link, exec_zygote
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 MUST_BREACH = {
     "files_other_runs", "files_read_host", "floods_disk_fill", "native_ptrace_others", "network_tcp_connect",
@@ -172,8 +172,17 @@ def ends_as_it_should(path: Path, text: str, outcome: Outcome, also: tuple[str, 
 def bare_zygote() -> Link:
     """Limits only, under a uid of its own, with the whole host in sight and a secret in its environment."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    words = [sys.executable, "-P", "-s", "-m", "workers.sandbox.zygote", str(theirs.fileno()), "--uid", str(UID)]
-    shown = ["--dev-bind", "/", "/", *private_root._folders(readable.python_folders())]
+    words = [
+        sys.executable,
+        "-P",
+        "-s",
+        "-m",
+        "workers.sandbox.process.zygote",
+        str(theirs.fileno()),
+        "--uid",
+        str(UID),
+    ]
+    shown = ["--dev-bind", "/", "/", *private_root._folders(landlock.python_folders())]
     environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", SECRET_NAME: SECRET}
     environment["PYTHONPATH"] = str(Path(__file__).parents[2])
     with theirs:
@@ -187,7 +196,7 @@ def bare_zygote() -> Link:
 
 def shown_over_homes() -> list[str]:
     """The host as it is, with an empty folder over each home that would hide the interpreter from another uid."""
-    hidden = {Path("/", *Path(one).parts[1:2]) for one in readable.python_folders() if not one.startswith("/usr")}
+    hidden = {Path("/", *Path(one).parts[1:2]) for one in landlock.python_folders() if not one.startswith("/usr")}
     covered = [word for one in sorted(hidden) for word in ("--perms", "0755", "--tmpfs", str(one))]
     return ["--dev-bind", "/", "/", *covered]
 

@@ -6,12 +6,12 @@ import threading
 import psutil
 import pytest
 
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.hostile.field import UID
 from tests.support.isolation import confined, warm
-from workers.sandbox.job import Job
-from workers.sandbox.levels import SLOT_UIDS
-from workers.sandbox.outcome import Outcome
+from workers.sandbox.levels.names import SLOT_UIDS
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
 
 LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=600 << 20, disk_bytes=0)
 

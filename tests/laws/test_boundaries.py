@@ -10,26 +10,26 @@ PACKAGES = ("backprobe", "store", "workers", "service", "migrations")
 
 CONNECTS = {"create_engine", "psycopg.connect", "sqlite3.connect"}
 MAY_CONNECT = {
-    "store/session.py": "the one place that opens a database",
+    "store/database/session.py": "the one place that opens a database",
     "migrations/env.py": "Alembic opens its own when it is started by hand",
-    "store/migrate.py": "copies the SQLite file before a migration",
+    "store/database/migrator.py": "copies the SQLite file before a migration",
 }
 READS_ENVIRONMENT = {"os.environ", "os.getenv", "os.environb"}
 MAY_READ_ENVIRONMENT: dict[str, str] = {
-    "store/settings.py": "StoreSettings, once per process",
+    "store/database/settings.py": "StoreSettings, once per process",
     "service/settings.py": "Settings, once per process",
     "workers/settings.py": "WorkerSettings, once per process",
-    "workers/sandbox/zygote.py": "which GPUs its children may see; its supervisor built the rest from nothing",
-    "workers/sandbox/lockdown.py": "empties the child's environment before user code",
-    "backprobe/capture/environment.py": "the variables that steer torch are facts of the record",
-    "backprobe/capture/core.py": "BACKPROBE_CORE, once per process: which core serves",
-    "backprobe/cli/grown.py": "carries the former stack limit into the interpreter that it replaces itself with",
-    "backprobe/cli/service.py": "where the service is that a command asks, and the key to it",
+    "workers/sandbox/process/zygote.py": "which GPUs its children may see; its supervisor built the rest from nothing",
+    "workers/sandbox/process/lockdown.py": "empties the child's environment before user code",
+    "backprobe/capture/program/header.py": "the variables that steer torch are facts of the record",
+    "backprobe/capture/torch_access/native.py": "BACKPROBE_CORE, once per process: which core serves",
+    "backprobe/cli/larger_stack.py": "carries the former stack limit into the interpreter that it replaces itself with",
+    "backprobe/cli/commands/service_runs.py": "where the service is that a command asks, and the key to it",
     "backprobe/cli/output.py": "NO_COLOR and FORCE_COLOR are asked of every command line",
     "backprobe/cli/audit/outputs.py": "GITHUB_STEP_SUMMARY, where a workflow wants the table",
     "backprobe/recorder/target.py": "what a cluster says of the recorder: service, key, project, rank, home",
-    "store/logs.py": "how a process logs, which it must before it can complain of its settings",
-    "service/serve.py": "hands its own environment on to the parts that it starts",
+    "store/telemetry/logs.py": "how a process logs, which it must before it can complain of its settings",
+    "service/server/serve.py": "hands its own environment on to the parts that it starts",
 }
 LOADS_OBJECTS = {"pickle.load", "pickle.loads", "torch.load", "marshal.loads", "shelve.open", "eval"}
 
@@ -73,8 +73,8 @@ def test_nothing_unpickles():
     ("path", "text", "names", "calls_only"),
     [
         ("workers/pipeline.py", "import sqlite3\nsqlite3.connect('x')", CONNECTS, True),
-        ("store/runs.py", "from sqlalchemy import create_engine\ncreate_engine('x')", CONNECTS, True),
-        ("service/queue.py", "import os\nos.environ['HOME']", READS_ENVIRONMENT, False),
+        ("store/runs/lifecycle.py", "from sqlalchemy import create_engine\ncreate_engine('x')", CONNECTS, True),
+        ("service/wake_up.py", "import os\nos.environ['HOME']", READS_ENVIRONMENT, False),
         ("backprobe/capture/x.py", "import os\nos.getenv('HOME')", READS_ENVIRONMENT, False),
         ("workers/sandbox/x.py", "import pickle\npickle.loads(b'')", LOADS_OBJECTS, True),
         ("backprobe/record/x.py", "import torch\ntorch.load('x')", LOADS_OBJECTS, True),

@@ -40,7 +40,7 @@ def test_the_moments_are_those_of_the_record():
 
 
 def test_the_statuses_are_those_of_the_store():
-    from store.life import NEXT  # the state table
+    from store.runs.states import NEXT  # the state table
 
     states = set(NEXT) | {state for after in NEXT.values() for state in after}
     assert words_in_code(dict(DEFINED)["status"]) == states

@@ -57,9 +57,9 @@ def test_no_name_is_a_drawer():
         ("store/utils.py", ""),
         ("workers/common/__init__.py", ""),
         ("service/runs.py", "class RunManager: ..."),
-        ("backprobe/show/text.py", "def tensor_data(): ..."),
-        ("backprobe/show/text.py", "def handle_row(): ..."),
-        ("store/runs.py", "class TensorInfo: ..."),
+        ("backprobe/show/reports/terminal_report.py", "def tensor_data(): ..."),
+        ("backprobe/show/reports/terminal_report.py", "def handle_row(): ..."),
+        ("store/runs/lifecycle.py", "class TensorInfo: ..."),
     ],
 )
 def test_a_planted_drawer_is_found(tmp_path, path, text):

@@ -1,7 +1,7 @@
 """Every field of the record says what it means, and what None means in it."""
 
 from backprobe.record import KEYS, TABLES, Environment, Header, Row
-from backprobe.record.versions import ADDED, TIERS
+from backprobe.record.encoding.versions import ADDED, TIERS
 from docs.record_reference import all_rows, every_row, undocumented
 
 PARTS = TABLES | {"header": Header, "environment": Environment}

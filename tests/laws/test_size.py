@@ -13,7 +13,7 @@ USUAL_FUNCTION_LINES = 40
 MODULE_LINES = 300
 LONG_MODULES = {
     "backprobe/client/clients.py": "the same methods twice, for threads and for asyncio: side by side, so that they cannot drift",
-    "backprobe/recorder/sender.py": "one thread and what the job calls of it: the two sides of one lock, side by side",
+    "backprobe/recorder/record_sender.py": "one thread and what the job calls of it: the two sides of one lock, side by side",
     "backprobe/rules/graph/missing_create_graph.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/training/constant_loss_term.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/leaf/freeze_without_effect.py": "a rule is one file, and 60 lines of it are its manual",
@@ -82,4 +82,4 @@ def test_a_planted_long_function_is_found(tmp_path):
     body = "\n".join("    x = 1" for _ in range(MOST_FUNCTION_LINES))
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "runs.py").write_text(f"def claim():\n{body}\n")
-    assert too_long(tmp_path) == ["store/runs.py claim: 81 lines"]
+    assert too_long(tmp_path) == ["store/runs/lifecycle.py claim: 81 lines"]

@@ -42,7 +42,8 @@ def test_torch_and_servers_stay_unloaded(statement):
 
 
 @pytest.mark.parametrize(
-    "statement", ["import service.app", "import service.commands", "import workers.pipeline", "import store.runs"]
+    "statement",
+    ["import service.app", "import service.commands.server", "import workers.pipeline", "import store.runs.lifecycle"],
 )
 def test_torch_stays_unloaded_outside_capture(statement):
     assert loaded_after(statement, "torch") == set()

@@ -18,14 +18,14 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 import sqlalchemy as sa
 
-from store.ids import new_id, part
-from store.migrate import downgrade, upgrade
-from store.record.bulk import Batch, write
-from store.record.chunks import NAMES, chunk_rows, floats
-from store.record.layout import CHUNK
-from store.record.partitions import ensure
-from store.run import RunKey
-from store.session import Database
+from store.database.ids import new_id, part
+from store.database.migrator import downgrade, upgrade
+from store.database.session import Database
+from store.records.bulk import Batch, write
+from store.records.chunk_format import CHUNK
+from store.records.chunks import NAMES, chunk_rows, floats
+from store.records.expiry.partitions import ensure
+from store.runs.model import RunKey
 from store.tables import snapshot_chunk
 
 FIRST = "0001"

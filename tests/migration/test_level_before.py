@@ -4,11 +4,11 @@ import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
-from store import finish, runs
-from store.migrate import head, upgrade
-from store.record import records
-from store.record.partitions import tables_and_partitions
-from store.session import Database
+from store.database.migrator import head, upgrade
+from store.database.session import Database
+from store.records import storage
+from store.records.expiry.partitions import tables_and_partitions
+from store.runs import completion, lifecycle
 from tests.migration.test_migrations import ROOT
 from tests.store.small_record import a_record
 
@@ -69,28 +69,28 @@ def test_a_run_whose_rows_the_level_before_wrote_lives_on(before, a_record):
     known, database = before
     with database.begin() as transaction:
         queued, ended = (
-            runs.submit(transaction, runs.Submission(files={"a.py": "1\n"}, entry="a.py")) for _ in range(2)
+            lifecycle.submit(transaction, lifecycle.Submission(files={"a.py": "1\n"}, entry="a.py")) for _ in range(2)
         )
-    held = runs.claim(database, "w1")
+    held = lifecycle.claim(database, "w1")
     assert held is not None
-    assert finish.finish(database, held, finish.Ending(status="succeeded", exit_code=0), a_record, None)
+    assert completion.finish(database, held, completion.Ending(status="succeeded", exit_code=0), a_record, None)
     rows = written_again(database, known)
     assert rows["run"] == 2
     assert rows["tensor"] == len(a_record.tensors)
     assert rows["snapshot_chunk"] > 0
     with database.read() as reading:
-        again = records.load(reading, held.key)
+        again = storage.load(reading, held.key)
     assert again is not None
     assert (again.tensors, again.moments, len(again.snapshots)) == (
         a_record.tensors,
         a_record.moments,
         len(a_record.snapshots),
     )
-    other = runs.claim(database, "w2")
+    other = lifecycle.claim(database, "w2")
     assert other is not None
     assert {held.public_id, other.public_id} == {queued.id, ended.id}
     assert (other.attempt, other.files) == (1, {"a.py": "1\n"})
-    assert finish.finish(database, other, finish.Ending(status="succeeded", exit_code=0), a_record, None)
+    assert completion.finish(database, other, completion.Ending(status="succeeded", exit_code=0), a_record, None)
 
 
 def written_again(database, known) -> dict[str, int]:

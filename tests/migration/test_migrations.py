@@ -15,13 +15,13 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from backprobe.record import SCHEMA_VERSION
-from store import runs
-from store.ids import new_id, part
-from store.migrate import DatabaseTooNew, at_head, downgrade, head, upgrade
-from store.record import records
-from store.record.partitions import ensure, name_of, tables_and_partitions
-from store.run import RunKey
-from store.session import Database
+from store.database.ids import new_id, part
+from store.database.migrator import DatabaseTooNew, at_head, downgrade, head, upgrade
+from store.database.session import Database
+from store.records import storage
+from store.records.expiry.partitions import ensure, name_of, tables_and_partitions
+from store.runs import lifecycle
+from store.runs.model import RunKey
 from store.tables import METADATA
 from tests.migration.many_snapshots import down_and_up
 from tests.store.test_shares import counted_anew, in_all
@@ -153,7 +153,7 @@ ROWS_OF_0001 = {
 def test_a_record_of_the_release_before_is_there_after_the_migration(at_first, empty_url):
     upgrade(empty_url)
     with at_first.read() as reading:
-        record = records.load(reading, RunKey(part=82, run_id=1, attempt=1))
+        record = storage.load(reading, RunKey(part=82, run_id=1, attempt=1))
     assert record is not None
     assert (record.header.schema_version, record.header.first_version) == (SCHEMA_VERSION, 1)
     assert [(node.type, node.saved_bytes, node.candidates) for node in record.nodes] == [("MulBackward0", 12, ())]
@@ -264,7 +264,7 @@ def test_there_is_one_head_and_every_revision_can_be_undone():
 
 def test_a_migrated_database_can_queue_a_run_at_once(migrated):
     with migrated.begin() as transaction:
-        run = runs.submit(transaction, runs.Submission(files={"a.py": ""}, entry="a.py"))
+        run = lifecycle.submit(transaction, lifecycle.Submission(files={"a.py": ""}, entry="a.py"))
     assert (run.status, run.project) == ("queued", "prj_default")
 
 
@@ -302,7 +302,7 @@ def test_a_sqlite_file_is_copied_before_a_migration_that_is_due(tmp_path):
 
 
 def test_processes_that_migrate_at_once_do_it_once(empty_url):
-    code = "import sys; from store.migrate import upgrade; upgrade(sys.argv[1])"
+    code = "import sys; from store.database.migrator import upgrade; upgrade(sys.argv[1])"
     processes = [subprocess.Popen([sys.executable, "-c", code, empty_url]) for _ in range(3)]
     assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
     assert at_head(empty_url)

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from backprobe.record import Record
 from backprobe.rules import RULES, Finding, judge, manual
-from backprobe.rules.edits import edited
-from backprobe.rules.facts import missing_fact
-from backprobe.rules.manual import MARK
-from backprobe.rules.table import shared_tables
-from backprobe.show.finding_text import finding_lines
-from backprobe.show.ink import Ink
+from backprobe.rules.edits.text_edits import edited
+from backprobe.rules.framework.facts import missing_fact
+from backprobe.rules.framework.manual import MARK
+from backprobe.rules.framework.tables import shared_tables
+from backprobe.show.reports.finding_text import finding_lines
+from backprobe.show.terminal_style import Ink
 from tests.backprobe.rules.programs import PROGRAMS
 from tests.corpus.records import Records
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backprobe.record import Record
-from backprobe.rules.table import shared_tables
+from backprobe.rules.framework.tables import shared_tables
 from tests.corpus.records import Records
 from tests.mutation.lacking import lacking
 from tests.mutation.mutants import Mutant, mutants, switched_on

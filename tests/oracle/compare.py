@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from backprobe.record import BackwardCall, Binding, Record, Site, SmallValue, Snapshot
-from backprobe.record.values import nested
+from backprobe.record.rows.values import nested
 from tests.oracle.aligned import Aligned, aligned
 from tests.oracle.graphs import node_key
 from tests.oracle.truth import State, Truth

@@ -80,9 +80,9 @@ def site(both: Site) -> Site:
 @pytest.fixture
 def two(site: Site) -> list[dict[str, str]]:
     """Headers with a key of each of two new tenants, which may do all in it."""
-    from service.caller import digest_of, new_key
+    from service.auth.caller import digest_of, new_key
     from store.access import keys, tenants
-    from store.ids import new_id
+    from store.database.ids import new_id
 
     headers = []
     for _ in range(2):

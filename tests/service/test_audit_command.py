@@ -9,15 +9,15 @@ import pytest
 
 from backprobe.cli import main
 from backprobe.cli.audit import remote
-from backprobe.client import asked
-from store.auditing import judging
+from backprobe.client import requests
+from store.audits import judging
 
 
 @pytest.fixture
 def served(make):
     """A site, and the address at which it is served."""
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     site = make(threads=8)
     listening = listen("127.0.0.1", 0)
@@ -31,8 +31,8 @@ def served(make):
 def jobs(tmp_path, monkeypatch, samples):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(remote, "_WAIT_SECONDS", 1)
-    monkeypatch.setattr(asked, "FIRST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(asked, "LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(requests, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(requests, "LONGEST_PAUSE_SECONDS", 0.0)
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "train.py").write_text(samples.TUTORIAL + "import words\n")
     (tmp_path / "jobs" / "words.py").write_text("")

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from store import tables
-from store.auditing import judging as audit_judging
+from store.audits import judging as audit_judging
 
 MEDIA = "application/x-ndjson"
 TEXT = {"source": "x = 1\n"}
@@ -275,7 +275,7 @@ def test_who_prefers_to_wait_is_answered_with_the_verdict(site, send):
 
 
 def test_more_items_than_an_audit_may_have_are_refused_and_the_audit_is_canceled(site, send, monkeypatch):
-    from service.api import audit_lines
+    from service.api.audits import audit_lines
 
     assert audit_lines.MOST_LINES == 50_000
     monkeypatch.setattr(audit_lines, "MOST_LINES", 700)
@@ -323,7 +323,7 @@ def test_a_hundred_names_that_are_taken_are_a_hundred_bad_lines_and_99_are_items
 
 
 def test_an_upload_whose_refused_lines_take_long_is_refused_before_there_are_many(site, send, monkeypatch):
-    from service.api import bad_lines
+    from service.api.audits import bad_lines
 
     monkeypatch.setattr(bad_lines, "MOST_SECONDS", 0.0)
     unserved = {"custom_id": "a", **TEXT, "isolation": "gvisor"}
@@ -345,7 +345,7 @@ def test_a_body_that_says_it_is_longer_than_256_mib_is_refused_before_it_is_read
 
 
 def test_a_line_without_an_end_is_not_held_in_memory():
-    from service.api.lines import lines_of
+    from service.web.body_lines import lines_of
 
     class Endless:
         left = 64 << 20

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from store import tables
-from store.auditing import judging as audit_judging
+from store.audits import judging as audit_judging
 
 
 @pytest.fixture
@@ -358,7 +358,7 @@ def stored(site):
 
 
 def test_an_audit_is_deleted_with_its_items_and_its_runs_stay(site, ask, begun, settle, samples, monkeypatch):
-    from store.auditing import deletion
+    from store.audits import deletion
 
     monkeypatch.setattr(deletion, "PIECE", 2)
     known = site.finished(samples.tutorial())

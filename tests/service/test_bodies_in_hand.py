@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from service import bodies_in_hand
-from service.bodies_in_hand import BodyRoom, Senders
+from service.limits import request_bodies
+from service.limits.request_bodies import BodyRoom, Senders
 
 SECONDS = 60
 MANY = 1 << 20
@@ -25,8 +25,8 @@ UNREAD = 415
 @pytest.fixture
 def server(make):
     """A server with room for one MiB of bodies, which demands a key and has seen it once."""
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     site = make(api_key="a-key")
     listening = listen("127.0.0.1", 0)
@@ -128,7 +128,7 @@ def test_a_key_is_the_same_however_it_is_spelled():
 
 
 def test_an_authorization_is_of_whom_it_was_good_for_last_and_the_oldest_are_forgotten(monkeypatch):
-    monkeypatch.setattr(bodies_in_hand, "MOST_KNOWN", 2)
+    monkeypatch.setattr(request_bodies, "MOST_KNOWN", 2)
     senders = Senders()
     for number in range(3):
         senders.met(f"Bearer {number}", number)

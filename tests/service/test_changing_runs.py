@@ -59,7 +59,7 @@ def test_a_wrong_change_is_told_where_and_changes_nothing(plain_site, body, poin
 
 
 def test_what_is_deleted_is_gone_and_the_run_and_its_findings_stay(site, samples):
-    from store.record.sweep import RECORD_TABLES
+    from store.records.expiry.sweep import RECORD_TABLES
 
     run = site.finished()
     findings = site.client.get(f"/v1/runs/{run}/findings").json
@@ -84,17 +84,17 @@ def test_what_is_deleted_is_gone_and_the_run_and_its_findings_stay(site, samples
 
 
 def test_the_rows_of_a_large_record_go_after_the_answer_and_nobody_reads_them_meanwhile(site, monkeypatch):
-    from store import kept
-    from store.record import retention
+    from store.records.expiry import removal
+    from store.runs import owner_changes
     from store.tables import record
 
-    monkeypatch.setattr(kept, "AT_ONCE", 3)
+    monkeypatch.setattr(owner_changes, "AT_ONCE", 3)
     run = site.finished()
     assert site.client.delete(f"/v1/runs/{run}").status_code == 204
     assert site.client.get(f"/v1/runs/{run}/tensors").json["code"] == "record-expired"
     with site.context.database.read() as transaction:
         assert transaction.execute(record.select()).first() is not None
-    assert retention.leftovers(site.context.database) == 1
+    assert removal.leftovers(site.context.database) == 1
     with site.context.database.read() as transaction:
         assert transaction.execute(record.select()).first() is None
 
@@ -165,14 +165,14 @@ def test_repeating_is_done_once_with_an_idempotency_key(site):
 
 
 def test_of_two_changes_of_one_state_the_second_is_refused_though_both_had_read_it(site):
-    from store import runs
+    from store.runs import lifecycle
 
     run = site.submit()
     with site.context.database.read() as transaction:
-        seen = runs.get(transaction, run)
+        seen = lifecycle.get(transaction, run)
     done = []
     for labels in ({"by": "first"}, {"by": "second"}):
         with site.context.database.begin() as transaction:
-            done.append(runs.change(transaction, seen, labels=labels) is not None)
+            done.append(lifecycle.change(transaction, seen, labels=labels) is not None)
     assert done == [True, False]
     assert site.client.get(f"/v1/runs/{run}").json["labels"] == {"by": "first"}

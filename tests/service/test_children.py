@@ -13,8 +13,8 @@ import time
 import psutil
 import pytest
 
-from service import children as children_module
-from service.children import Children
+from service.server import managed_processes as children_module
+from service.server.managed_processes import Children
 
 
 def until(condition, seconds=30):
@@ -87,7 +87,7 @@ def test_a_supervisor_that_falls_says_so_and_ends_its_children(start, monkeypatc
 def test_serve_ends_with_a_code_when_nobody_supervises_the_children(tmp_path):
     code = (
         "import pathlib, sys\n"
-        "from service import children, serve\n"
+        "from service.server import managed_processes as children, serve\n"
         "def broken(*_): raise RuntimeError('broken on purpose')\n"
         "children.Children._spawn = broken\n"
         f"sys.exit(serve.run(serve.Wanted(port=0, home=pathlib.Path({str(tmp_path / 'home')!r}))))\n"
@@ -123,7 +123,7 @@ def test_stopping_ends_every_child(start):
 def test_a_child_dies_with_its_parent(tmp_path):
     code = (
         "import os, pathlib, sys, time\n"
-        "from service.children import Children\n"
+        "from service.server.managed_processes import Children\n"
         f"c = Children({{'reaper': ('reaper',)}}, dict(os.environ), pathlib.Path({str(tmp_path)!r}))\n"
         "c.start()\n"
         "while not c.pids(): time.sleep(0.02)\n"

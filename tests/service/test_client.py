@@ -11,15 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from backprobe.client import ApiError, AsyncClient, Client, ServiceAway, asked
+from backprobe.client import ApiError, AsyncClient, Client, ServiceAway, requests
 from backprobe.record import loads
 
 
 @pytest.fixture
 def served(make):
     """A site, and the address at which it is served."""
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     site = make(threads=8)
     listening = listen("127.0.0.1", 0)
@@ -32,8 +32,8 @@ def served(make):
 @pytest.fixture
 def impatient(monkeypatch):
     """Retries without pauses."""
-    monkeypatch.setattr(asked, "FIRST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(asked, "LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(requests, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(requests, "LONGEST_PAUSE_SECONDS", 0.0)
 
 
 def test_a_snippet_is_submitted_waited_for_and_read(served, samples):
@@ -121,13 +121,13 @@ def test_a_stream_is_asked_for_again_while_that_can_help(impatient):
     assert [one["seq"] for one in client_of(service).events("run_x")] == [1, 2, 3]
     assert service.after == [None, "1", "1", "1", "2"]
     assert list(client_of(Streaming(204)).events("run_x", after=9)) == []
-    cuts = [None] * (asked.MOST_TRIES - 1)
+    cuts = [None] * (requests.MOST_TRIES - 1)
     patient = Streaming(*cuts, event(1), *cuts, event(2) + end)
     assert [one["seq"] for one in client_of(patient).events("run_x")] == [1, 2]
     with pytest.raises(ServiceAway):
-        list(client_of(Streaming(*[None] * asked.MOST_TRIES)).events("run_x"))
+        list(client_of(Streaming(*[None] * requests.MOST_TRIES)).events("run_x"))
     with pytest.raises(ApiError) as refused:
-        list(client_of(Streaming(*[503] * asked.MOST_TRIES)).events("run_x"))
+        list(client_of(Streaming(*[503] * requests.MOST_TRIES)).events("run_x"))
     assert refused.value.code == "too-many-streams"
     gone = Streaming(404)
     with pytest.raises(ApiError):
@@ -227,9 +227,9 @@ def test_what_will_not_pass_is_not(impatient, status):
 
 def test_it_gives_up_in_the_end(impatient):
     with pytest.raises(ServiceAway):
-        list(client_of(Failing(*[None] * asked.MOST_TRIES)).items("/v1/runs"))
+        list(client_of(Failing(*[None] * requests.MOST_TRIES)).items("/v1/runs"))
     with pytest.raises(ApiError) as refused:
-        list(client_of(Failing(*[503] * asked.MOST_TRIES)).items("/v1/runs"))
+        list(client_of(Failing(*[503] * requests.MOST_TRIES)).items("/v1/runs"))
     assert refused.value.code == "rate-limited"
 
 
@@ -246,20 +246,20 @@ def test_a_repeated_post_carries_one_key_and_two_posts_two(impatient):
 def test_a_pause_is_at_least_what_the_service_asks_for_and_grows():
     def pause(question, reply):
         step = question.send(reply)
-        assert isinstance(step, asked.Pause)
+        assert isinstance(step, requests.Pause)
         return step.seconds
 
-    question = asked.call("GET", "/v1/runs")
+    question = requests.call("GET", "/v1/runs")
     next(question)
     pauses = []
     for _ in range(4):
-        pauses.append(pause(question, asked.Reply(status=503)))
+        pauses.append(pause(question, requests.Reply(status=503)))
         next(question)
     assert 0.1 <= pauses[0] <= 0.3
     assert 0.8 <= pauses[3] <= 2.4
-    asking = asked.call("GET", "/v1/runs")
+    asking = requests.call("GET", "/v1/runs")
     next(asking)
-    assert pause(asking, asked.Reply(status=429, headers={"retry-after": "7"})) == 7.0
+    assert pause(asking, requests.Reply(status=429, headers={"retry-after": "7"})) == 7.0
 
 
 def command(capsys, *words):
@@ -312,7 +312,7 @@ def test_submit_waits_and_its_exit_code_tells_what_was_found(served, samples, ca
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_submit_tells_why_a_run_failed(served, samples, capsys, tmp_path, monkeypatch, form):
-    from store.run import RunError
+    from store.runs.model import RunError
 
     site, url = served
     monkeypatch.chdir(tmp_path)
@@ -361,12 +361,12 @@ def test_a_program_without_a_name_is_listed_as_that(served, samples, capsys, mon
 
 
 def test_a_terminal_is_told_how_the_run_stands_while_it_is_waited_for(served, samples, capsys, tmp_path, monkeypatch):
-    from backprobe.cli import waiting
+    from backprobe.cli import run_progress
 
     site, url = served
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(samples.TUTORIAL)
-    told, usual = [], waiting.standing
+    told, usual = [], run_progress.standing
 
     def standing(run):
         told.append(usual(run))
@@ -374,7 +374,7 @@ def test_a_terminal_is_told_how_the_run_stands_while_it_is_waited_for(served, sa
             threading.Thread(target=site.finish, args=(run.id, samples.tutorial())).start()
         return told[-1]
 
-    monkeypatch.setattr(waiting, "standing", standing)
+    monkeypatch.setattr(run_progress, "standing", standing)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     code, out, _ = command(capsys, "submit", "train.py", "--wait", "60", "--url", url)
     assert (code, "BP101" in out) == (1, True)
@@ -424,7 +424,7 @@ def test_what_cannot_be_done_is_said(served, impatient, capsys, tmp_path, monkey
 
 def test_an_audit_is_begun_by_lines_waited_for_and_goes_on_when_there_is_room(served, impatient, samples):
     from store import tables
-    from store.auditing import judging as audit_judging
+    from store.audits import judging as audit_judging
 
     def may_queue(count):
         with site.context.database.begin() as transaction:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from service.comparing import align, diffs
-from store.queries.aligned import PlacedTensor
+from service.run_comparison import align, diffs
+from store.queries.history.alignment import PlacedTensor
 
 
 def placed(number, name="h", line=1, **more):

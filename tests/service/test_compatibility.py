@@ -12,8 +12,9 @@ import pytest
 from flask import Response
 
 from docs.compatibility import RELEASED, TODAY, broken, untold
-from service import deprecation, key_commands
-from store.access import deprecated
+from service.commands import keys as key_commands
+from service.openapi import deprecation
+from store.access import deprecated_uses as deprecated
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.cursors import Cursors
-from service.errors import Problem
+from service.problems.errors import Problem
+from service.web.cursors import Cursors
 
 CURSORS = Cursors(b"s" * 32)
 KEYS = st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.text(max_size=20), st.none()), min_size=1, max_size=3)

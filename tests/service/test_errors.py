@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from markupsafe import escape
 
-from service.problems import BY_STATUS, KINDS
+from service.problems.catalogue import BY_STATUS, KINDS
 
 FIELDS = {"type", "title", "status", "detail", "code", "hint", "instance", "request_id", "errors"}
 

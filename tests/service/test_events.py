@@ -98,7 +98,7 @@ def test_where_no_socket_is_handed_over_a_quarter_of_the_threads_stream_and_a_cl
 
 
 def test_a_quiet_stream_sends_comments_and_ends_in_time(make, monkeypatch):
-    from service import stream_writer
+    from service.process import stream_writer
 
     monkeypatch.setattr(stream_writer, "BEAT_SECONDS", 0.0)
     site = make()
@@ -128,8 +128,8 @@ SECONDS = 60
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def served(request, module_make):
     """An application behind the real server; its port. Nobody works there."""
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
     from service.settings import RateLimits
 
     url = request.getfixturevalue("module_postgres_url") if request.param == "postgresql" else None
@@ -277,7 +277,7 @@ def test_more_streams_than_threads_are_served_and_each_is_told(served, held):
 
 
 def test_a_client_that_does_not_read_holds_up_nobody_and_is_let_go_of(served, held, monkeypatch):
-    from service import stream_writer
+    from service.process import stream_writer
     from store.tables import run_event
 
     site, port = served
@@ -305,7 +305,7 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_let_go_of(served, he
 
 
 def test_a_stream_says_that_it_is_still_there_and_ends_in_time(served, held, monkeypatch):
-    from service import stream_writer
+    from service.process import stream_writer
 
     site, port = served
     run = site.submit()
@@ -320,29 +320,29 @@ def test_a_stream_says_that_it_is_still_there_and_ends_in_time(served, held, mon
 
 
 def test_streams_go_on_behind_a_database_that_was_away(served, held, monkeypatch):
-    from store import events
+    from store.runs.reading import run_events
 
     site, port = served
     run = site.submit()
     connection = asked(port, held, run)
     begun = until(connection, b"event: queued")
     looked = threading.Event()
-    look = events.standing
+    look = run_events.standing
 
     def away(*_):
         looked.set()
         raise sa.exc.OperationalError("select", {}, sqlite3.OperationalError("gone"))
 
-    monkeypatch.setattr(events, "standing", away)
+    monkeypatch.setattr(run_events, "standing", away)
     site.client.post(f"/v1/runs/{run}/cancel")
     assert looked.wait(SECONDS)
-    monkeypatch.setattr(events, "standing", look)
+    monkeypatch.setattr(run_events, "standing", look)
     assert b"event: end" in rest_of(connection, begun)
 
 
 def test_streams_end_with_the_service(make, held):
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     site = make()
     listening = listen("127.0.0.1", 0)

@@ -36,7 +36,7 @@ class Tenant:
     """
 
     def __init__(self, site, port, name, held, keys=4):
-        from service.caller import digest_of, new_key
+        from service.auth.caller import digest_of, new_key
         from store.access import keys as stored
         from store.access import tenants
 
@@ -52,7 +52,7 @@ class Tenant:
 
     def callers(self):
         """Each key as the application knows it."""
-        from service.caller import holder
+        from service.auth.caller import holder
 
         with self.site.app.test_request_context():
             return [holder(key["Authorization"].removeprefix("Bearer ")) for key in self.keys]
@@ -119,8 +119,8 @@ class Tenant:
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def served(request, module_make):
     """An application behind the real server, small enough that one tenant soon has all it may."""
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
     from service.settings import RateLimits
 
     url = request.getfixturevalue("module_postgres_url") if request.param == "postgresql" else None
@@ -128,7 +128,7 @@ def served(request, module_make):
     site = module_make(url, rates=rates, threads=16, most_queued=120, api_key="the-server")
     listening = listen("127.0.0.1", 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("service.server.MOST_CONNECTIONS", 300)
+        patch.setattr("service.server.http_server.MOST_CONNECTIONS", 300)
         server = Server(site.app, listening, threads=16, body_room=1 << 20)
     site.context.streams.seats.most = SEATS
     server.start()
@@ -287,21 +287,22 @@ def test_where_one_takes_all_of_everything_another_gets_on(served, two, held, sa
 
 def emptied(site):
     """What waits in the queue is canceled, so that the next test finds it as this one did."""
-    from store import runs, tables
+    from store import tables
+    from store.runs import lifecycle
 
     with site.context.database.read() as reading:
         waiting = list(reading.execute(tables.run.select().where(tables.run.c.status == "queued")))
     with site.context.database.begin() as transaction:
         for row in waiting:
-            runs.request_cancel(transaction, row.public_id, tenant_id=row.tenant_id)
+            lifecycle.request_cancel(transaction, row.public_id, tenant_id=row.tenant_id)
     site.context.backlog._counted.clear()
 
 
 def test_requests_take_turns_among_tenants_where_no_thread_is_free(module_make, held):
     """However many of one wait for a thread, another's is among the next two that are answered."""
-    from service.address import listen
-    from service.server import Server
-    from store import runs
+    from service.process.address import listen
+    from service.server.http_server import Server
+    from store.runs import lifecycle
 
     site = module_make(threads=1, api_key="the-server")
     listening = listen("127.0.0.1", 0)
@@ -320,7 +321,7 @@ def test_requests_take_turns_among_tenants_where_no_thread_is_free(module_make, 
         one.sent("POST /v1/runs", **sent).sendall(body)
         eventually(lambda number=number: len(queue) == number + 1)
     with site.context.database.begin() as transaction:
-        runs.request_cancel(transaction, run, tenant_id=greedy.id)
+        lifecycle.request_cancel(transaction, run, tenant_id=greedy.id)
     eventually(lambda: not queue)
     eventually(lambda: len(stored(site)) == 32)
     assert other.id in stored(site)[1:3]
@@ -336,7 +337,7 @@ def stored(site):
 
 def test_workers_take_turns_among_tenants(served, two):
     """However much one has waiting, another's run is among the next that are claimed."""
-    from store import runs
+    from store.runs import lifecycle
 
     site, _port, _server = served
     emptied(site)
@@ -344,7 +345,7 @@ def test_workers_take_turns_among_tenants(served, two):
     for _ in range(30):
         assert greedy.submit() is not None
     mine = other.submit()
-    claimed = [runs.claim(site.context.database, site.worker()) for _ in range(2)]
+    claimed = [lifecycle.claim(site.context.database, site.worker()) for _ in range(2)]
     assert mine in {claim.public_id for claim in claimed if claim is not None}
     emptied(site)
 
@@ -352,9 +353,9 @@ def test_workers_take_turns_among_tenants(served, two):
 @pytest.fixture
 def standing(module_make, held):
     """A server, two tenants, and a view that stands until `go` is set; `begun` has the tenants that are in it."""
-    from service.address import listen
-    from service.caller import caller
-    from service.server import Server
+    from service.auth.caller import caller
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     site = module_make(threads=16, api_key="the-server")
     begun, go = [], threading.Event()
@@ -402,7 +403,7 @@ def test_one_tenant_has_two_requests_at_work_while_another_asks_and_metrics_say_
 
 def test_a_request_that_was_held_back_for_too_long_is_told_to_come_again(standing, monkeypatch):
     server, greedy, _other, begun, go = standing
-    monkeypatch.setattr("service.turns.LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr("service.limits.turns.LONGEST_SECONDS", 0.0)
     for _ in range(2):
         greedy.sent("GET /v1/standing")
     eventually(lambda: len(begun) == 2)
@@ -442,8 +443,8 @@ def test_two_that_wait_for_a_run_s_end_keep_no_request_of_their_tenant_from_bein
 
 def test_a_person_who_is_alone_has_all_threads(module_make, held):
     """On loopback without a key there is nobody to share with."""
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     site = module_make(threads=3)
     inside = threading.Barrier(3)

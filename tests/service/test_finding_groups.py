@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from backprobe.rules import Occurrences, judge
-from backprobe.rules.finding import with_fingerprints
+from backprobe.rules.framework.finding import with_fingerprints
 
 
 def groups(site, **more):
@@ -109,7 +109,7 @@ def test_a_change_names_its_state_and_a_suppression_its_reason(site):
 
 
 def test_of_two_changes_of_one_state_the_second_is_refused_though_both_had_read_it(site):
-    from store.judged import group_rows
+    from store.findings import group_rows
 
     site.finished()
     (group,) = groups(site)
@@ -173,7 +173,7 @@ def test_groups_are_paged_the_one_seen_last_first(site, samples):
 
 @pytest.mark.parametrize("path", ["/v1/findings", "/v1/finding-groups"])
 def test_a_key_of_one_project_sees_that_project_only(site, path):
-    from store.ids import new_id
+    from store.database.ids import new_id
     from store.tables import Now, project
 
     run = site.finished()
@@ -207,8 +207,8 @@ def test_programs_without_a_name_share_a_group_only_with_themselves(site, sample
 
 
 def test_judging_again_leaves_a_program_without_a_name_in_its_group(site, samples):
-    from store.judged import rejudging
-    from store.judged.rejudging import judged_again
+    from store.findings import rejudging
+    from store.findings.rejudging import judged_again
 
     run = site.finished(body={"source": samples.TUTORIAL})
     assert site.client.post(f"/v1/runs/{run}/judge").status_code == 202

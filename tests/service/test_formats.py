@@ -56,7 +56,8 @@ def test_a_list_as_parquet_has_the_same_numbers_and_nan_as_a_number(site, sample
 
 
 def test_an_export_goes_on_past_one_batch(site, monkeypatch):
-    from service.api import findings, record
+    from service.api.findings import findings
+    from service.api.records import record
 
     monkeypatch.setattr(record, "BATCH", 2)
     monkeypatch.setattr(findings, "BATCH", 1)
@@ -158,7 +159,7 @@ def test_a_strangers_text_drives_no_format(site, samples):
     "name", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20SUM(A1)"]
 )
 def test_a_cell_that_looks_like_a_formula_is_quoted(name):
-    from service.api.cells import Column, csv_rows
+    from service.web.table_cells import Column, csv_rows
 
     text = Column(name="name", steps=("name",), kind="text")
     number = Column(name="norm", steps=("norm",), kind="float")
@@ -195,7 +196,7 @@ def test_one_finding_is_read_by_its_id(site):
 def test_gradients_over_time_as_rows_in_every_format(site, samples, monkeypatch, batch):
     from pyarrow import parquet
 
-    from service.api import history
+    from service.api.records import history
 
     monkeypatch.setattr(history, "BATCH", batch)
     run = site.finished(samples.tutorial(nan=True))

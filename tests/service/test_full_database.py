@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from store import snippets
 from store.access import shares
-from store.record import retention
+from store.records.expiry import removal
+from store.runs import snippets
 
 BIG = "#" * 300_000
 
@@ -37,7 +37,7 @@ def keep(site, headers, n):
 def reaped(site, most):
     """What the reaper does every ten seconds."""
     database = site.context.database
-    gone = [one.run for one in retention.shrink(database, most)]
+    gone = [one.run for one in removal.shrink(database, most)]
     snippets.expire_unused(database)
     shares.fold(database)
     return gone
@@ -105,7 +105,7 @@ def test_a_record_that_is_gone_says_why(site, samples, how, detail):
     else:
         with site.context.database.begin() as transaction:
             transaction.execute(runs.update().values(kept_until="2020-01-01T00:00:00.000Z"))
-        assert [one.run for one in retention.expire(site.context.database)] == [run]
+        assert [one.run for one in removal.expire(site.context.database)] == [run]
     for ask in (f"/v1/runs/{run}/tensors", f"/v1/runs/{run}/record", f"/v1/runs/{run}/output"):
         told = site.client.get(ask)
         assert (told.status_code, detail in told.json["detail"]) == (410, True), told.text

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pytest
 
-from service.api import deliveries
+from service.api.webhooks import deliveries
 
 WHOLE = bool(os.environ.get("BACKPROBE_CONTRACT_EXAMPLES"))
 DOCUMENT = json.loads(Path(__file__).parents[2].joinpath("docs/reference/openapi.json").read_text())

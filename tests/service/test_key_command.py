@@ -14,7 +14,7 @@ import pytest
 @pytest.fixture
 def key(plain_site, capsys):
     """Runs `backprobe key ...` on the site's home; exit code and what was printed."""
-    from service.key_commands import key as add
+    from service.commands.keys import key as add
 
     parser = argparse.ArgumentParser()
     add(parser.add_subparsers())
@@ -72,7 +72,7 @@ def test_what_cannot_be_done_is_said_and_ends_with_2(key, words):
 
 
 def test_a_database_that_is_not_migrated_is_named(tmp_path, capsys):
-    from service.key_commands import key as add
+    from service.commands.keys import key as add
 
     parser = argparse.ArgumentParser()
     add(parser.add_subparsers())

@@ -128,7 +128,7 @@ def test_nobody_makes_a_key_that_may_do_more_than_his_own(site, admin):
 
 
 def test_a_key_of_one_project_sees_that_project_only(site, admin):
-    from store.ids import new_id
+    from store.database.ids import new_id
     from store.tables import Now, project
 
     name = new_id("prj")

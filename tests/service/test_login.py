@@ -9,9 +9,9 @@ import pytest
 import trustme
 from joserfc.jwk import ECKey, OctKey, OKPKey
 
-from service.address import listen
-from service.oidc_settings import OidcSettings
-from service.server import Server
+from service.auth.oidc_settings import OidcSettings
+from service.process.address import listen
+from service.server.http_server import Server
 from service.settings import Settings, children_environment
 from tests.support.front import Front
 from tests.support.provider import CLIENT, KEY, SECRET, Provider
@@ -217,7 +217,7 @@ SIGNED = {
 
 def test_of_the_algorithms_each_needs_a_private_key():
     """The library refuses `none` besides, whatever it is given."""
-    from service.login import ALGORITHMS
+    from service.auth.login import ALGORITHMS
 
     assert {one[:2] for one in ALGORITHMS} == {"RS", "PS", "ES", "Ed"}
 

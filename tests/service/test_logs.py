@@ -16,7 +16,7 @@ SECRET = "hush_hush_hush"
 @pytest.fixture
 def lines():
     """What the web process writes from here on, line by line."""
-    from store.logs import formatter
+    from store.telemetry.logs import formatter
 
     out = io.StringIO()
     handler = logging.StreamHandler(out)
@@ -88,7 +88,7 @@ def test_health_checks_are_told_at_debug_unless_they_fail(plain_site, lines):
 
 
 def test_a_trace_is_taken_logged_and_kept_for_the_worker(plain_site, lines):
-    from store import runs
+    from store.runs import lifecycle
 
     ids = [
         plain_site.post(headers={"traceparent": sent}).json["id"]
@@ -101,7 +101,7 @@ def test_a_trace_is_taken_logged_and_kept_for_the_worker(plain_site, lines):
     again = plain_site.client.post(f"/v1/runs/{ids[0]}/rerun", headers={"traceparent": f"00-{TRACE}-{PARENT}-00"})
     assert again.status_code == 202
     claims = {}
-    while claim := runs.claim(plain_site.context.database, "w"):
+    while claim := lifecycle.claim(plain_site.context.database, "w"):
         claims[claim.public_id] = claim.traceparent
     assert [claims[run] for run in ids] == [f"00-{TRACE}-{first['span_id']}-01", None, None]
     assert claims[again.json["id"]] == f"00-{TRACE}-{lines()[-1]['span_id']}-00"

@@ -189,11 +189,11 @@ def test_waiters_are_bounded_and_the_rest_is_answered_as_the_run_stands(served):
 @pytest.fixture
 def own(make):
     """The server in this process."""
-    from service import loop
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server import connection_loop
+    from service.server.http_server import Server
 
-    if not loop.HAS_EPOLL:
+    if not connection_loop.HAS_EPOLL:
         pytest.skip("epoll is Linux's")
     site = make()
     listening = listen("127.0.0.1", 0)
@@ -214,7 +214,7 @@ def rests(server):
 
 
 def test_silent_connections_are_not_asked_when_others_are_answered(own, held, monkeypatch):
-    from service.connections import Channel
+    from service.server.connections import Channel
 
     server, port = own
     for _ in range(50):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from store.operation.figures import MEANINGS
+from store.admin.figures import MEANINGS
 
 LONG_AGO = "2020-01-01T00:00:00.000Z"
 LABELS = {"queue", "level", "status", "result", "kind", "method", "route", "le"}
@@ -48,9 +48,9 @@ def value(found, name, **labels):
 
 
 def key_of(site, scopes, tenant=None, project=None):
-    from service.caller import digest_of, new_key
+    from service.auth.caller import digest_of, new_key
     from store.access import keys, tenants
-    from store.ids import new_id
+    from store.database.ids import new_id
 
     secret, prefix = new_key()
     with site.context.database.begin() as transaction:

@@ -195,8 +195,8 @@ BELOW = ("series", "moments", "nodes", "retention", "leaf-grads", "inplace-event
 
 def about_webhooks(site, ask):
     """A webhook, made, tried, changed and deleted."""
-    from store.outward import deliveries
-    from store.outward.deliveries import Try
+    from store.webhooks import deliveries
+    from store.webhooks.deliveries import Try
 
     url = {"url": "https://hooks.example/in", "events": ["run.ended"]}
     ask("POST /v1/webhooks", "/v1/webhooks", "POST", json={**url, "url": "https://10.0.0.1/"})
@@ -224,7 +224,7 @@ def about_webhooks(site, ask):
 
 def about_audits(site, ask):
     """A policy and an audit of it, begun, judged, judged again and canceled; a record out and in."""
-    from store.auditing import judging as audit_judging
+    from store.audits import judging as audit_judging
 
     run = site.finished()
     record = ask("GET /v1/runs/{run}/record", f"/v1/runs/{run}/record")

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
-from service.api.asked import Path, Short
-from service.printable import is_printable
-from service.snippet import path_fault
-from store.ids import new_id
+from service.program_checks import path_fault
+from service.schemas.requests import Path, Short
+from service.web.printable_text import is_printable
+from store.database.ids import new_id
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import pytest
 @pytest.fixture
 def tenant(site):
     """The headers of a key of another tenant than the operator's, which may do all in it."""
-    from service.caller import digest_of, new_key
+    from service.auth.caller import digest_of, new_key
     from store.access import keys, tenants
-    from store.ids import new_id
+    from store.database.ids import new_id
 
     secret, prefix = new_key()
     digest = digest_of(secret, site.context.settings.secret)
@@ -28,7 +28,7 @@ def of_cpu(answer):
 
 
 def test_the_operator_sees_all_queues_and_a_tenant_its_own(site, tenant):
-    from store import runs
+    from store.runs import lifecycle as runs
 
     site.submit()
     site.submit()

@@ -23,8 +23,8 @@ REFUSED = {429: "quota-exceeded", 503: "queue-full"}
 def served(request, tmp_path):
     """`served(rates=...)`: an application behind the real server, and its port; nobody works."""
     make = request.getfixturevalue("module_make")
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
     from service.settings import RateLimits
 
     with contextlib.ExitStack() as stack:
@@ -122,7 +122,7 @@ def test_a_queue_that_workers_do_not_empty_is_full_for_everybody_and_takes_more_
     for refused in (told[2] for told in submits if told[0] == 503):
         told = re.fullmatch(rf"(\d+) runs wait in the queue cpu, {most} may\.", json.loads(refused)["detail"])
         assert told is not None and most <= int(told[1]) <= queued
-    from store import runs
+    from store.runs import lifecycle as runs
 
     for _ in range(queued - most + 3):
         assert runs.claim(site.context.database, site.worker()) is not None

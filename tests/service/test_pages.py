@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 
-from backprobe.record.series import Step
+from backprobe.record.rows.series import Step
 
 VOID = {"meta", "link", "img", "br", "input", "hr", "path", "circle", "rect"}
 BLOCKS = {"dt", "dd", "th", "td", "li", "div", "p", "h1", "h2", "h3"}
@@ -164,7 +164,7 @@ def test_links_within_a_page_lead_somewhere_and_ids_are_unique(site):
     ],
 )
 def test_every_bad_end_is_told_in_words_and_whose_it_was(site, samples, ending, said):
-    from store.run import RunError
+    from store.runs.model import RunError
 
     facts = dict(ending)
     error = RunError(
@@ -200,10 +200,10 @@ def test_an_ended_page_has_no_script(site):
 
 
 def test_a_running_run_tells_that_it_was_asked_to_stop(site):
-    from store import runs
+    from store.runs import lifecycle
 
     run = site.submit()
-    runs.claim(site.context.database, site.worker())
+    lifecycle.claim(site.context.database, site.worker())
     assert "Running" in words(page_of(site, f"/runs/{run}"))
     site.client.post(f"/v1/runs/{run}/cancel")
     assert "asked to stop" in words(page_of(site, f"/runs/{run}"))
@@ -244,8 +244,8 @@ def hostile_site_pages(site, samples):
     words_ = samples.Words(name=samples.HOSTILE, message=samples.HOSTILE * 3, warning=samples.HOSTILE)
     text = samples.TUTORIAL.replace("import torch", f"import torch  # {samples.HOSTILE}")
     record = samples.tutorial(words_, text=text)
-    from store.finish import Stream
-    from store.run import RunError
+    from store.runs.completion import Stream
+    from store.runs.model import RunError
 
     error = RunError(whose="program", code="raised", message=samples.HOSTILE, type=samples.HOSTILE, line=2)
     run = site.submit(source=text, labels={"who": "<b>&amp;\u00e9"}, arguments=[samples.HOSTILE])
@@ -297,7 +297,7 @@ def test_templates_never_switch_escaping_off():
 
 
 def test_the_rules_are_listed_by_family_and_chosen_by_family_level_and_words(plain_site):
-    from backprobe.rules.manual import every_rule
+    from backprobe.rules.framework.manual import every_rule
 
     every = page_of(plain_site, "/rules")
     links = {one["href"] for one in every.all("a") if one.get("href", "").startswith("/rules/")}
@@ -313,7 +313,7 @@ def test_the_rules_are_listed_by_family_and_chosen_by_family_level_and_words(pla
 
 def test_the_manual_of_every_rule_reads_as_prose(plain_site):
     """A line's end inside a paragraph is a blank, and no control character is shown for it."""
-    from backprobe.rules.manual import every_rule
+    from backprobe.rules.framework.manual import every_rule
 
     for rule in every_rule():
         assert "\\x0a" not in page_of(plain_site, rule.url).text, rule.url

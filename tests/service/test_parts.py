@@ -57,7 +57,7 @@ def test_the_heatmap_has_a_row_for_each_tensor_that_passes(get):
 
 @pytest.mark.parametrize("path", ["series?tensors=1", "tensors/1/series?columns=grad_norm,grad_min"])
 def test_what_is_too_much_is_refused_with_its_counts(get, monkeypatch, path):
-    from store.queries import curves
+    from store.queries.history import curves
 
     monkeypatch.setattr(curves, "MOST_VALUES", 0)
     told = get(path, 422)

@@ -89,7 +89,7 @@ def test_a_change_wants_the_etag_and_leaves_what_is_not_given(site, name):
 
 
 def test_a_run_comes_into_its_project_and_is_judged_by_its_settings(site, name):
-    from store import runs
+    from store.runs import lifecycle
 
     made = created(site, name=name, settings={"ignore": ["BP3"]}).json["id"]
     mine = site.submit(project=made)
@@ -98,7 +98,7 @@ def test_a_run_comes_into_its_project_and_is_judged_by_its_settings(site, name):
     assert [run["id"] for run in site.client.get(f"/v1/runs?project={made}").json["items"]] == [own, mine]
     assert site.client.get(f"/v1/runs?project={NONE_SUCH}").json["items"] == []
     held = {}
-    while claim := runs.claim(site.context.database, "w"):
+    while claim := lifecycle.claim(site.context.database, "w"):
         held[claim.public_id] = claim.rules
     assert held == {mine: {"ignore": ["BP3"]}, own: {"select": ["BP1"]}, other: None}
     refused = site.post({"source": "x = 1\n", "project": NONE_SUCH})

@@ -63,7 +63,7 @@ def test_all_keys_of_a_tenant_share_its_quota_and_anothers_does_not(limited):
 
 
 def key_of(site, tenant):
-    from service.caller import digest_of, new_key
+    from service.auth.caller import digest_of, new_key
     from store.access import keys, tenants
 
     secret, prefix = new_key()
@@ -117,7 +117,7 @@ def test_a_setting_that_is_no_number_is_refused(tmp_path, text):
 
 
 def test_processes_that_share_a_redis_share_the_quotas(redis_url):
-    from service.rates import Rates
+    from service.limits.rates import Rates
     from service.settings import RateLimits
 
     here, there = (Rates(RateLimits(url=redis_url)) for _ in range(2))

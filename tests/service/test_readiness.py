@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from service.app import create_app
-from store.broker import away
-from store.settings import StoreSettings
+from store.database.settings import StoreSettings
+from store.telemetry.broker_probe import away
 from tests.support.site import Site
 
 HOLDS_NOT = "isolation process does not hold: files: it printed 'CANARY'"

@@ -7,7 +7,8 @@ import pytest
 
 from backprobe.record import BadRecord, dumps, loads
 from backprobe.rules import judge
-from store.record import records, uploads
+from store.recorders import record_uploads
+from store.records import storage as records
 
 MEDIA = "application/vnd.backprobe.record"
 
@@ -71,7 +72,7 @@ def test_a_run_without_a_record_has_no_file(site, file):
 
 
 def test_a_file_that_is_sent_becomes_a_run_that_a_worker_judges(site, samples, send):
-    from workers.rejudge import Rejudging
+    from workers.upkeep.rejudging import Rejudging
 
     answer = send(dumps(samples.tutorial()))
     told = answer.json
@@ -116,17 +117,17 @@ def test_a_refusal_by_the_database_frees_the_key(site, samples, send, monkeypatc
     def refused(*_, **__):
         raise BadRecord("out-of-range", "a number does not fit its column")
 
-    monkeypatch.setattr(uploads, "finish", refused)
+    monkeypatch.setattr(record_uploads, "finish", refused)
     data = dumps(samples.tutorial())
     with pytest.raises(BadRecord):  # also the ending as lost is refused here; the request is answered by the first one
-        uploads.upload(site.context.database, loads(data), None)
+        record_uploads.upload(site.context.database, loads(data), None)
     assert send(data, 422, key="one").json["code"] == "bad-record"
     monkeypatch.undo()
     send(data, key="one")
 
 
 def test_a_body_of_another_type_or_size_is_refused(site, samples, send, monkeypatch):
-    from service.api import record_file
+    from service.api.records import record_file
 
     data = dumps(samples.tutorial())
     answer = send(data, 415, media="application/json").json

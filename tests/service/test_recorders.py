@@ -12,11 +12,11 @@ import sqlalchemy as sa
 
 from backprobe.client import ApiError, AsyncClient, Client, new_run_id
 from backprobe.record import MAGIC, dumps, loads, split
-from service.api.recorders import MOST_FRAMES_AT_ONCE, MOST_REQUEST_BYTES
+from service.api.runs.recorders import MOST_FRAMES_AT_ONCE, MOST_REQUEST_BYTES
 from store import tables
-from store.watched import ending as recorder_end
-from store.watched import recorders
-from store.watched.view import Views
+from store.recorders import ending as recorder_end
+from store.recorders import recorders
+from store.recorders.live_view import Views
 
 MEDIA = "application/vnd.backprobe.record"
 
@@ -58,7 +58,7 @@ def end(site):
 
 
 def test_a_recorder_makes_sends_and_ends_its_run_and_a_worker_judges_it(site, begin, send, end, frames, samples):
-    from workers.rejudge import Rejudging
+    from workers.upkeep.rejudging import Rejudging
 
     asked = {"labels": {"job": "a"}, "capture": {"tier": "grad", "every": 10}, "environment": {"torch": "2.13.0"}}
     told = begin(**asked)
@@ -134,7 +134,7 @@ def test_the_source_that_came_along_is_shown_with_its_lines(site, begin, send, e
 
 
 def test_a_run_is_judged_while_it_goes_on_and_its_end_changes_nothing_of_it(site, begin, send, end, frames, samples):
-    from workers.rejudge import Rejudging
+    from workers.upkeep.rejudging import Rejudging
     from workers.watched_judging import LEAST_SECONDS, WatchedJudging
 
     hook = {"url": "https://hook.example/x", "events": ["finding.new"]}
@@ -178,7 +178,7 @@ def test_a_run_is_judged_while_it_goes_on_and_its_end_changes_nothing_of_it(site
 
 
 def test_a_run_whose_end_is_in_hand_is_not_judged_beside_it(site, begin, send, frames):
-    from store.watched.judging import open_runs
+    from store.recorders.judging import open_runs
     from workers.watched_judging import WatchedJudging
 
     run = begin()["id"]
@@ -327,8 +327,8 @@ def test_a_run_that_is_there_may_be_asked_for_under_a_key_again_and_again(begin)
 
 @pytest.fixture
 def served(make):
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     site = make(threads=8)
     listening = listen("127.0.0.1", 0)

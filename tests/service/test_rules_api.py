@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backprobe.rules import RULES, manual
-from backprobe.rules.manual import every_rule
+from backprobe.rules.framework.manual import every_rule
 
 
 def get(site, path, status=200, **headers):

@@ -8,8 +8,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from store import runs, tables
-from store.run_filter import RunFilter
+from store import tables
+from store.runs import lifecycle
+from store.runs.reading.run_filter import RunFilter
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def test_every_filter_is_served_by_an_index(site):
                 transaction.execute(sa.text(f"set local enable_{method} = off"))
         event.listen(transaction, "before_cursor_execute", explain)
         for index, which in cases:
-            runs.page(transaction, which, tenant_id=1, limit=10)
+            lifecycle.page(transaction, which, tenant_id=1, limit=10)
             assert index in plans[-1], (which, plans[-1])
             assert "Seq Scan on run" not in plans[-1], (which, plans[-1])
             assert "SCAN run" not in plans[-1], (which, plans[-1])

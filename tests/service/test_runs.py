@@ -139,7 +139,7 @@ def test_a_finished_run_tells_its_outcome_and_carries_what_was_asked_for(site):
 
 def test_what_is_included_goes_on_in_its_own_list(site, samples, monkeypatch):
     from backprobe.rules import judge
-    from service.api import included
+    from service.api.runs import run_includes as included
 
     monkeypatch.setattr(included, "MOST_INCLUDED", 2)
     record = samples.tutorial()
@@ -189,11 +189,11 @@ def test_a_submit_that_waits_in_vain_is_accepted(site):
 
 def test_a_submit_that_waits_gives_the_ended_run(site):
     def work():
-        from store import runs
-        from store.finish import Ending, finish
+        from store.runs import lifecycle
+        from store.runs.completion import Ending, finish
 
         deadline = time.monotonic() + 20
-        while (claim := runs.claim(site.context.database, site.worker())) is None:
+        while (claim := lifecycle.claim(site.context.database, site.worker())) is None:
             assert time.monotonic() < deadline
             time.sleep(0.02)
         finish(site.context.database, claim, Ending(status="succeeded", exit_code=0), None, None)
@@ -239,10 +239,10 @@ def test_a_queued_run_is_canceled_at_once(site):
 
 
 def test_a_running_run_is_asked_to_stop(site):
-    from store import runs
+    from store.runs import lifecycle
 
     run = site.submit()
-    runs.claim(site.context.database, site.worker())
+    lifecycle.claim(site.context.database, site.worker())
     answer = site.client.post(f"/v1/runs/{run}/cancel")
     assert answer.status_code == 202
     assert answer.json["status"] == "running"
@@ -257,7 +257,7 @@ def test_cancel_takes_no_fields(site):
 
 def test_a_run_is_judged_again_when_it_is_asked_for_and_what_is_gone_can_be_listed(site, samples):
     from backprobe.rules import Judgement
-    from store.judged import rejudging
+    from store.findings import rejudging
 
     record = samples.tutorial()
     run = site.finished(record)

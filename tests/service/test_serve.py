@@ -17,7 +17,7 @@ import urllib.request
 import psutil
 import pytest
 
-from service.children import Silence
+from service.server.managed_processes import Silence
 
 READY_SECONDS = 60
 

@@ -14,8 +14,8 @@ import pytest
 
 @pytest.fixture
 def port(make):
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     site = make()
     listening = listen("127.0.0.1", 0)
@@ -73,8 +73,8 @@ def test_a_body_in_chunks_is_a_body(port):
 
 def test_one_that_is_silent_makes_room_for_one_that_asks(make, monkeypatch):
     """However many connections somebody opens and leaves, also in the middle of a request: another one is answered."""
-    from service import server as serving
-    from service.address import listen
+    from service.process.address import listen
+    from service.server import http_server as serving
 
     monkeypatch.setattr(serving, "MOST_CONNECTIONS", 40)
     listening = listen("127.0.0.1", 0)
@@ -108,8 +108,8 @@ def test_the_next_request_is_unaffected(port):
 
 
 def test_stopping_does_not_fail_where_the_loop_has_closed_all_before_it_is_woken(plain_site):
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
 
     listening = listen("127.0.0.1", 0)
     server = Server(plain_site.app, listening, threads=2)
@@ -132,7 +132,7 @@ def test_stopping_does_not_fail_where_the_loop_has_closed_all_before_it_is_woken
 
 def test_what_a_served_application_is_made_of_is_no_garbage_to_look_through(tmp_path):
     code = (
-        "import gc, socket, sys\nfrom pathlib import Path\nfrom service.serve import start_web\n"
+        "import gc, socket, sys\nfrom pathlib import Path\nfrom service.server.serve import start_web\n"
         "from service.settings import Settings\n"
         "listening = socket.create_server(('127.0.0.1', 0))\n"
         "server, shared = start_web(Settings.from_environment({}, Path(sys.argv[1])), listening)\n"

@@ -7,9 +7,9 @@ import warnings
 
 import pytest
 
-from backprobe.rules.syntax import MOST_WORDS
-from service.errors import Problem
-from service.snippet import Snippet
+from backprobe.rules.analysis.source.syntax import MOST_WORDS
+from service.problems.errors import Problem
+from service.program_checks import Snippet
 
 SYNTAX = {
     "a bracket never closed": ("import torch\nx = torch.ones(\n", 2, "'(' was never closed"),

@@ -94,7 +94,7 @@ def test_a_source_that_is_not_kept_is_said_and_comes_back_when_it_is_sent_again(
 
 
 def test_a_key_of_one_project_sees_what_its_runs_ran(site):
-    from store.ids import new_id
+    from store.database.ids import new_id
     from store.tables import Now, project
 
     name = new_id("prj")
@@ -160,7 +160,7 @@ def test_an_entry_may_be_a_module_among_the_files(site):
     ],
 )
 def test_a_name_of_somebodys_own_becomes_a_file_of_that_name_or_one_like_it(called, path):
-    from service.snippet import file_name, path_fault
+    from service.program_checks import file_name, path_fault
 
     made = file_name(called, "import torch, numpy as np\n")
     assert made == path.format(digest=hashlib.sha256(called.encode()).hexdigest()[:8])
@@ -168,7 +168,7 @@ def test_a_name_of_somebodys_own_becomes_a_file_of_that_name_or_one_like_it(call
 
 
 def test_names_that_can_be_no_path_stay_apart_and_every_one_becomes_a_path():
-    from service.snippet import file_name, path_fault
+    from service.program_checks import file_name, path_fault
 
     hostile = [
         "..",

@@ -20,8 +20,8 @@ SILENT_SECONDS = 2
 @pytest.fixture(scope="module")
 def served(module_make):
     """An application behind the real server, which lets go of who is silent for 2 s; its port, and a run with 30 MB."""
-    from service.address import listen
-    from service.server import Server
+    from service.process.address import listen
+    from service.server.http_server import Server
     from service.settings import RateLimits
 
     rates = RateLimits(reads=0, submits=0, tenant_reads=0, tenant_submits=0)

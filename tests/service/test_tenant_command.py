@@ -10,7 +10,7 @@ import pytest
 @pytest.fixture
 def tenant(plain_site, capsys):
     """Runs `backprobe tenant ...` on the site's home; exit code and what was printed."""
-    from service.tenant_commands import tenant as add
+    from service.commands.tenants import tenant as add
 
     parser = argparse.ArgumentParser()
     add(parser.add_subparsers())

@@ -17,8 +17,8 @@ from sqlalchemy import event, func, select
 from backprobe.record import dumps, split
 from service.settings import RateLimits
 from store import tables
-from store.ids import new_id
-from store.outward import outbox
+from store.database.ids import new_id
+from store.webhooks import outbox
 from tests.support import samples
 
 MARK = "zebra"

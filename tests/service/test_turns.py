@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 from waitress.task import ThreadedTaskDispatcher
 
-from service import turns
-from service.bodies_in_hand import Senders
-from service.turns import ASKING_SECONDS, LONGEST_SECONDS, HeldTooLong, Turns, aside
+from service.limits import turns
+from service.limits.request_bodies import Senders
+from service.limits.turns import ASKING_SECONDS, LONGEST_SECONDS, HeldTooLong, Turns, aside
 
 GREEDY, OTHER, STRANGERS = "Bearer greedy", "Bearer other", ""
 

@@ -15,12 +15,12 @@ import sqlalchemy as sa
 import trustme
 
 from store import tables
-from store.outward import signing
-from store.outward.destination import Allowed
 from store.tables import Now
+from store.webhooks import signing
+from store.webhooks.destination import Allowed
 from tests.support.addresses import free_port
 from tests.support.receiver import Receiver
-from workers.sender import Sender
+from workers.upkeep.sender import Sender
 
 ASKED = {"url": "https://hooks.example/in", "events": ["run.ended", "finding.new"]}
 MANUAL = Path(__file__).parents[2] / "docs" / "operating.md"
@@ -40,7 +40,7 @@ def key_of(site, *scopes, project=None):
 
 @pytest.fixture
 def project(site):
-    from store.ids import new_id
+    from store.database.ids import new_id
 
     name = new_id("prj")
     with site.context.database.begin() as transaction:
@@ -167,7 +167,7 @@ def test_a_webhook_is_deleted_with_its_log(site, samples):
     one = f"/v1/webhooks/{made(site)['id']}"
     site.finished()
     with site.context.database.begin() as transaction:
-        from store.outward import deliveries, outbox
+        from store.webhooks import deliveries, outbox
 
         outbox.plan(transaction)
         for due in deliveries.claim(transaction):
@@ -361,7 +361,7 @@ def test_the_manual_s_way_to_verify_takes_what_is_signed_and_nothing_else():
 
 
 def test_the_end_of_a_run_and_its_new_findings_arrive_and_can_be_sent_again(make, samples):
-    from store.outward import outbox
+    from store.webhooks import outbox
 
     site = make(networks="127.0.0.0/8")
     sender = Sender(site.context.database, site.context.settings.secret, LOOPBACK)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from backprobe import record as r
 from backprobe.record.integrity import REFERENCES
-from store.record.row_spec import SPECS
+from store.records.mapping import SPECS
 
 SMALL = 2**15 - 1
 MEDIUM = 2**31 - 1

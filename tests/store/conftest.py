@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from store import finish, runs
+from store.runs import completion, lifecycle
 from tests.store.arbitrary import any_record, same
 from tests.store.small_record import a_judgement, a_record, some_whys
 
@@ -23,7 +23,7 @@ def submit(database):
     def queued(**fields):
         fields = {"files": {"train.py": "x = 1\n"}, "entry": "train.py"} | fields
         with database.begin() as transaction:
-            return runs.submit(transaction, runs.Submission(**fields))
+            return lifecycle.submit(transaction, lifecycle.Submission(**fields))
 
     return queued
 
@@ -34,7 +34,7 @@ def look(database):
 
     def now(run):
         with database.read() as reading:
-            return runs.get(reading, getattr(run, "public_id", None) or run.id)
+            return lifecycle.get(reading, getattr(run, "public_id", None) or run.id)
 
     return now
 
@@ -42,7 +42,7 @@ def look(database):
 @pytest.fixture
 def claim(database):
     """`claim()`: a claim by worker w1 with a lease of 30 s."""
-    return lambda **asked: runs.claim(database, asked.pop("worker", "w1"), **asked)
+    return lambda **asked: lifecycle.claim(database, asked.pop("worker", "w1"), **asked)
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ def ended(database, submit, claim, a_record):
     def one(record=None, judgement=None, whys=None, ending=None, **submission):
         submit(**submission)
         held = claim()
-        good = finish.Ending(status="succeeded", exit_code=0)
-        assert finish.finish(database, held, ending or good, record or a_record, judgement, whys)
+        good = completion.Ending(status="succeeded", exit_code=0)
+        assert completion.finish(database, held, ending or good, record or a_record, judgement, whys)
         with database.read() as reading:
-            return runs.get(reading, held.public_id)
+            return lifecycle.get(reading, held.public_id)
 
     return one

@@ -4,7 +4,7 @@ import pytest
 
 from backprobe import record as r
 from backprobe.rules import Finding, Judgement, Location, NotRun, Region, WhyNone
-from backprobe.rules.finding import RuleName
+from backprobe.rules.framework.finding import RuleName
 
 HEADER = r.Header(
     schema_version=r.SCHEMA_VERSION,

@@ -5,8 +5,8 @@ import struct
 import psycopg
 import pytest
 
-from store.record.arrays import Packed, array
-from store.record.bulk import _packed_dumper
+from store.records.arrays import Packed, array
+from store.records.bulk import _packed_dumper
 
 NANS = [struct.unpack(">f", bits.to_bytes(4, "big"))[0] for bits in (0x7FC00000, 0x7FC00001)]
 

@@ -9,12 +9,12 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from store import ids
-from store import migrate as migrations
-from store.operation import commands
-from store.operation.backup import CannotBackUp, backup, restore
-from store.record import partitions
-from store.session import Database
+from store.admin import commands
+from store.admin.backup import CannotBackUp, backup, restore
+from store.database import ids
+from store.database import migrator as migrations
+from store.database.session import Database
+from store.records.expiry import partitions
 from store.tables import METADATA
 
 JANUARY_2026 = 1_767_300_000

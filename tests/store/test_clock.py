@@ -5,9 +5,10 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from store import runs, workers
-from store.clock import Clock, move_times
-from store.expiry import seconds_since
+from store.admin import workers
+from store.runs import lifecycle
+from store.runs.clock import Clock, move_times
+from store.runs.expiry import seconds_since
 from store.tables import Moved, Now, run, worker_node
 
 HOUR = 3600.0
@@ -15,7 +16,7 @@ HOUR = 3600.0
 
 def submit(database):
     with database.begin() as transaction:
-        return runs.submit(transaction, runs.Submission(files={"main.py": "print(1)"}, entry="main.py")).id
+        return lifecycle.submit(transaction, lifecycle.Submission(files={"main.py": "print(1)"}, entry="main.py")).id
 
 
 def written_before(database, seconds):
@@ -48,7 +49,7 @@ def test_a_clock_that_is_set_is_seen_and_one_that_goes_on_is_not(database, set_b
 @pytest.mark.parametrize("set_by", [HOUR, -HOUR])
 def test_a_lease_holds_as_long_as_it_would_have(database, set_by):
     submit(database)
-    assert runs.claim(database, "w1", lease_seconds=600) is not None
+    assert lifecycle.claim(database, "w1", lease_seconds=600) is not None
     written_before(database, set_by)
     if set_by > 0:
         assert left(database, run.c.lease_until) < 0
@@ -56,13 +57,13 @@ def test_a_lease_holds_as_long_as_it_would_have(database, set_by):
         assert left(database, run.c.lease_until) > HOUR
     assert move_times(database, set_by) == 1
     assert 300 < left(database, run.c.lease_until) <= 600
-    assert runs.expire_leases(database).requeued == ()
+    assert lifecycle.expire_leases(database).requeued == ()
 
 
 @pytest.mark.parametrize("set_by", [HOUR, -HOUR])
 def test_what_was_written_since_is_left_alone(database, set_by):
     submit(database)
-    assert runs.claim(database, "w1", lease_seconds=600) is not None
+    assert lifecycle.claim(database, "w1", lease_seconds=600) is not None
     assert move_times(database, set_by) == 0
     assert 300 < left(database, run.c.lease_until) <= 600
 
@@ -72,7 +73,7 @@ def test_a_run_that_waits_is_not_lost_by_a_day_that_did_not_pass(database):
     written_before(database, 30 * HOUR)
     assert left(database, run.c.queue_deadline) < 0
     assert move_times(database, 30 * HOUR) == 1
-    assert runs.expire_queued(database) == ()
+    assert lifecycle.expire_queued(database) == ()
     assert left(database, run.c.queue_deadline) > 23 * HOUR
     assert -600 < left(database, run.c.queued_at) <= 0
 
@@ -91,10 +92,10 @@ def test_a_worker_that_beats_is_no_silent_one(database, set_by):
 
 def test_a_lease_that_a_clock_ran_out_in_the_very_moment_is_not_taken(database):
     public_id = submit(database)
-    assert runs.claim(database, "w1", lease_seconds=600) is not None
+    assert lifecycle.claim(database, "w1", lease_seconds=600) is not None
     written_before(database, HOUR)
-    assert runs.expire_leases(database, unless=lambda: True).requeued == ()
-    assert runs.expire_leases(database).requeued == (public_id,)
+    assert lifecycle.expire_leases(database, unless=lambda: True).requeued == ()
+    assert lifecycle.expire_leases(database).requeued == (public_id,)
 
 
 def test_a_time_is_moved_as_written(database):

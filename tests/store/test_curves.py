@@ -8,8 +8,8 @@ import pytest
 
 from backprobe import record as r
 from store import queries
-from store.queries import curves
-from store.record.layout import MISSING
+from store.queries.history import curves
+from store.records.chunk_format import MISSING
 from tests.store.small_record import snapshot
 
 MISSED = np.array([MISSING], "<u4").view("<f4")[0]

@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from store.outward.destination import Allowed, Refused, resolved
+from store.webhooks.destination import Allowed, Refused, resolved
 
 NONE = Allowed()
 WIDE = Allowed.from_environment({"BACKPROBE_WEBHOOK_PORTS": "1-65535"})

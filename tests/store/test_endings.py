@@ -5,9 +5,10 @@ import pytest
 import sqlalchemy as sa
 
 from backprobe.rules import Judgement
-from store import finish, runs, tables
-from store.ids import new_id
-from store.judged import rejudging
+from store import tables
+from store.database.ids import new_id
+from store.findings import rejudging
+from store.runs import completion, lifecycle
 
 
 @pytest.fixture
@@ -97,46 +98,46 @@ def test_a_suppressed_finding_is_counted_and_told_to_nobody(database, listening,
 def test_an_end_that_is_refused_or_repeated_leaves_nothing(database, listening, submit, claim, sent, rows, a_judgement):
     submit()
     held = claim(lease_seconds=-1.0)
-    runs.expire_leases(database)
-    with pytest.raises(runs.FencedOut):
-        finish.finish(database, held, finish.Ending(status="succeeded"), None, a_judgement)
+    lifecycle.expire_leases(database)
+    with pytest.raises(lifecycle.FencedOut):
+        completion.finish(database, held, completion.Ending(status="succeeded"), None, a_judgement)
     assert (sent(), rows(tables.finding_group)) == ([], [])
     submit()
     held = claim()
     for _ in range(2):
-        finish.finish(database, held, finish.Ending(status="succeeded"), None, a_judgement)
+        completion.finish(database, held, completion.Ending(status="succeeded"), None, a_judgement)
     assert [kind for kind, _ in sent()].count("run.ended") == 1
     assert [row.runs for row in rows(tables.finding_group)] == [1, 1, 1]
 
 
 def test_an_end_that_fails_at_its_last_statement_leaves_nothing(database, listening, submit, claim, sent, monkeypatch):
-    last = finish.leave_event
+    last = completion.leave_event
 
     def broken(*given, **more):
         last(*given, **more)
         raise OSError("the connection is gone")
 
-    monkeypatch.setattr(finish, "leave_event", broken)
+    monkeypatch.setattr(completion, "leave_event", broken)
     submit()
     with pytest.raises(OSError, match="gone"):
-        finish.finish(database, claim(), finish.Ending(status="succeeded"), None, None)
+        completion.finish(database, claim(), completion.Ending(status="succeeded"), None, None)
     assert sent() == []
 
 
 def test_every_other_end_is_told_too(database, listening, submit, claim, sent):
     canceled, late, lost = submit(), submit(queue_seconds=-1), submit(max_attempts=1, priority=0)
     with database.begin() as transaction:
-        runs.request_cancel(transaction, canceled.id)
-    runs.expire_queued(database)
+        lifecycle.request_cancel(transaction, canceled.id)
+    lifecycle.expire_queued(database)
     assert claim(lease_seconds=-1.0).public_id == lost.id
-    runs.expire_leases(database)
+    lifecycle.expire_leases(database)
     told = [(body["run"], body["status"]) for _, body in sent()]
     assert told == [(canceled.id, "canceled"), (late.id, "lost"), (lost.id, "lost")]
 
 
 def test_a_run_that_goes_back_to_the_queue_has_not_ended(database, listening, submit, claim, sent):
     submit()
-    runs.release(database, claim())
+    lifecycle.release(database, claim())
     assert sent() == []
 
 

@@ -10,19 +10,20 @@ import pytest
 
 from backprobe import record as r
 from backprobe.record import BadRecord, dumps
-from backprobe.record.codec import MAGIC
+from backprobe.record.encoding.codec import MAGIC
 from backprobe.rules import ruleset
-from store import runs
-from store.operation import commands
-from store.record import exports, records, uploads
-from store.record.exports import CannotExport, read_file, record_of, write_file, write_parquet
-from store.record.row_spec import plain
-from store.record.uploads import upload
+from store.admin import commands
+from store.recorders import record_uploads
+from store.recorders.record_uploads import upload
+from store.records import exports, storage
+from store.records.exports import CannotExport, read_file, record_of, write_file, write_parquet
+from store.records.mapping import plain
+from store.runs import lifecycle
 
 
 def loaded(database, run):
     with database.read() as reading:
-        return records.load(reading, run.key)
+        return storage.load(reading, run.key)
 
 
 def test_what_comes_back_from_a_file_is_the_record_that_went_out(database, ended, a_record, same, tmp_path):
@@ -80,7 +81,7 @@ def test_a_run_without_a_record_or_an_end_is_not_exported(database, submit, clai
     with pytest.raises(CannotExport, match="there is no run"):
         record_of(database, "run_x")
     with database.begin() as transaction:
-        runs.request_cancel(transaction, run.id)
+        lifecycle.request_cancel(transaction, run.id)
     with pytest.raises(CannotExport, match="has no record: none"):
         record_of(database, run.id)
 
@@ -112,7 +113,7 @@ def test_a_number_that_no_column_holds_leaves_a_lost_run_and_no_row(database, a_
     with pytest.raises(BadRecord, match=r"too large|is the most"):
         upload(database, broken, None)
     with database.read() as reading:
-        (run,) = runs.page(reading).items
+        (run,) = lifecycle.page(reading).items
     assert (run.status, run.record.state, run.error.code) == ("lost", "none", "upload-refused")
 
 
@@ -128,7 +129,7 @@ def test_how_it_ended_is_what_the_record_says(a_record):
         ),
     }
     for word, record in ends.items():
-        ending = uploads.ending_of(record)
+        ending = record_uploads.ending_of(record)
         assert (ending.status, ending.error and ending.error.code) in ((word, None), ("failed", word))
 
 
@@ -153,7 +154,7 @@ def test_the_commands_carry_a_run_from_one_place_to_another(
     code, out, _ = command("import", file)
     assert (code, "succeeded" in out) == (0, True)
     with database.read() as reading:
-        again = runs.get(reading, out.split(":")[0])
+        again = lifecycle.get(reading, out.split(":")[0])
     assert (again.findings.ruleset, again.origin) == (ruleset(), "uploaded")
     for words in (("export", run.id, file), ("export", "run_x", "y"), ("import", "nothing.bp")):
         code, out, err = command(*words)

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from store import finish, runs, tables
+from store import tables
+from store.runs import completion, lifecycle
 
 MINUTE = timedelta(minutes=1)
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
@@ -49,7 +50,7 @@ def serve(database, claim, change):
             held = claim()
             clock[0] += MINUTE
             change(held, claimed_at=at(clock[0]))
-            assert finish.finish(database, held, finish.Ending(status="succeeded", exit_code=0), None, None)
+            assert completion.finish(database, held, completion.Ending(status="succeeded", exit_code=0), None, None)
             served.append(held.tenant_id)
         return served
 
@@ -131,6 +132,6 @@ def test_a_run_that_is_given_back_keeps_its_place_behind_its_pause(submit, claim
     first, second = submit(), submit()
     held = claim()
     assert held.public_id == first.id
-    assert runs.release(database, held) == "queued"
+    assert lifecycle.release(database, held) == "queued"
     assert claim().public_id == first.id
     assert claim().public_id == second.id

@@ -3,11 +3,12 @@
 import pytest
 import sqlalchemy as sa
 
-from store import runs, workers
-from store.migrate import head
-from store.operation.figures import MEANINGS, figures
-from store.operation.health import checks
-from store.session import Database
+from store.admin import workers
+from store.admin.figures import MEANINGS, figures
+from store.admin.health import checks
+from store.database.migrator import head
+from store.database.session import Database
+from store.runs import lifecycle
 
 
 @pytest.fixture
@@ -36,9 +37,9 @@ def test_they_count_what_waits_runs_fails_and_is_stored(
     claim(lease_seconds=-1.0)
     assert (known("runs_running"), known("leases_overdue")) == (1, 1)
     assert "reaper" in bad()
-    runs.expire_leases(database)
+    lifecycle.expire_leases(database)
     change(run, not_before="2020-01-01T00:00:00.000Z")
-    runs.release(database, claim(), outcome="sandbox-broke")
+    lifecycle.release(database, claim(), outcome="sandbox-broke")
     submit()
     assert (known("queue_depth", "cpu"), known("queue_claimable", "cpu"), known("queue_depth", "gpu")) == (1, 1, 0)
     assert (known("runs_hour", "succeeded"), known("runs_hour", "lost"), known("runs_hour", "failed")) == (1, 1, 0)

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from store import finish, queries, tables
-from store.record.bulk import Batch, write
-from store.record.chunks import chunk_rows, floats
-from store.record.layout import CHUNK, GRAD_NONE, REQUIRES_GRAD
+from store import queries, tables
+from store.records.bulk import Batch, write
+from store.records.chunk_format import CHUNK, GRAD_NONE, REQUIRES_GRAD
+from store.records.chunks import chunk_rows, floats
+from store.runs import completion
 
 TENSORS, MOMENTS = 6, CHUNK + 200
 
@@ -40,7 +41,7 @@ def kept(request, database, submit, claim, look, a_record):
     whole = whole_run()
     run = submit()
     held = claim()
-    assert finish.finish(database, held, finish.Ending(status="succeeded"), without_snapshots(a_record), None)
+    assert completion.finish(database, held, completion.Ending(status="succeeded"), without_snapshots(a_record), None)
     for start in range(0, MOMENTS, request.param):
         chosen = (whole["moment"] >= start) & (whole["moment"] < start + request.param)
         rows = chunk_rows({name: column[chosen] for name, column in whole.items()})
@@ -91,7 +92,7 @@ def test_the_highest_norms_are_found_however_few_chunks_name_them(kept, database
     run = kept[1]
     with database.read() as reading:
         by_index = [queries.top(reading, run, limit=limit) for limit in (1, 3, 5, 20)]
-        monkeypatch.setattr("store.queries.highest.FIRST", 1)  # the first chunks are of one tensor
+        monkeypatch.setattr("store.queries.history.highest_norms.FIRST", 1)  # the first chunks are of one tensor
         by_all = [queries.top(reading, run, limit=limit) for limit in (1, 3, 5, 20)]
         assert queries.top(reading, run, limit=0) == ()
     assert by_index == by_all

@@ -6,9 +6,11 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError
 
-from store import events, runs, tables
+from store import tables
 from store.access import audit_log, idempotency, keys
 from store.access.idempotency import Answer
+from store.runs import lifecycle
+from store.runs.reading import run_events
 
 SECRET = b"\x01" * 32
 
@@ -176,7 +178,7 @@ def test_of_requests_at_once_one_takes_effect(database):
         with database.begin() as transaction:
             again = idempotency.begin(transaction, "k", b"hash")
             if again is None:
-                run = runs.submit(transaction, runs.Submission(files={"a.py": ""}, entry="a.py"))
+                run = lifecycle.submit(transaction, lifecycle.Submission(files={"a.py": ""}, entry="a.py"))
                 again = Answer(status=202, run=run.id, headers={})
                 idempotency.done(transaction, "k", again)
         told.append(again)
@@ -187,7 +189,7 @@ def test_of_requests_at_once_one_takes_effect(database):
     for thread in threads:
         thread.join(60)
     with database.read() as reading:
-        (run,) = runs.page(reading, tenant_id=1).items
+        (run,) = lifecycle.page(reading, tenant_id=1).items
     assert [one.run for one in told] == [run.id] * 6
 
 
@@ -198,21 +200,21 @@ def test_events_resume_after_any_number(database, submit, claim, look):
     run = submit()
     held = claim()
     with database.begin() as transaction:
-        runs.request_cancel(transaction, run.id)
-    runs.release(database, held)
+        lifecycle.request_cancel(transaction, run.id)
+    lifecycle.release(database, held)
     with database.read() as reading:
-        seen = events.since(reading, look(run))
+        seen = run_events.since(reading, look(run))
         assert [one.kind for one in seen] == ["queued", "claimed", "cancel-requested", "status"]
         assert [one.seq for one in seen] == [1, 2, 3, 4]
-        assert events.since(reading, look(run), 2) == seen[2:]
-        assert events.since(reading, look(run), 1, limit=2) == seen[1:3]
-        assert events.since(reading, look(run), 4) == ()
+        assert run_events.since(reading, look(run), 2) == seen[2:]
+        assert run_events.since(reading, look(run), 1, limit=2) == seen[1:3]
+        assert run_events.since(reading, look(run), 4) == ()
 
 
 def test_events_of_another_run_are_not_among_them(database, submit):
     first, second = submit(), submit()
     with database.read() as reading:
-        assert len(events.since(reading, first)) == len(events.since(reading, second)) == 1
+        assert len(run_events.since(reading, first)) == len(run_events.since(reading, second)) == 1
 
 
 # --- the audit log -------------------------------------------------------------------------------------------------

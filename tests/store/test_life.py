@@ -11,8 +11,8 @@ from sqlalchemy.exc import DatabaseError
 
 from backprobe import record as r
 from store import tables
-from store.life import NEXT, STATUSES
-from store.moves import moved
+from store.runs.states import NEXT, STATUSES
+from store.runs.transitions import moved
 
 PAIRS = [(before, after) for before in STATUSES for after in STATUSES]
 LEASE = "2026-11-21T00:00:00.000Z"

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from store import finish, runs, tables
-from store.record import live, records
-from store.record.chunks import NAMES, chunk_rows, columns_of, floats
-from store.record.layout import CHUNK
-from store.record.live import Live
-from store.record.rows import _grad_fns, snapshot_columns
+from store import tables
+from store.records import live_snapshots, storage
+from store.records.chunk_format import CHUNK
+from store.records.chunks import NAMES, chunk_rows, columns_of, floats
+from store.records.live_snapshots import Live
+from store.records.rows import _grad_fns, snapshot_columns
+from store.runs import completion, lifecycle
 
 MOMENTS = 2 * CHUNK + 37
 
@@ -82,7 +83,7 @@ def test_tensors_that_come_and_go_merge_each_at_its_own_pace(database, submit, c
 
 
 def test_more_tensors_than_one_merge_takes(database, submit, claim, monkeypatch):
-    monkeypatch.setattr(live, "MERGE_TENSORS", 2)
+    monkeypatch.setattr(live_snapshots, "MERGE_TENSORS", 2)
     whole = columns(tensors=5, moments=600)
     submit()
     held = claim()
@@ -97,15 +98,15 @@ def test_an_append_is_a_heartbeat(database, submit, claim, look):
     run = submit()
     held = claim(lease_seconds=0.001)
     with database.begin() as transaction:
-        runs.request_cancel(transaction, run.id)
+        lifecycle.request_cancel(transaction, run.id)
     slow = Live(database, held)
     assert slow.append(columns(moments=2)).cancel_requested
     with database.begin() as transaction:
         renewed = sa.update(tables.run).values(lease_until=tables.Now(-1.0))
         transaction.execute(renewed)
-    held = runs.Claim(**{name: getattr(held, name) for name in held.__slots__} | {"lease_seconds": 60.0})
+    held = lifecycle.Claim(**{name: getattr(held, name) for name in held.__slots__} | {"lease_seconds": 60.0})
     Live(database, held).append(between(columns(moments=4), 2, 4))
-    assert runs.expire_leases(database) == runs.Expired(requeued=(), lost=(), canceled=())
+    assert lifecycle.expire_leases(database) == lifecycle.Expired(requeued=(), lost=(), canceled=())
 
 
 def test_a_stale_attempt_appends_and_merges_nothing(database, submit, claim, change):
@@ -114,16 +115,16 @@ def test_a_stale_attempt_appends_and_merges_nothing(database, submit, claim, cha
     writer = Live(database, held)
     writer.append(columns(moments=5))
     writer.append(between(columns(moments=9), 5, 9))
-    assert runs.expire_leases(database).requeued == (held.public_id,)
+    assert lifecycle.expire_leases(database).requeued == (held.public_id,)
     assert stored(database, held) == []
     for act in (lambda: writer.append(between(columns(moments=12), 9, 12)), writer.close):
-        with pytest.raises(runs.FencedOut):
+        with pytest.raises(lifecycle.FencedOut):
             act()
     assert stored(database, held) == []
     change(held, not_before="2020-01-01T00:00:00.000Z")
     fresh = claim(worker="w2")
     Live(database, fresh).append(columns(moments=3))
-    with pytest.raises(runs.FencedOut):
+    with pytest.raises(lifecycle.FencedOut):
         writer.append(between(columns(moments=12), 9, 12))
     assert stored(database, held) == []
     assert len(stored(database, fresh)) == 3
@@ -141,7 +142,7 @@ def test_a_merge_that_fails_half_way_loses_nothing(database, submit, claim, monk
     def broken(*_):
         raise OSError("the connection is gone")
 
-    monkeypatch.setattr(live, "write", broken)
+    monkeypatch.setattr(live_snapshots, "write", broken)
     with pytest.raises(OSError, match="gone"):
         writer.close()
     assert stored(database, held) == before
@@ -152,7 +153,7 @@ def test_the_record_of_the_end_takes_the_place_of_what_was_appended(database, su
     held = claim()
     early = snapshot_columns(a_record.snapshots[:2], _grad_fns(a_record.snapshots))
     Live(database, held).append(early)
-    good = finish.Ending(status="succeeded", exit_code=0)
-    assert finish.finish(database, held, good, a_record, None, live=True)
+    good = completion.Ending(status="succeeded", exit_code=0)
+    assert completion.finish(database, held, good, a_record, None, live=True)
     with database.read() as reading:
-        assert same(records.load(reading, held.key), a_record) in ([], ["streams"])
+        assert same(storage.load(reading, held.key), a_record) in ([], ["streams"])

@@ -8,12 +8,14 @@ import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
 from backprobe import record as r
-from store import events, finish, queries, runs, tables
-from store.record import live_record, records
-from store.record.live_record import LiveRecord
-from store.record.sweep import RECORD_TABLES
+from store import queries, tables
+from store.records import live_record, storage
+from store.records.expiry.sweep import RECORD_TABLES
+from store.records.live_record import LiveRecord
+from store.runs import completion, lifecycle
+from store.runs.reading import run_events
 
-GOOD = finish.Ending(status="succeeded", exit_code=0)
+GOOD = completion.Ending(status="succeeded", exit_code=0)
 
 
 def feed(writer, record, *, up_to=10**9, since=-1):
@@ -88,7 +90,7 @@ def test_what_is_shown_is_what_the_record_says(database, held, look, a_record):
     writer.take("snapshots", [msgspec.structs.replace(a_record.snapshots[0], moment=5)])
     writer.flush()
     live = queries_of(database, look(held))
-    assert finish.finish(database, held, GOOD, a_record, None, live=writer.written)
+    assert completion.finish(database, held, GOOD, a_record, None, live=writer.written)
     assert live == queries_of(database, look(held))
 
 
@@ -102,22 +104,22 @@ def test_the_end_takes_the_place_of_what_was_shown(database, held, look, of_this
     feed(writer, a_record)
     writer.flush()
     assert writer.written
-    assert finish.finish(database, held, GOOD, a_record, None, live=True)
+    assert completion.finish(database, held, GOOD, a_record, None, live=True)
     with database.read() as reading:
-        assert same(records.load(reading, held.key), a_record) in ([], ["streams"])
+        assert same(storage.load(reading, held.key), a_record) in ([], ["streams"])
     assert look(held).record.live is False
 
 
 @pytest.mark.parametrize("flush_rows", [1, 10_000])
 def test_an_end_without_a_record_or_by_pieces_clears_it_too(database, held, look, a_record, monkeypatch, flush_rows):
-    monkeypatch.setattr(finish, "FLUSH_ROWS", flush_rows)
+    monkeypatch.setattr(completion, "FLUSH_ROWS", flush_rows)
     writer = LiveRecord(database, held)
     feed(writer, a_record)
     writer.flush()
     record = a_record if flush_rows == 1 else None
-    assert finish.finish(database, held, GOOD, record, None, live=True)
+    assert completion.finish(database, held, GOOD, record, None, live=True)
     with database.read() as reading:
-        assert (records.load(reading, held.key) is None) == (record is None)
+        assert (storage.load(reading, held.key) is None) == (record is None)
 
 
 def test_nothing_of_a_dead_attempt_is_visible_or_kept(
@@ -129,20 +131,20 @@ def test_nothing_of_a_dead_attempt_is_visible_or_kept(
     feed(writer, a_record, up_to=2)
     writer.flush()
     assert set(of_this_run(dead)) == {1}
-    runs.expire_leases(database)
+    lifecycle.expire_leases(database)
     assert (shown(dead), of_this_run(dead), look(dead).status) == (None, {}, "queued")
     change(dead, not_before="2020-01-01T00:00:00.000Z")
     fresh = claim(worker="w2")
     assert shown(fresh) is None
     feed(writer, a_record, since=2)
-    with pytest.raises(runs.FencedOut):
+    with pytest.raises(lifecycle.FencedOut):
         writer.flush()
     other = LiveRecord(database, fresh)
     feed(other, a_record, up_to=1)
     other.flush()
     assert set(of_this_run(fresh)) == {2}
     assert shown(fresh) == ([(0, 0)], ["x", "w"])
-    assert finish.finish(database, fresh, GOOD, a_record, None, live=other.written)
+    assert completion.finish(database, fresh, GOOD, a_record, None, live=other.written)
     assert set(of_this_run(fresh)) == {2}
 
 
@@ -215,12 +217,12 @@ def test_how_far_it_has_come_is_an_event_now_and_then(database, held, look, a_re
     feed(writer, a_record)
     writer.flush()
     with database.read() as reading:
-        assert "progress" not in {event.kind for event in events.since(reading, look(held))}
+        assert "progress" not in {event.kind for event in run_events.since(reading, look(held))}
     monkeypatch.setattr(live_record, "PROGRESS_SECONDS", 0.0)
     feed(writer, a_record)
     writer.flush()
     with database.read() as reading:
-        *_, last = events.since(reading, look(held))
+        *_, last = run_events.since(reading, look(held))
     counts = {"tensors": 3, "moments": 6, "snapshots": 3, "backward_calls": 1, "steps": 0}
     assert (last.kind, last.attempt, dict(last.payload)) == ("progress", 1, counts)
     assert look(held).ended is False

@@ -9,7 +9,7 @@ import sys
 import pytest
 from structlog.contextvars import bound_contextvars
 
-from store import logs
+from store.telemetry import logs
 
 HOSTILE = "\x1b[31mred\x1b[0m\r\nlevel=error {'a': 1}\x00\x07\x7f\x9b\u202e\u2028\ud800 \"quoted\" \\"
 
@@ -77,7 +77,7 @@ def test_an_exception_is_its_class_and_places_without_its_text(written, kind):
 
 FAULTY = """\
 import gc, logging, sys, threading, warnings
-from store import logs
+from store.telemetry import logs
 logs.to_stderr()
 
 def deep(number):

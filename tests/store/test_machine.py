@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from sqlalchemy.exc import DatabaseError
 
-from store import events, finish, runs, tables
-from store.finish import Ending
-from store.run import ENDED, RunError
+from store import tables
+from store.runs import completion as finish
+from store.runs import lifecycle
+from store.runs.completion import Ending
+from store.runs.model import ENDED, RunError
+from store.runs.reading import run_events
 from store.tables import Now
 
 NUMBERS = itertools.count()
@@ -65,12 +68,12 @@ class Life(RuleBasedStateMachine):
     def submit(self, most):
         files = {"files": {"a.py": ""}, "entry": "a.py", "device_class": self.device, "max_attempts": most}
         with self.database.begin() as transaction:
-            run = runs.submit(transaction, runs.Submission(**files))
+            run = lifecycle.submit(transaction, lifecycle.Submission(**files))
         self.model[run.id] = {"status": "queued", "attempt": 0, "max": most, "cancel": False, "result": None}
 
     @rule()
     def claim(self):
-        held = runs.claim(self.database, "w", devices=(self.device,))
+        held = lifecycle.claim(self.database, "w", devices=(self.device,))
         first = self.pick(0, "queued")
         assert (held and held.public_id) == first
         if held is not None:
@@ -90,7 +93,7 @@ class Life(RuleBasedStateMachine):
         elif facts["result"] == held.attempt:
             assert not finish.finish(self.database, held, ENDINGS[status], None, None)
         else:
-            with pytest.raises(runs.FencedOut):
+            with pytest.raises(lifecycle.FencedOut):
                 finish.finish(self.database, held, ENDINGS[status], None, None)
 
     @precondition(lambda self: self.claims)
@@ -98,23 +101,23 @@ class Life(RuleBasedStateMachine):
     def release(self, n, outcome):
         held = self.claims[n % len(self.claims)]
         if self.is_mine(held):
-            status = runs.release(self.database, held, outcome=outcome)
+            status = lifecycle.release(self.database, held, outcome=outcome)
             self.given_back(held.public_id, free=outcome == "released")
             assert status == self.model[held.public_id]["status"]
         else:
-            with pytest.raises(runs.FencedOut):
-                runs.release(self.database, held, outcome=outcome)
+            with pytest.raises(lifecycle.FencedOut):
+                lifecycle.release(self.database, held, outcome=outcome)
 
     @precondition(lambda self: self.claims)
     @rule(n=PICK)
     def heartbeat(self, n):
         held = self.claims[n % len(self.claims)]
         if self.is_mine(held):
-            heard = runs.heartbeat(self.database, held)
+            heard = lifecycle.heartbeat(self.database, held)
             assert heard.cancel_requested == self.model[held.public_id]["cancel"]
         else:
-            with pytest.raises(runs.FencedOut):
-                runs.heartbeat(self.database, held)
+            with pytest.raises(lifecycle.FencedOut):
+                lifecycle.heartbeat(self.database, held)
 
     @rule(n=PICK)
     def lease_runs_out(self, n):
@@ -122,7 +125,7 @@ class Life(RuleBasedStateMachine):
         if run is None:
             return
         self.write(run, lease_until=Now(-1.0))
-        told = runs.expire_leases(self.database)
+        told = lifecycle.expire_leases(self.database)
         self.given_back(run, free=False)
         where = {"queued": told.requeued, "lost": told.lost, "canceled": told.canceled}
         assert run in where[self.model[run]["status"]]
@@ -133,7 +136,7 @@ class Life(RuleBasedStateMachine):
         if run is None:
             return
         self.write(run, queue_deadline=Now(-1.0))
-        assert run in runs.expire_queued(self.database)
+        assert run in lifecycle.expire_queued(self.database)
         self.model[run]["status"] = "lost"
 
     @rule(n=PICK)
@@ -143,17 +146,17 @@ class Life(RuleBasedStateMachine):
             return
         facts = self.model[run]
         with self.database.begin() as transaction:
-            after = runs.request_cancel(transaction, run)
+            after = lifecycle.request_cancel(transaction, run)
         if facts["status"] == "queued":
             facts["status"] = "canceled"
         elif facts["status"] == "running":
             facts["cancel"] = True
         assert after.status == facts["status"]
 
-    @rule(n=PICK, after=st.sampled_from(sorted(runs.NEXT)))
+    @rule(n=PICK, after=st.sampled_from(sorted(lifecycle.NEXT)))
     def somebody_writes_the_status(self, n, after):
         run = self.pick(n)
-        if run is None or after == self.model[run]["status"] or after in runs.NEXT[self.model[run]["status"]]:
+        if run is None or after == self.model[run]["status"] or after in lifecycle.NEXT[self.model[run]["status"]]:
             return
         tied = {
             "lease_until": LEASE if after == "running" else None,
@@ -166,13 +169,13 @@ class Life(RuleBasedStateMachine):
     def the_database_agrees(self):
         with self.database.read() as reading:
             for run, facts in self.model.items():
-                row = runs.get(reading, run)
+                row = lifecycle.get(reading, run)
                 assert (row.status, row.attempt, row.max_attempts) == (facts["status"], facts["attempt"], facts["max"])
                 assert row.ended == (facts["status"] in ENDED) == (row.finished_at is not None)
                 assert row.version >= self.versions.get(run, 0)
                 self.versions[run] = row.version
-                assert [one.seq for one in events.since(reading, row)] == list(
-                    range(1, len(events.since(reading, row)) + 1)
+                assert [one.seq for one in run_events.since(reading, row)] == list(
+                    range(1, len(run_events.since(reading, row)) + 1)
                 )
                 query = sa.select(tables.run_attempt).where(tables.run_attempt.c.run_id == row.run_id)
                 attempts = reading.execute(query.order_by(tables.run_attempt.c.attempt)).all()
@@ -184,10 +187,10 @@ class Life(RuleBasedStateMachine):
         """Leave nothing that the next example's reaper would find."""
         for run, facts in self.model.items():
             with self.database.begin() as transaction, contextlib.suppress(DatabaseError):
-                runs.request_cancel(transaction, run)
+                lifecycle.request_cancel(transaction, run)
             if facts["status"] == "running":
                 self.write(run, lease_until=Now(-1.0))
-        runs.expire_leases(self.database)
+        lifecycle.expire_leases(self.database)
 
 
 def test_any_order_of_events_leads_where_the_model_says(database):

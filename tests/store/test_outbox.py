@@ -6,9 +6,9 @@ import pytest
 import sqlalchemy as sa
 
 from store import tables
-from store.outward import deliveries, outbox
-from store.outward.deliveries import RETRY_SECONDS, Try
 from store.tables import Now
+from store.webhooks import deliveries, outbox
+from store.webhooks.deliveries import RETRY_SECONDS, Try
 
 GOOD = Try(address="203.0.113.9", ms=12, status=204)
 BAD = Try(address="203.0.113.9", ms=12, status=500, answer="oops" * 1000)

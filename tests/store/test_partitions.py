@@ -7,13 +7,16 @@ import pytest
 import sqlalchemy as sa
 
 import store
-from store import finish, ids, kept, runs, tables
-from store.ids import new_id, part
-from store.operation.health import checks
-from store.record import partitions, retention, uploads
-from store.record.partitions import name_of
-from store.record.sweep import RECORD_TABLES
-from store.session import Database
+from store import tables
+from store.admin.health import checks
+from store.database import ids
+from store.database.ids import new_id, part
+from store.database.session import Database
+from store.recorders import record_uploads
+from store.records.expiry import partitions, removal
+from store.records.expiry.partitions import name_of
+from store.records.expiry.sweep import RECORD_TABLES
+from store.runs import completion, lifecycle, owner_changes
 
 PAST, LATER = "2020-01-01T00:00:00.000Z", "2099-01-01T00:00:00.000Z"
 NOW = part(new_id("run"))
@@ -100,7 +103,7 @@ def test_whoever_makes_a_run_sees_to_the_place_of_its_record():
 
 def test_an_upload_of_an_old_month_finds_its_place(database, month, a_record):
     month(-30)
-    run = uploads.upload(database, a_record, None)
+    run = record_uploads.upload(database, a_record, None)
     assert run.record.state == "whole"
     assert places(database, run)["record"] == {f"record_{name_of(NOW - 30)}"}
 
@@ -112,7 +115,7 @@ def test_uploads_of_a_new_month_at_once_make_it_once(database, month, a_record):
 
     def upload():
         barrier.wait()
-        found.append(uploads.upload(database, a_record, None))
+        found.append(record_uploads.upload(database, a_record, None))
 
     threads = [threading.Thread(target=upload) for _ in range(4)]
     for one in threads:
@@ -128,8 +131,8 @@ def test_a_month_goes_whole_and_nothing_else(database, ended_in, change, look, a
     change(old, kept_until=PAST)
     before = places(database, young)
     assert partitions.drop(database) == ()
-    assert [(one.run, one.rows) for one in retention.expire(database)] == [(old.id, 0)]
-    assert retention.leftovers(database) == 0
+    assert [(one.run, one.rows) for one in removal.expire(database)] == [(old.id, 0)]
+    assert removal.leftovers(database) == 0
     assert [one.name for one in partitions.drop(database)] == [name_of(NOW - 3)]
     assert tables_of(database, name_of(NOW - 3)) == set()
     assert (look(old).record.state, look(old).findings.error) == ("expired", 1)
@@ -145,7 +148,7 @@ def test_a_month_with_a_record_that_stays_loses_the_others_one_by_one(database, 
     change(others[0], kept_until=PAST)
     change(others[1], **stays)
     before = places(database, others[1])
-    (gone,) = retention.expire(database)
+    (gone,) = removal.expire(database)
     assert (gone.run, gone.rows > 5) == (others[0].id, True)
     assert partitions.drop(database) == ()
     assert set().union(*places(database, others[0]).values()) == set()
@@ -155,33 +158,33 @@ def test_a_month_with_a_record_that_stays_loses_the_others_one_by_one(database, 
 def test_a_month_with_an_unfinished_run_stays(database, month, submit, ended_in, change):
     change(ended_in(-3), kept_until=PAST)
     submit()
-    list(retention.expire(database))
+    list(removal.expire(database))
     assert partitions.drop(database) == ()
     assert months(database)[name_of(NOW - 3)] == ALL
 
 
 def test_this_month_goes_one_by_one(database, ended_in, change):
     change(ended_in(0), kept_until=PAST)
-    (gone,) = retention.expire(database)
+    (gone,) = removal.expire(database)
     assert gone.rows > 5
     assert partitions.drop(database) == ()
 
 
 def test_what_somebody_deleted_waits_for_no_month(database, ended_in, change, monkeypatch):
-    monkeypatch.setattr(kept, "AT_ONCE", 0)
+    monkeypatch.setattr(owner_changes, "AT_ONCE", 0)
     waits, run = ended_in(-3), ended_in(-3)
     change(waits, kept_until=PAST)
-    list(retention.expire(database))
+    list(removal.expire(database))
     with database.begin() as transaction:
-        assert kept.forget(transaction, run)
-    assert retention.leftovers(database) == 1
+        assert owner_changes.forget(transaction, run)
+    assert removal.leftovers(database) == 1
     assert set().union(*places(database, run).values()) == set()
     assert places(database, waits)["record"]
 
 
 def test_who_reads_is_waited_for_a_moment_and_the_end_is_finished_later(database, ended_in, change, monkeypatch):
     change(ended_in(-3), kept_until=PAST)
-    list(retention.expire(database))
+    list(removal.expire(database))
     with monkeypatch.context() as brief, database.begin() as reader:
         brief.setattr(partitions, "PATIENCE_MS", 1000)
         reader.execute(sa.select(tables.moment))  # locks it until the transaction ends
@@ -195,7 +198,7 @@ def test_who_reads_is_waited_for_a_moment_and_the_end_is_finished_later(database
 @pytest.mark.parametrize("reads", [tables.record, tables.moment])
 def test_a_run_of_a_month_whose_end_had_begun_keeps_its_record(database, ended_in, change, look, reads, monkeypatch):
     change(ended_in(-3), kept_until=PAST)
-    list(retention.expire(database))
+    list(removal.expire(database))
     with monkeypatch.context() as brief, database.begin() as reader:
         brief.setattr(partitions, "PATIENCE_MS", 1000)
         reader.execute(sa.select(reads))
@@ -206,20 +209,20 @@ def test_a_run_of_a_month_whose_end_had_begun_keeps_its_record(database, ended_i
     assert partitions.drop(database) == ()
     assert (places(database, late), months(database)[name_of(NOW - 3)]) == (before, ALL)
     change(late, kept_until=PAST)
-    list(retention.expire(database))
+    list(removal.expire(database))
     assert [one.name for one in partitions.drop(database)] == [name_of(NOW - 3)]
 
 
 def test_a_run_that_is_being_submitted_holds_the_end_of_its_month_off(database, ended_in, change, claim, a_record):
     change(ended_in(-3), kept_until=PAST)
-    list(retention.expire(database))
+    list(removal.expire(database))
     with database.begin() as transaction:
-        run = runs.submit(transaction, runs.Submission(files={"a.py": ""}, entry="a.py"))
+        run = lifecycle.submit(transaction, lifecycle.Submission(files={"a.py": ""}, entry="a.py"))
         assert partitions.drop(database) == ()
     assert partitions.drop(database) == ()
     held = claim()
     assert held.public_id == run.id
-    assert finish.finish(database, held, finish.Ending(status="succeeded", exit_code=0), a_record, None)
+    assert completion.finish(database, held, completion.Ending(status="succeeded", exit_code=0), a_record, None)
 
 
 def test_the_first_partition_goes_with_its_last_month(database, ended_in, change, postgres_url):
@@ -235,11 +238,11 @@ def test_the_first_partition_goes_with_its_last_month(database, ended_in, change
             transaction.execute(sa.text(f'alter table "{name}" attach partition "{first}" for values in ({bound})'))
     change(runs_of[0], kept_until=PAST)
     change(runs_of[1], kept_until=LATER)
-    (gone,) = retention.expire(database)
+    (gone,) = removal.expire(database)
     assert gone.rows > 5
     assert partitions.drop(database) == ()
     change(runs_of[1], kept_until=PAST)
-    list(retention.expire(database))
+    list(removal.expire(database))
     assert [one.months for one in partitions.drop(database)] == [(NOW - 4, NOW - 3, NOW - 2)]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from backprobe import record as r
 from store import queries
-from store.queries import retained
+from store.queries.graph import retention_rows
 
 ONES = r.Statistics(norm=1.75, sum=3.0, min=1.0, max=1.0, counted=3)
 
@@ -66,7 +66,7 @@ def test_beyond_the_top_the_rest_is_told_together(ask):
 
 
 def test_too_many_roots_are_refused_with_their_count(ask, monkeypatch):
-    monkeypatch.setattr(retained, "MOST_ROOTS", 3)
+    monkeypatch.setattr(retention_rows, "MOST_ROOTS", 3)
     with pytest.raises(queries.TooMuch, match="4 live roots"):
         ask(queries.held)
 

@@ -8,21 +8,22 @@ import msgspec
 import pytest
 
 from backprobe import record as r
-from store import finish, queries, runs
-from store.judged import findings
-from store.run import RunError
+from store import queries
+from store.findings import findings
+from store.runs import completion, lifecycle
+from store.runs.model import RunError
 
 SOURCE = "import torch\nx = torch.ones(3)\nw = torch.ones(3, requires_grad=True)\ny = x * w\ny.sum().backward()\n"
 
 
 @pytest.fixture
 def run(ended, a_judgement, some_whys):
-    ending = finish.Ending(
+    ending = completion.Ending(
         status="succeeded",
         exit_code=0,
         wall_seconds=0.5,
         isolation={"level": "none"},
-        stdout=finish.Stream(tail="hi\0\ud800", total_bytes=99),
+        stdout=completion.Stream(tail="hi\0\ud800", total_bytes=99),
     )
     return ended(
         judgement=a_judgement, whys=some_whys, ending=ending, files={"train.py": SOURCE, "a.py": "\r\n\x0c1\r2"}
@@ -256,8 +257,10 @@ def test_output_is_told_even_when_no_record_came(database, submit, claim, look, 
     submit()
     held = claim()
     error = RunError(whose="program", code="signal", message="died on signal 11")
-    ending = finish.Ending(status="failed", error=error, signal=11, stderr=finish.Stream(tail="boom", total_bytes=4))
-    assert finish.finish(database, held, ending, None, None)
+    ending = completion.Ending(
+        status="failed", error=error, signal=11, stderr=completion.Stream(tail="boom", total_bytes=4)
+    )
+    assert completion.finish(database, held, ending, None, None)
     run = look(held)
     assert (run.record.state, run.outcome.signal, run.error) == ("none", 11, error)
     assert ask(queries.streams, run).stderr.tail == "boom"
@@ -339,4 +342,4 @@ def test_a_finding_comes_back_as_the_rules_made_it(run, ask, a_judgement):
 
 def test_a_page_of_runs_tells_records_too(run, ask):
     unfilled = replace(run, record=replace(run.record, steps_made=None, steps_looked_at=None))
-    assert ask(runs.page).items == (unfilled,)
+    assert ask(lifecycle.page).items == (unfilled,)

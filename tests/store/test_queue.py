@@ -9,12 +9,13 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from store import claims, expiry, queries, runs, tables
-from store.ids import is_id, part
-from store.limits import Limits
-from store.run import RunRow
-from store.run_filter import RunFilter
-from store.session import Database, WriterStuck
+from store import queries, tables
+from store.database.ids import is_id, part
+from store.database.session import Database, WriterStuck
+from store.runs import claims, expiry, lifecycle
+from store.runs.limits import Limits
+from store.runs.model import RunRow
+from store.runs.reading.run_filter import RunFilter
 from tests.support.databases import migrated_sqlite
 
 TWO_FILES = {"train.py": "import net\n", "net.py": "y = 2\n"}
@@ -22,8 +23,8 @@ TWO_FILES = {"train.py": "import net\n", "net.py": "y = 2\n"}
 TAKER = """
 import sys
 import threading
-from store import finish, runs
-from store.session import Database
+from store.runs import completion as finish, lifecycle as runs
+from store.database.session import Database
 database = Database(sys.argv[1])
 while (held := runs.claim(database, sys.argv[2])) is not None:
     assert finish.finish(database, held, finish.Ending(status="succeeded", exit_code=0), None, None)
@@ -83,7 +84,7 @@ def test_a_tenant_may_queue_so_many_and_no_more(submit, database):
     with database.begin() as transaction:
         transaction.execute(sa.update(tables.tenant).values(max_queued=2))
     submit(), submit()
-    with pytest.raises(runs.QueueFull) as refused:
+    with pytest.raises(lifecycle.QueueFull) as refused:
         submit()
     assert (refused.value.used, refused.value.allowed) == (2, 2)
 
@@ -178,7 +179,7 @@ def test_pages_of_runs_hold_under_inserts(submit, database):
 
     def page(after, **filters):
         with database.read() as reading:
-            return runs.page(reading, RunFilter(**filters), after=after, limit=2)
+            return lifecycle.page(reading, RunFilter(**filters), after=after, limit=2)
 
     first = page(None)
     submit(labels={"a": "1"})
@@ -197,16 +198,16 @@ def test_pages_of_runs_hold_under_inserts(submit, database):
 def test_a_run_of_another_tenant_is_not_there(submit, database):
     run = submit()
     with database.read() as reading:
-        assert runs.get(reading, run.id, tenant_id=2) is None
-        assert runs.page(reading, tenant_id=2).items == ()
-        assert runs.get(reading, "run_nonsense") is None
+        assert lifecycle.get(reading, run.id, tenant_id=2) is None
+        assert lifecycle.page(reading, tenant_id=2).items == ()
+        assert lifecycle.get(reading, "run_nonsense") is None
 
 
 def test_the_depth_of_each_queue_is_told(submit, change, database):
     submit()
     change(submit(), not_before="2999-01-01T00:00:00.000Z")
     with database.read() as reading:
-        cpu, gpu = runs.depths(reading)
+        cpu, gpu = lifecycle.depths(reading)
     assert (cpu.queue, cpu.queued, cpu.claimable) == ("cpu", 2, 1)
     assert 0 <= cpu.oldest_seconds < 60
     assert (gpu.queue, gpu.queued, gpu.oldest_seconds) == ("gpu", 0, 0.0)
@@ -260,26 +261,26 @@ def test_the_claim_and_the_reaper_are_served_by_their_indices(database, submit, 
 def test_a_transaction_that_reads_first_may_still_write_beside_another_writer(database, database_url, submit):
     submit()
     other = Database(database_url)
-    added = runs.Submission(files={"b.py": ""}, entry="b.py")
+    added = lifecycle.Submission(files={"b.py": ""}, entry="b.py")
 
     def write():
         with other.begin() as transaction:
-            runs.submit(transaction, added)
+            lifecycle.submit(transaction, added)
 
     writer = threading.Thread(target=write)
     with database.begin() as transaction:
-        assert len(runs.page(transaction).items) == 1
+        assert len(lifecycle.page(transaction).items) == 1
         writer.start()
         writer.join(timeout=0.5)  # on SQLite it waits for us; if it did not, our next statement would fail
-        runs.submit(transaction, added)
+        lifecycle.submit(transaction, added)
     writer.join(timeout=30)
     with database.read() as reading:
-        assert len(runs.page(reading).items) == 3
+        assert len(lifecycle.page(reading).items) == 3
     other.close()
 
 
 def test_a_write_transaction_inside_another_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr("store.session.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("store.database.session.BUSY_SECONDS", 0.05)
     (tmp_path / "b.db").write_bytes(migrated_sqlite())
     database = Database(f"sqlite:///{tmp_path / 'b.db'}")
     with database.begin(), pytest.raises(WriterStuck, match="inside it"), database.begin():

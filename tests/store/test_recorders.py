@@ -11,20 +11,31 @@ import pytest
 import sqlalchemy as sa
 
 from backprobe.record import batch_frames, encode, end_frame, frame_kind, header_frame
-from store import runs, tables
+from store import tables
 from store.access import shares, usage
 from store.access.quotas import QuotaExceeded, Room, quotas
-from store.ids import new_id, part
-from store.judged import rejudging
-from store.record import records
-from store.run import FencedOut
-from store.watched import ending as recorder_end
-from store.watched import frames as recorder_frames
-from store.watched import ids as recorder_ids
-from store.watched import recorders
-from store.watched.ending import Told
-from store.watched.recording import Differs, Ended, Misplaced, Missing, Recording, Sent, TimeRefused, TooLarge, Unknown
-from workers.reaper import Reaper
+from store.database.ids import new_id, part
+from store.findings import rejudging
+from store.recorders import ending as recorder_end
+from store.recorders import frames as recorder_frames
+from store.recorders import recorders
+from store.recorders import run_ids as recorder_ids
+from store.recorders.ending import Told
+from store.recorders.recorder_requests import (
+    Differs,
+    Ended,
+    Misplaced,
+    Missing,
+    Recording,
+    Sent,
+    TimeRefused,
+    TooLarge,
+    Unknown,
+)
+from store.records import storage
+from store.runs import lifecycle
+from store.runs.model import FencedOut
+from workers.upkeep.reaper import Reaper
 
 NOTHING = Told()
 DAY_MS = 86_400_000
@@ -78,7 +89,7 @@ def frames(a_record):
 def now(database):
     def one(run):
         with database.read() as reading:
-            return runs.get(reading, run)
+            return lifecycle.get(reading, run)
 
     return one
 
@@ -106,7 +117,7 @@ def test_what_a_recorder_sends_is_the_record_of_its_run(database, begin, send, e
     told = now(run)
     assert (told.status, told.record.state, told.attempt, told.record.attempt) == ("succeeded", "whole", 1, 1)
     with database.read() as reading:
-        assert same(records.load(reading, told.key), a_record) in ([], ["streams"])
+        assert same(storage.load(reading, told.key), a_record) in ([], ["streams"])
         assert [one.public_id for one in rejudging.due(reading)] == [run]
     assert bodies(database, run) == [None] * len(frames)
     assert end(run) is False
@@ -209,7 +220,7 @@ def test_a_run_of_a_past_month_has_a_place_for_its_record(database, begin, send,
     assert end(run)
     assert now(run).key.part == part(run)
     with database.read() as reading:
-        assert records.load(reading, now(run).key) is not None
+        assert storage.load(reading, now(run).key) is not None
 
 
 def test_nobody_else_sees_the_run(database, begin, send, end, frames):
@@ -272,7 +283,7 @@ def test_a_frame_at_the_time_of_the_end_is_in_the_record_or_refused(database, be
             taken, ended = pool.submit(frame), pool.submit(over)
             assert ended.result()
         with database.read() as reading:
-            assert (len(records.load(reading, now(run).key).sources) == 1) == (taken.result() is not None)
+            assert (len(storage.load(reading, now(run).key).sources) == 1) == (taken.result() is not None)
 
 
 def test_an_end_is_written_by_one_and_taken_over_when_that_one_is_gone(database, begin, send, frames, now, change):
@@ -322,7 +333,7 @@ def test_silence_ends_as_lost_and_keeps_what_had_come(database, begin, send, fra
     reaper.round()
     assert now(run).status == "running"
     change(now(run), lease_until=tables.Now(-1.0))
-    assert runs.expire_leases(database).lost == ()
+    assert lifecycle.expire_leases(database).lost == ()
     reaper.round()
     told = now(run)
     assert (told.status, told.error.code, told.error.whose) == ("lost", "recorder-silent", "ours")
@@ -344,7 +355,7 @@ def test_a_cancel_ends_it_with_what_had_come_and_takes_no_more(database, begin, 
     for n, body in enumerate(frames[:-1]):
         send(run, n, body)
     with database.begin() as transaction:
-        runs.request_cancel(transaction, run)
+        lifecycle.request_cancel(transaction, run)
     with pytest.raises(Ended):
         send(run, len(frames) - 1, frames[-1])
     threading.Event().wait(0.005)  # of the clock that a lease is measured by
@@ -453,6 +464,6 @@ def test_a_stale_writer_of_an_end_writes_nothing(database, begin, send, frames, 
         fresh = recorder_end.close(transaction, run, Told(status="failed"))
     assert fresh.attempt == 2
     with pytest.raises(FencedOut):
-        runs.heartbeat(database, stale)
+        lifecycle.heartbeat(database, stale)
     assert recorder_end.settle(database, fresh)
     assert now(run).status == "succeeded"  # what was told first

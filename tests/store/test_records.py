@@ -8,21 +8,21 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from backprobe import record as r
-from store.ids import new_id, part
-from store.record import records
-from store.record.bulk import ARRAY_ROWS
-from store.record.row_spec import IN_HEAD, SPECS, STATISTICS_OF
-from store.record.sweep import delete_records
-from store.run import RunKey
-from store.tables.types import float32
+from store.database.ids import new_id, part
+from store.records import storage
+from store.records.bulk import ARRAY_ROWS
+from store.records.expiry.sweep import delete_records
+from store.records.mapping import IN_HEAD, SPECS, STATISTICS_OF
+from store.runs.model import RunKey
+from store.tables.base.types import float32
 
 KEY = RunKey(part=part(new_id("run")), run_id=1, attempt=1)
 
 
 def saved_and_loaded(database, record, key=KEY):
     with database.begin() as transaction:
-        records.save(transaction, key, record)
-        back = records.load(transaction, key)
+        storage.save(transaction, key, record)
+        back = storage.load(transaction, key)
         delete_records(transaction, key.part, key.run_id)
     return back
 
@@ -84,10 +84,10 @@ def test_a_number_too_large_for_its_column_is_refused_before_anything_is_written
     rows = getattr(a_record, table)
     bad = msgspec.structs.replace(a_record, **{table: (msgspec.structs.replace(rows[0], **change), *rows[1:])})
     with pytest.raises(r.BadRecord) as refused, database.begin() as transaction:
-        records.save(transaction, KEY, bad)
+        storage.save(transaction, KEY, bad)
     assert refused.value.code == "out-of-range"
     with database.read() as reading:
-        assert records.load(reading, KEY) is None
+        assert storage.load(reading, KEY) is None
 
 
 def test_every_field_of_every_row_has_a_place():
@@ -101,9 +101,9 @@ def test_every_field_of_every_row_has_a_place():
 
 def test_another_attempts_rows_are_not_loaded(database, a_record):
     with database.begin() as transaction:
-        records.save(transaction, KEY, a_record)
-        assert records.load(transaction, replace(KEY, attempt=2)) is None
-        assert records.load(transaction, replace(KEY, run_id=2)) is None
+        storage.save(transaction, KEY, a_record)
+        assert storage.load(transaction, replace(KEY, attempt=2)) is None
+        assert storage.load(transaction, replace(KEY, run_id=2)) is None
 
 
 def rounded(record):

@@ -7,16 +7,17 @@ import pytest
 import sqlalchemy as sa
 
 from backprobe.rules import Judgement
-from store import finish, tables
-from store.judged import findings, rejudging
-from store.session import Database
+from store import tables
+from store.database.session import Database
+from store.findings import findings, rejudging
+from store.runs import completion
 
 
 @pytest.fixture
 def stored(database, submit, claim, a_record, a_judgement, some_whys):
     """An ended run with three findings."""
     run = submit()
-    finish.finish(database, claim(), finish.Ending(status="succeeded"), a_record, a_judgement, some_whys)
+    completion.finish(database, claim(), completion.Ending(status="succeeded"), a_record, a_judgement, some_whys)
     return run
 
 
@@ -52,7 +53,7 @@ def test_an_unnamed_program_s_findings_are_known_again_by_the_newer_rules(
     database, submit, claim, shown, a_record, a_judgement, some_whys
 ) -> None:
     run = submit(named=False)
-    finish.finish(database, claim(), finish.Ending(status="succeeded"), a_record, a_judgement, some_whys)
+    completion.finish(database, claim(), completion.Ending(status="succeeded"), a_record, a_judgement, some_whys)
     before = {name: row.id for name, row in shown(run).items()}
     (one,) = older(database)
     assert again(database, one, replace(a_judgement, ruleset="rs_new")) == rejudging.Change(
@@ -122,7 +123,7 @@ def test_the_newest_come_first_and_those_asked_for_before_them(
     ids = []
     for _ in range(3):
         ids.append(submit().id)
-        finish.finish(database, claim(), finish.Ending(status="succeeded"), a_record, a_judgement)
+        completion.finish(database, claim(), completion.Ending(status="succeeded"), a_record, a_judgement)
     assert [one.public_id for one in older(database)] == ids[::-1]
     with database.read() as reading:
         assert [one.public_id for one in rejudging.older(reading, "rs_new", below=older(database)[0].number)] == ids[
@@ -144,7 +145,7 @@ def test_a_run_without_a_record_or_not_ended_is_left_alone(database, submit, cla
     waiting = submit()
     with database.begin() as writing:
         assert rejudging.ask(writing, waiting.id).id == waiting.id
-    finish.finish(database, claim(), finish.Ending(status="succeeded"), None, None)
+    completion.finish(database, claim(), completion.Ending(status="succeeded"), None, None)
     assert older(database) == ()
     with database.read() as reading:
         assert rejudging.due(reading) == ()

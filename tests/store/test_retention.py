@@ -3,11 +3,12 @@
 import pytest
 import sqlalchemy as sa
 
-from store import expiry, finish, snippets, tables
+from store import tables
 from store.access import shares, tenants
-from store.judged import findings
-from store.record import retention
-from store.record.sweep import RECORD_TABLES
+from store.findings import findings
+from store.records.expiry import removal
+from store.records.expiry.sweep import RECORD_TABLES
+from store.runs import completion, expiry, snippets
 
 PAST = "2020-01-01T00:00:00.000Z"
 
@@ -29,7 +30,7 @@ def left(database):
 
 
 def expired(database, **asked):
-    return [one.run for one in retention.expire(database, **asked)]
+    return [one.run for one in removal.expire(database, **asked)]
 
 
 def test_a_record_past_its_time_goes_and_its_run_and_findings_stay(database, ended, change, look, left, a_judgement):
@@ -64,31 +65,31 @@ def test_the_longest_overdue_go_first_and_only_so_many(database, ended, change):
 
 
 def test_many_rows_go_in_pieces(database, ended, change, left, monkeypatch):
-    monkeypatch.setattr(retention, "ROWS", 1)
+    monkeypatch.setattr(removal, "ROWS", 1)
     run = ended()
     change(run, kept_until=PAST)
     rows = left(run)
-    (gone,) = retention.expire(database)
+    (gone,) = removal.expire(database)
     assert (left(run), gone.rows) == (0, rows - 3)  # its three events are no record
 
 
 def test_what_a_crash_left_is_finished_and_never_shown(database, ended, change, look, left, monkeypatch):
     run = ended()
     change(run, kept_until=PAST)
-    real = retention._emptied
+    real = removal._emptied
 
     def dies(database, table, key):
         if table.name == "record":
             raise OSError("killed")
         return real(database, table, key)
 
-    monkeypatch.setattr(retention, "_emptied", dies)
+    monkeypatch.setattr(removal, "_emptied", dies)
     with pytest.raises(OSError, match="killed"):
         expired(database)
     monkeypatch.undo()
     assert (look(run).record.state, left(run) > 0) == ("expired", True)
-    assert retention.leftovers(database) == 1
-    assert (left(run), retention.leftovers(database)) == (0, 0)
+    assert removal.leftovers(database) == 1
+    assert (left(run), removal.leftovers(database)) == (0, 0)
 
 
 def used_bytes(database):
@@ -99,16 +100,16 @@ def used_bytes(database):
 def test_a_database_near_its_cap_loses_the_oldest_records_of_who_has_too_much(database, ended, look, left):
     old, young = ended(), ended()
     used = used_bytes(database)
-    assert list(retention.shrink(database, 2 * used)) == []
-    gone = [one.run for one in retention.shrink(database, 1, limit=1)]
+    assert list(removal.shrink(database, 2 * used)) == []
+    gone = [one.run for one in removal.shrink(database, 1, limit=1)]
     assert (gone, look(young).record.state, left(old)) == ([old.id], "whole", 0)
     assert look(old).record_gone == "database-full"
-    assert [one.run for one in retention.shrink(database, 1)] == [young.id]
+    assert [one.run for one in removal.shrink(database, 1)] == [young.id]
     if not database.sqlite:
         assert used_bytes(database) < used
         return
     free = sa.text("PRAGMA freelist_count")
-    retention.give_back_pages(database)
+    removal.give_back_pages(database)
     with database.read() as reading:
         assert reading.execute(free).scalar() == 0
         assert reading.execute(sa.text("PRAGMA auto_vacuum")).scalar() == 2
@@ -123,17 +124,17 @@ def test_a_record_of_who_has_its_share_is_never_dropped_for_another(
         project = tenants.first_project(reading, tenant)
     submit(tenant_id=tenant, project_id=project)
     theirs = claim()
-    assert finish.finish(database, theirs, finish.Ending(status="succeeded", exit_code=0), a_record, None)
+    assert completion.finish(database, theirs, completion.Ending(status="succeeded", exit_code=0), a_record, None)
     most = int(used_bytes(database) * 1.08)  # so far nobody has too much
-    assert list(retention.shrink(database, most)) == []
+    assert list(removal.shrink(database, most)) == []
     with database.begin() as transaction:
         for n in range(3):
             text = {"a.py": f"x = {n}\n" + "#" * 300_000}
             snippets.keep(transaction, text, "a.py", tenant_id=tenant)
-    assert [one.run for one in retention.shrink(database, most)] == [theirs.public_id]
+    assert [one.run for one in removal.shrink(database, most)] == [theirs.public_id]
     assert (look(mine).record.state, programs(database)) == ("whole", 2)
-    assert list(retention.shrink(database, most)) == []
-    assert [one.run for one in retention.shrink(database, 1)] == [mine.id]  # nobody has a share of nothing
+    assert list(removal.shrink(database, most)) == []
+    assert [one.run for one in removal.shrink(database, 1)] == [mine.id]  # nobody has a share of nothing
 
 
 @pytest.fixture
@@ -193,7 +194,7 @@ def test_a_program_goes_with_the_record_of_its_last_run(database, submit, claim,
 def test_a_record_that_expires_takes_its_program_with_it(database, ended, change):
     run = ended()
     change(run, kept_until=PAST)
-    list(retention.expire(database))
+    list(removal.expire(database))
     assert (snippets.expire_unused(database), programs(database)) == (1, 0)
 
 
@@ -202,6 +203,6 @@ def test_events_that_left_long_ago_go_with_their_tries(database, ended):
         values = {"event_id": "e", "tenant_id": 1, "kind": "run.ended", "subject": "r", "body": {}, "created_at": PAST}
         transaction.execute(sa.insert(tables.outbox).values(values | {"planned_at": PAST}))
         transaction.execute(sa.insert(tables.outbox).values(values | {"event_id": "f"}))
-    assert (retention.drop_sent(database), retention.drop_sent(database)) == (1, 0)
+    assert (removal.drop_sent(database), removal.drop_sent(database)) == (1, 0)
     with database.read() as reading:
         assert reading.execute(sa.select(tables.outbox.c.event_id)).scalars().all() == ["f"]

@@ -7,7 +7,7 @@ import pytest
 from backprobe import record as r
 from store import queries
 from store.queries import LISTABLE
-from store.record.row_spec import plain
+from store.records.mapping import plain
 from tests.backprobe.record.rows import full_record
 
 

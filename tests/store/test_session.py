@@ -5,8 +5,9 @@ import logging
 import pytest
 import sqlalchemy as sa
 
-from store import session, tables
-from store.session import Database, Outage, cause_of, is_unavailable
+from store import tables
+from store.database import session
+from store.database.session import Database, Outage, cause_of, is_unavailable
 
 
 def test_an_error_of_the_database_does_not_show_what_was_to_be_stored(database) -> None:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store import ids
-from store.limits import LIMITS, LimitOutOfRange, Limits, UnknownLimit
-from store.settings import EMBEDDED_TRANSPORT, StoreSettings, celery_settings, with_driver
-from store.text import json_text, json_value, restored, stored
+from store.database import ids
+from store.database.settings import EMBEDDED_TRANSPORT, StoreSettings, celery_settings, with_driver
+from store.database.text import json_text, json_value, restored, stored
+from store.runs.limits import LIMITS, LimitOutOfRange, Limits, UnknownLimit
 
 
 def test_without_a_word_everything_lies_in_the_users_home(tmp_path):

@@ -5,12 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from store import snippets, tables
+from store import tables
 from store.access import quotas, shares, tenants
 from store.access.shares import Shares
-from store.auditing import audits
-from store.outward import webhooks
-from store.tables.stored import COUNTED
+from store.audits import audits
+from store.runs import snippets
+from store.tables.storage_usage import COUNTED
+from store.webhooks import webhooks
 
 
 def stored(database, tenant_id=1):

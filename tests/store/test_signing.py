@@ -6,8 +6,8 @@ import hmac
 import pytest
 
 from store.access.secret import server_secret
-from store.outward import signing
-from store.settings import StoreSettings
+from store.database.settings import StoreSettings
+from store.webhooks import signing
 
 SERVER = b"s" * 32
 

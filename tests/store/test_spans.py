@@ -10,9 +10,9 @@ import time
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from store.settings import StoreSettings
-from store.spans import ANSWER_SECONDS, MISSING, MOST_WAITING, Spans
-from store.trace import begun, below, continued
+from store.database.settings import StoreSettings
+from store.telemetry.spans import ANSWER_SECONDS, MISSING, MOST_WAITING, Spans
+from store.telemetry.trace import begun, below, continued
 
 SECONDS = 30
 
@@ -132,7 +132,9 @@ def test_a_collector_that_is_away_or_refuses_holds_up_nobody_and_the_log_says_so
 
 
 def test_a_collector_without_the_extra_is_told_at_the_start():
-    source = "import sys\nsys.modules['opentelemetry'] = None\nfrom store.spans import Spans\nSpans(None, 'api')\n"
+    source = (
+        "import sys\nsys.modules['opentelemetry'] = None\nfrom store.telemetry.spans import Spans\nSpans(None, 'api')\n"
+    )
     for more, said in (("", ""), ("Spans('http://collector:4318/v1/traces', 'api')", MISSING)):
         ended = subprocess.run([sys.executable, "-c", source + more], capture_output=True, text=True, check=False)
         assert (ended.returncode != 0, said in ended.stderr) == (bool(more), True), ended.stderr

@@ -3,8 +3,9 @@
 import pytest
 import sqlalchemy as sa
 
-from store import finish, runs, tables
-from store.operation.tally import RUN_SECONDS, Tally
+from store import tables
+from store.admin.tally import RUN_SECONDS, Tally
+from store.runs import completion, lifecycle
 
 LONG_AGO = "2020-01-01T00:00:00.000Z"
 
@@ -21,14 +22,14 @@ def look(database):
 
 
 def test_runs_and_attempts_that_ended_are_counted_once(database, submit, claim, ended, look):
-    ended(ending=finish.Ending(status="failed", wall_seconds=0.3))
-    ended(ending=finish.Ending(status="succeeded", wall_seconds=7000.0))
+    ended(ending=completion.Ending(status="failed", wall_seconds=0.3))
+    ended(ending=completion.Ending(status="succeeded", wall_seconds=7000.0))
     submit(max_attempts=1)
     claim(lease_seconds=-1.0)
-    runs.expire_leases(database)
+    lifecycle.expire_leases(database)
     waiting = submit()
     with database.begin() as transaction:
-        runs.request_cancel(transaction, waiting.id)
+        lifecycle.request_cancel(transaction, waiting.id)
     submit()
     tally = Tally(LONG_AGO, lag_seconds=0.0)
     for _ in range(2):

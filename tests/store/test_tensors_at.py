@@ -59,7 +59,7 @@ def test_filters_look_at_the_state_then(at):
 
 
 def test_what_comes_page_by_page_is_the_whole(at, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("store.queries.tensors_at"), "AT_ONCE", 2)
+    monkeypatch.setattr(importlib.import_module("store.queries.tensors.tensor_states"), "AT_ONCE", 2)
     whole = at(5).items
     for state in (StateFilter(), StateFilter(requires_grad=True)):
         seen, after = [], None

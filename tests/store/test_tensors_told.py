@@ -10,7 +10,7 @@ from sqlalchemy import event
 
 from backprobe import record as r
 from store import queries
-from store.queries.said import THIN
+from store.queries.tensors.mentions import THIN
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.trace import continued
+from store.telemetry.trace import continued
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

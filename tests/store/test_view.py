@@ -9,11 +9,12 @@ import pytest
 import sqlalchemy as sa
 
 from backprobe import record as r
-from store import finish, tables
-from store.record.bulk import Batch, write
-from store.record.chunks import chunk_rows, floats
-from store.record.layout import CHUNK, GRAD_MEASURED
-from store.tables.types import float32
+from store import tables
+from store.records.bulk import Batch, write
+from store.records.chunk_format import CHUNK, GRAD_MEASURED
+from store.records.chunks import chunk_rows, floats
+from store.runs import completion
+from store.tables.base.types import float32
 
 STATISTICS = ("norm", "sum", "min", "max", "nan", "inf", "zeros", "counted")
 
@@ -96,7 +97,7 @@ def long_run(database, submit, claim, look):
 
 def test_every_element_of_every_chunk_is_told_bit_by_bit(database, long_run):
     held, columns = long_run
-    assert finish.finish(database, held, finish.Ending(status="succeeded", exit_code=0), None, None)
+    assert completion.finish(database, held, completion.Ending(status="succeeded", exit_code=0), None, None)
     rows = seen(database)
     assert [row["moment"] for row in rows] == columns["moment"].tolist()
     assert [-1 if row["version"] is None else row["version"] for row in rows] == columns["version"].tolist()

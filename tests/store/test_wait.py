@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from store import finish
-from store.wait import SELF_SECONDS, Hub
+from store.runs import completion
+from store.runs.reading.wait import SELF_SECONDS, Hub
 
-GOOD = finish.Ending(status="succeeded", exit_code=0)
+GOOD = completion.Ending(status="succeeded", exit_code=0)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_everybody_who_waits_is_told_of_the_end(hub, database, submit, claim):
     run, other = submit(), submit()
     threads = [waiting(hub, run) for _ in range(3)]
     slow = waiting(hub, other, 0.5)
-    finish.finish(database, claim(), GOOD, None, None)
+    completion.finish(database, claim(), GOOD, None, None)
     for thread, told in threads:
         thread.join(timeout=20)
         assert told == [True]
@@ -59,7 +59,7 @@ def test_everybody_who_waits_is_told_of_the_end(hub, database, submit, claim):
 
 def test_the_end_by_another_process_is_told_sooner_than_a_waiter_looks_for_itself(hub, database_url, database, submit):
     code = (
-        "import sys\nfrom store import runs\nfrom store.session import Database\ndatabase = Database(sys.argv[1])\n"
+        "import sys\nfrom store.runs import lifecycle as runs\nfrom store.database.session import Database\ndatabase = Database(sys.argv[1])\n"
         "print('ready', flush=True)\nsys.stdin.readline()\n"
         "with database.begin() as t:\n    runs.request_cancel(t, sys.argv[2])\nprint('done', flush=True)\n"
     )
@@ -102,6 +102,6 @@ def test_a_listener_that_lost_its_connection_listens_again(hub, database, submit
     thread, told = waiting(hub, run)
     held = claim()
     assert held.public_id == run.id
-    finish.finish(database, held, GOOD, None, None)
+    completion.finish(database, held, GOOD, None, None)
     thread.join(timeout=20)
     assert told == [True]

@@ -7,13 +7,14 @@ import pytest
 import sqlalchemy as sa
 
 from backprobe.record import TABLES, batch_frames, encode, frame_kind, header_frame
-from store import queries, runs, tables
-from store.ids import new_id
-from store.record import records
-from store.watched import ending, recorders, view
-from store.watched.recording import Recording, Sent
-from store.watched.view import Views
-from workers.reaper import Reaper
+from store import queries, tables
+from store.database.ids import new_id
+from store.recorders import ending, live_view, recorders
+from store.recorders.live_view import Views
+from store.recorders.recorder_requests import Recording, Sent
+from store.records import storage
+from store.runs import lifecycle
+from workers.upkeep.reaper import Reaper
 
 ALL = 60.0
 
@@ -54,7 +55,7 @@ def shown(database):
 
     def now(public_id):
         with database.read() as reading:
-            run = runs.get(reading, public_id)
+            run = lifecycle.get(reading, public_id)
             if run.key is None:
                 return None
             names = [row.name for row in queries.tensors(reading, run).items]
@@ -79,15 +80,15 @@ def test_what_has_come_is_shown_and_the_end_has_all_of_it_once(database, begun, 
     last = max(row.moment for row in a_record.snapshots)
     assert snapshots == sum(row.moment < last for row in a_record.snapshots)
     with database.read() as reading:
-        assert runs.get(reading, run).record.live
+        assert lifecycle.get(reading, run).record.live
     views.turn(ALL)
     assert shown(run) == (names, snapshots)
     sent(database, run, frames[-1:], len(frames) - 1)
     assert ending.settle(database, close(database, run))
     with database.read() as reading:
-        told = runs.get(reading, run)
+        told = lifecycle.get(reading, run)
         assert (told.record.live, told.record.state) == (False, "whole")
-        assert same(records.load(reading, told.key), a_record) in ([], ["streams"])
+        assert same(storage.load(reading, told.key), a_record) in ([], ["streams"])
     views.turn(ALL)
     assert shown(run)[1] == len(a_record.snapshots)
 
@@ -126,7 +127,7 @@ def test_once_the_end_is_begun_nothing_more_is_shown(database, begun, frames, sh
     views.turn(ALL)
     sent(database, run, frames[2:], 2)
     with database.read() as reading:
-        rows = reading.execute(view._OPEN).all()
+        rows = reading.execute(live_view._OPEN).all()
     claim = close(database, run)
     views._show(rows[0], ALL)  # it had looked before the end was begun
     assert rows[0].id not in views._open
@@ -147,57 +148,57 @@ def test_what_is_shown_keeps_no_silent_or_canceled_recorder_alive(database, begu
     views.turn(ALL)
     assert ending.overdue(database) == []  # nor does it end one
     with database.begin() as transaction:
-        runs.request_cancel(transaction, run)
+        lifecycle.request_cancel(transaction, run)
     views.turn(ALL)
     assert ending.overdue(database) == [(run, 1)]
     assert ending.end_overdue(database, run, 1)
     with database.read() as reading:
-        assert runs.get(reading, run).status == "canceled"
+        assert lifecycle.get(reading, run).status == "canceled"
 
 
 def test_a_recorder_that_would_fill_the_memory_is_shown_no_further_and_others_are(
     database, begun, frames, shown, monkeypatch, caplog
 ):
-    monkeypatch.setattr(view, "MOST_HELD", 3)
+    monkeypatch.setattr(live_view, "MOST_HELD", 3)
     views, one = Views(database), begun(frames[:-1])
     views.turn(ALL)
     assert "no more of" in caplog.text
     assert one in caplog.text
-    monkeypatch.setattr(view, "MOST_HELD", 50_000)
+    monkeypatch.setattr(live_view, "MOST_HELD", 50_000)
     two = begun(frames[:-1])
     views.turn(ALL)
     assert shown(two)[1] > (shown(one) or ([], 0))[1]
     assert ending.settle(database, close(database, one))
     with database.read() as reading:
-        assert runs.get(reading, one).record.state in {"whole", "partial"}
+        assert lifecycle.get(reading, one).record.state in {"whole", "partial"}
 
 
 def test_frames_that_fit_no_column_stop_the_view_and_not_the_others(database, begun, frames, shown, monkeypatch):
     broken, whole = begun(frames[:-1]), begun(frames[:-1])
-    flush = view.LiveRecord.flush
+    flush = live_view.LiveRecord.flush
 
     def failing(self):
         if self._claim.public_id == broken:
             raise ValueError("it does not fit")
         return flush(self)
 
-    monkeypatch.setattr(view.LiveRecord, "flush", failing)
+    monkeypatch.setattr(live_view.LiveRecord, "flush", failing)
     views = Views(database)
     views.turn(ALL)
     assert shown(whole)[1] > 0
-    monkeypatch.setattr(view.LiveRecord, "flush", flush)
+    monkeypatch.setattr(live_view.LiveRecord, "flush", flush)
     views.turn(ALL)
     assert shown(broken) is None
 
 
 def test_only_the_runs_heard_of_last_are_shown_and_a_turn_ends_in_time(database, begun, frames, shown):
-    made = [begun(frames[:-1]) for _ in range(view.MOST_SHOWN + 1)]
+    made = [begun(frames[:-1]) for _ in range(live_view.MOST_SHOWN + 1)]
     views = Views(database)
     views.turn(0.0)
     assert len(views._open) == 1
     views.turn(ALL)
-    assert [shown(run) is None for run in made] == [True] + [False] * view.MOST_SHOWN
+    assert [shown(run) is None for run in made] == [True] + [False] * live_view.MOST_SHOWN
     sent(database, made[0], frames[-1:], len(frames) - 1)
     views.turn(ALL)
     assert shown(made[0])[1] > 0
-    assert len(views._open) == view.MOST_SHOWN
+    assert len(views._open) == live_view.MOST_SHOWN

@@ -2,7 +2,8 @@
 
 import sqlalchemy as sa
 
-from store import tables, workers
+from store import tables
+from store.admin import workers
 
 
 def node(name="h:1:a", **fields):

@@ -8,7 +8,7 @@ import os
 import socket
 from itertools import count
 
-from workers.sandbox.levels import SLOT_UIDS
+from workers.sandbox.levels.names import SLOT_UIDS
 
 PORTS_FIRST, PORTS_EACH = 12_000, 600
 """Below 32768, where Linux begins to choose ports by itself: no outgoing connection takes one between look and use."""

@@ -51,7 +51,7 @@ def postgres_of_its_own(template: str | None = None) -> Iterator[str]:
 @functools.cache
 def migrated_sqlite() -> bytes:
     """The bytes of a migrated SQLite file; migrating takes half a second, writing them a millisecond."""
-    from store.migrate import upgrade
+    from store.database.migrator import upgrade
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "backprobe.db"
@@ -62,7 +62,7 @@ def migrated_sqlite() -> bytes:
 @pytest.fixture(scope="session")
 def postgres_template() -> Iterator[str]:
     """The name of a migrated PostgreSQL database to which nobody is connected."""
-    from store.migrate import upgrade
+    from store.database.migrator import upgrade
 
     with postgres_of_its_own() as url:
         upgrade(url)
@@ -145,7 +145,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def database(database_url: str) -> Iterator[Any]:
     """A connection pool on it."""
-    from store.session import Database
+    from store.database.session import Database
 
     opened = Database(database_url)
     yield opened

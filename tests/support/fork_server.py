@@ -28,7 +28,7 @@ from typing import Any
 
 from backprobe.capture import Options, run_path, warm
 from backprobe.record import FrameReader, check
-from backprobe.record.codec import MAGIC
+from backprobe.record.encoding.codec import MAGIC
 from tests.support.clumsy import CLUMSY, rewritten_code
 
 

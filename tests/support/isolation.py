@@ -9,10 +9,10 @@ import pytest
 
 from backprobe.isolation import IsolationLevel
 from tests.support.resources import lack
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.levels import SANDBOX_UID, Confinement
-from workers.sandbox.offer import confinement, lacking
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.levels.capabilities import confinement, lacking
+from workers.sandbox.levels.names import SANDBOX_UID, Confinement
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 WARM_SECONDS = 180
 

@@ -127,18 +127,18 @@ class Served:
 
     def record(self, run: str) -> Record:
         """The stored record, as the database gives it back."""
-        from store import runs
-        from store.record import records
-        from store.session import Database
-        from store.settings import StoreSettings
+        from store.database.session import Database
+        from store.database.settings import StoreSettings
+        from store.records import storage
+        from store.runs import lifecycle
 
         settings = StoreSettings.from_environment(os.environ | self.environment, home=self.home)
         database = Database(settings.database_url)
         try:
             with database.read() as tx:
-                row = runs.get(tx, run)
+                row = lifecycle.get(tx, run)
                 assert row is not None
-                record = records.load(tx, row.key)
+                record = storage.load(tx, row.key)
                 assert record is not None
                 return record
         finally:

@@ -45,7 +45,7 @@ class Site:
 
     def worker(self, levels: tuple[str, ...] = ("none",), queues: tuple[str, ...] = ("cpu",), **facts: Any) -> str:
         """A worker that has just beaten."""
-        from store import workers
+        from store.admin import workers
 
         name = f"test:1:{uuid.uuid4().hex[:8]}"
         devices = ("cuda:test",) if "gpu" in queues else ("cpu",)
@@ -58,10 +58,10 @@ class Site:
     def finish(self, run: str, record: Record | None = None, **ending: Any) -> None:
         """End a queued run as a worker would, with this record, judged."""
         from backprobe.rules import judge, why_none
-        from store import runs
-        from store.finish import Ending, Stream, finish
+        from store.runs import lifecycle
+        from store.runs.completion import Ending, Stream, finish
 
-        claim = runs.claim(self.context.database, self.worker())
+        claim = lifecycle.claim(self.context.database, self.worker())
         assert claim is not None
         assert claim.public_id == run
         judgement = ending.pop("judgement", judge(record) if record is not None else None)

@@ -10,9 +10,10 @@ from typing import Any
 import psutil
 import pytest
 
-from store import migrate, runs
-from store.session import Database
-from store.settings import StoreSettings
+from store.database import migrator
+from store.database.session import Database
+from store.database.settings import StoreSettings
+from store.runs import lifecycle
 from tests.support.addresses import own_uid
 from tests.support.processes import BACKPROBE, Processes, inherited
 from workers.app import make_app, publisher
@@ -44,7 +45,7 @@ class Stack:
         self.processes = Processes(self.folder)
         self.settings = StoreSettings.from_environment(self.direct or self.environment)
         self.settings.make_home()
-        migrate.upgrade(self.settings.database_url)
+        migrator.upgrade(self.settings.database_url)
         self.database = Database(self.settings.database_url)
         self.publish = publisher(make_app(self.settings))
 
@@ -60,23 +61,25 @@ class Stack:
     def submit(self, source: str, *, wake: bool = True, **asked: Any) -> str:
         """Queue a run; its public id comes back."""
         with self.database.begin() as transaction:
-            row = runs.submit(transaction, runs.Submission(files={"main.py": source}, entry="main.py", **asked))
+            row = lifecycle.submit(
+                transaction, lifecycle.Submission(files={"main.py": source}, entry="main.py", **asked)
+            )
         if wake:
             self.publish(row.queue)
         return row.id
 
-    def run(self, public_id: str) -> runs.RunRow:
+    def run(self, public_id: str) -> lifecycle.RunRow:
         """A run as it is now."""
         with self.database.read() as transaction:
-            row = runs.get(transaction, public_id)
+            row = lifecycle.get(transaction, public_id)
         assert row is not None
         return row
 
-    def ended(self, public_id: str, seconds: float = 180.0) -> runs.RunRow:
+    def ended(self, public_id: str, seconds: float = 180.0) -> lifecycle.RunRow:
         """A run, once it has ended."""
         return self.wait(lambda: (row := self.run(public_id)).ended and row, f"the end of {public_id}", seconds)
 
-    def running(self, public_id: str) -> runs.RunRow:
+    def running(self, public_id: str) -> lifecycle.RunRow:
         """A run, once a worker has it."""
         return self.wait(lambda: (row := self.run(public_id)).status == "running" and row, f"{public_id} runs")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backprobe.capture.environment import DEVIATIONS
+from backprobe.capture.program.header import DEVIATIONS
 
 ASKED = """\
 import sys, weakref

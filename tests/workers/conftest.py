@@ -7,13 +7,13 @@ from typing import Any
 import psutil
 import pytest
 
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.support.stack import STACKS, Stack, stack_in
 from tests.support.waiting import until
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.outcome import Outcome
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 GOOD = """\
 import torch
@@ -82,7 +82,7 @@ def is_zygote(one: psutil.Process, level: str | None = None) -> bool:
         words = one.cmdline()
     except (psutil.NoSuchProcess, psutil.ZombieProcess):
         return False
-    return "workers.sandbox.zygote" in words and (level is None or level in words)
+    return "workers.sandbox.process.zygote" in words and (level is None or level in words)
 
 
 @pytest.fixture(scope="session", name="until")

@@ -6,14 +6,18 @@ from pathlib import Path
 import pytest
 
 from backprobe.isolation import IsolationLevel
-from store import migrate, workers
-from store.session import Database
-from store.settings import StoreSettings
+from store.admin import workers
+from store.database import migrator
+from store.database.session import Database
+from store.database.settings import StoreSettings
 from tests.support.isolation import confined
 from workers import doctor
-from workers.sandbox import boot, cgroups, offer, runsc, start
-from workers.sandbox.hierarchies import NoCgroup
-from workers.sandbox.probe import Proof
+from workers.sandbox.gvisor import runsc
+from workers.sandbox.levels import capabilities, cgroups
+from workers.sandbox.levels.cgroup_mounts import NoCgroup
+from workers.sandbox.levels.probe import Proof
+from workers.sandbox.remote import boot
+from workers.sandbox.supervisor import start
 from workers.settings import WorkerSettings
 
 
@@ -60,12 +64,12 @@ def test_a_second_kernel_that_is_there_is_proved_like_any_level_and_never_chosen
 
 
 def test_an_interpreter_in_tmp_is_seen_by_the_warm_process_and_keeps_a_machine_from_namespace(monkeypatch):
-    from workers.sandbox import private_root, readable
+    from workers.sandbox.process import landlock, private_root
 
-    elsewhere = tuple(one for one in readable.python_folders() if not one.startswith("/tmp/"))
-    monkeypatch.setattr(readable, "python_folders", lambda: (*elsewhere, "/tmp/work/.venv"))
-    assert any("/tmp/work/.venv lies in /tmp" in one for one in offer.lacking("namespace"))
-    assert not any("lies in /tmp" in one for one in offer.lacking("process"))
+    elsewhere = tuple(one for one in landlock.python_folders() if not one.startswith("/tmp/"))
+    monkeypatch.setattr(landlock, "python_folders", lambda: (*elsewhere, "/tmp/work/.venv"))
+    assert any("/tmp/work/.venv lies in /tmp" in one for one in capabilities.lacking("namespace"))
+    assert not any("lies in /tmp" in one for one in capabilities.lacking("process"))
     monkeypatch.setattr(private_root.shutil, "which", lambda _: "/usr/bin/bwrap")
     words = private_root.wrapped(["true"])
     assert words.index("--tmpfs") < words.index("/tmp/work/.venv")
@@ -100,7 +104,7 @@ def test_it_looks_at_the_workers_that_run_and_at_the_broker(capsys, tmp_path):
     assert "No worker is woken: the broker redis://:**@127.0.0.1:1/0 does not answer" in first
     assert "hush" not in first
     assert "No worker runs: there is no database at" in first
-    migrate.upgrade(store.database_url)
+    migrator.upgrade(store.database_url)
     assert "No worker runs." in said()
     database = Database(store.database_url)
     told: list[tuple[tuple[IsolationLevel, ...], dict[str, object]]] = [

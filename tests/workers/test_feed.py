@@ -6,13 +6,14 @@ from contextlib import nullcontext
 import pytest
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from store import queries, runs
-from store.record.live_record import LiveRecord
-from store.spans import Spans
-from workers import feed as feeds
+from store import queries
+from store.records.live_record import LiveRecord
+from store.runs import lifecycle
+from store.telemetry.spans import Spans
+from workers import live_feed as feeds
 from workers import tasks
-from workers.feed import Feed, Feeds
 from workers.lease import Lease
+from workers.live_feed import Feed, Feeds
 
 WAITS = """\
 import os, sys, time
@@ -55,8 +56,8 @@ def at_work(database, supervisor, open_folder):
     def begin():
         with database.begin() as transaction:
             asked = {"files": {"main.py": WAITS}, "entry": "main.py", "arguments": (str(flag),)}
-            runs.submit(transaction, runs.Submission(**asked))
-        claim = runs.claim(database, "w1", lease_seconds=300)
+            lifecycle.submit(transaction, lifecycle.Submission(**asked))
+        claim = lifecycle.claim(database, "w1", lease_seconds=300)
         node = OneNode(database, supervisor)
         thread = threading.Thread(target=tasks.execute, args=(node, claim))
         thread.start()
@@ -73,7 +74,7 @@ def at_work(database, supervisor, open_folder):
 def look(database):
     def now(claim):
         with database.read() as reading:
-            return runs.get(reading, claim.public_id)
+            return lifecycle.get(reading, claim.public_id)
 
     return now
 
@@ -117,8 +118,8 @@ def test_an_attempt_that_was_fenced_out_in_its_middle_leaves_nothing(database, a
     claim, node, thread, _flag = at_work()
     until(lambda: feed_of(node, claim), "its feed")
     until(lambda: feed_of(node, claim).flush() or look(claim).record.live, "what has come of it")
-    assert runs.heartbeat(database, claim, lease_seconds=-1.0)
-    assert runs.expire_leases(database).requeued == (claim.public_id,)
+    assert lifecycle.heartbeat(database, claim, lease_seconds=-1.0)
+    assert lifecycle.expire_leases(database).requeued == (claim.public_id,)
     assert look(claim).key is None
     feed = feed_of(node, claim)
     until(lambda: feed.flush() or node.lease.why, "the fence")
@@ -129,8 +130,8 @@ def test_an_attempt_that_was_fenced_out_in_its_middle_leaves_nothing(database, a
 
 def test_what_a_record_cannot_hold_is_given_up_and_a_database_that_is_away_is_not(database, look, monkeypatch, caplog):
     with database.begin() as transaction:
-        runs.submit(transaction, runs.Submission(files={"a.py": ""}, entry="a.py"))
-    lease = Lease(runs.claim(database, "w1"))
+        lifecycle.submit(transaction, lifecycle.Submission(files={"a.py": ""}, entry="a.py"))
+    lease = Lease(lifecycle.claim(database, "w1"))
     calls = []
 
     def broken(self):
@@ -148,8 +149,8 @@ def test_what_a_record_cannot_hold_is_given_up_and_a_database_that_is_away_is_no
 
 def test_a_run_that_ends_within_a_pause_is_not_written_as_it_goes(database, monkeypatch):
     with database.begin() as transaction:
-        runs.submit(transaction, runs.Submission(files={"a.py": ""}, entry="a.py"))
-    lease = Lease(runs.claim(database, "w1"))
+        lifecycle.submit(transaction, lifecycle.Submission(files={"a.py": ""}, entry="a.py"))
+    lease = Lease(lifecycle.claim(database, "w1"))
     flushed, looked = [], threading.Event()
     monkeypatch.setattr(Feed, "flush", lambda self: (flushed.append(self), looked.set()))
     monkeypatch.setattr(feeds, "FLUSH_SECONDS", 0.01)

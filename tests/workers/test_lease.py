@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from store import finish, runs
-from store.session import Database
+from store.database.session import Database
+from store.runs import completion, lifecycle
 from workers import pipeline, tasks
-from workers.leader import Leadership
 from workers.lease import Keeper
 from workers.node import Node
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.supervisor.supervisor import Supervisor
+from workers.upkeep.leader import Leadership
 
 LONG = "import torch\nx = torch.ones(2)\nimport time\ntime.sleep(60)"
 
@@ -28,16 +28,16 @@ def node(stack, supervisor: Supervisor) -> Iterator[Node]:
     one.close()
 
 
-def claimed(stack, source: str = "print(1)", lease_seconds: float = 30.0) -> runs.Claim:
+def claimed(stack, source: str = "print(1)", lease_seconds: float = 30.0) -> lifecycle.Claim:
     stack.submit(source, wake=False)
-    claim = runs.claim(stack.database, "somebody", lease_seconds=lease_seconds)
+    claim = lifecycle.claim(stack.database, "somebody", lease_seconds=lease_seconds)
     assert claim is not None
     return claim
 
 
-def taken_away(stack, claim: runs.Claim) -> None:
+def taken_away(stack, claim: lifecycle.Claim) -> None:
     """The lease runs out and the reaper takes the run back."""
-    stack.wait(lambda: claim.public_id in runs.expire_leases(stack.database).requeued, "the lease runs out")
+    stack.wait(lambda: claim.public_id in lifecycle.expire_leases(stack.database).requeued, "the lease runs out")
 
 
 def test_one_wakeup_runs_everything_that_waits(stack, node):
@@ -52,8 +52,10 @@ def test_a_late_finish_writes_nothing(stack, node):
     result = pipeline.run(node.supervisor, tasks.job_of(claim))
     taken_away(stack, claim)
     before = stack.run(claim.public_id)
-    with pytest.raises(runs.FencedOut):
-        finish.finish(stack.database, claim, tasks.ending_of(result.outcome), result.outcome.record, result.judgement)
+    with pytest.raises(lifecycle.FencedOut):
+        completion.finish(
+            stack.database, claim, tasks.ending_of(result.outcome), result.outcome.record, result.judgement
+        )
     lease = node.keeper.hold(claim)
     tasks._end(node, lease, result, live=False)
     node.keeper.drop(lease)
@@ -64,16 +66,16 @@ def test_a_late_finish_writes_nothing(stack, node):
 def test_a_run_taken_away_in_flight_ends_its_child(stack, node):
     claim = claimed(stack, LONG)
     with stack.database.begin() as transaction:
-        runs.request_cancel(transaction, claim.public_id)
-    finish.finish(stack.database, claim, finish.Ending(status="canceled", error=asked()), None, None)
+        lifecycle.request_cancel(transaction, claim.public_id)
+    completion.finish(stack.database, claim, completion.Ending(status="canceled", error=asked()), None, None)
     before, began = stack.run(claim.public_id), time.monotonic()
     tasks.execute(node, replace(claim, lease_seconds=1.0))
     assert time.monotonic() - began < 10
     assert stack.run(claim.public_id) == before
 
 
-def asked() -> runs.RunError:
-    return runs.RunError(whose="asked", code="canceled", message="canceled")
+def asked() -> lifecycle.RunError:
+    return lifecycle.RunError(whose="asked", code="canceled", message="canceled")
 
 
 def test_a_worker_cut_off_from_its_database_ends_its_child_before_its_lease(stack, tmp_path):

@@ -6,8 +6,9 @@ import pytest
 from msgspec import structs
 
 from backprobe.record import SCHEMA_VERSION, Environment, Header, Record, Source
-from backprobe.rules import WHY_NO_TIME, WHY_SLOW, judge, syntax
-from workers.patience import broken_off, judged_in_time
+from backprobe.rules import WHY_NO_TIME, WHY_SLOW, judge
+from backprobe.rules.analysis.source import syntax
+from workers.judging_budget import broken_off, judged_in_time
 
 SLOW = "if 1:\n    x = 1\nelse:  # backprobe: ignore[non-leaf-grad-read]\n    x = 2\n" * 4_500
 """No statement's head covers an `else`: each comment looks through all statements before it. Seconds, whole."""
@@ -25,7 +26,7 @@ def of_source(text: str) -> Record:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little time for a rule, and for all."""
     for name, seconds in (("RULE", 0.2), ("NEXT", 0.1), ("ALL", 0.4), ("LAST", 0.2), ("LOOK", 0.01)):
-        monkeypatch.setattr(f"workers.patience.{name}_SECONDS", seconds)
+        monkeypatch.setattr(f"workers.judging_budget.{name}_SECONDS", seconds)
 
 
 def test_a_record_that_is_slow_for_the_rules_is_left_in_time_and_that_is_said(hasty) -> None:
@@ -48,12 +49,12 @@ def test_an_ordinary_record_is_judged_as_ever() -> None:
 
 def test_nothing_is_raised_in_a_thread_that_has_judged(monkeypatch) -> None:
     for name in ("RULE", "NEXT", "LAST", "LOOK"):
-        monkeypatch.setattr(f"workers.patience.{name}_SECONDS", 0.0005)
+        monkeypatch.setattr(f"workers.judging_budget.{name}_SECONDS", 0.0005)
     record = of_source("x = 1  # backprobe: ignore\n")
     whole = judge(record)
     ended = 0
     for number in range(300):
-        monkeypatch.setattr("workers.patience.ALL_SECONDS", 0.0005 * (number % 20))
+        monkeypatch.setattr("workers.judging_budget.ALL_SECONDS", 0.0005 * (number % 20))
         judgement, _ = judged_in_time(record)
         ended += broken_off(judgement)
         assert judgement == whole or broken_off(judgement)

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from backprobe.rules import JudgeOptions
-from store import runs
+from store.runs import lifecycle
 from workers import pipeline
-from workers.sandbox.job import Job
+from workers.sandbox.supervisor.job import Job
 from workers.tasks import job_of
 
 NON_LEAF = """\
@@ -58,8 +58,8 @@ for _ in range(30):
 )
 def test_which_steps_are_taken_and_what_is_counted_is_as_was_asked(database, supervisor, capture, taken, counted):
     with database.begin() as transaction:
-        runs.submit(transaction, runs.Submission(files={"a.py": STEPS}, entry="a.py", capture=capture))
-    claim = runs.claim(database, "w1")
+        lifecycle.submit(transaction, lifecycle.Submission(files={"a.py": STEPS}, entry="a.py", capture=capture))
+    claim = lifecycle.claim(database, "w1")
     assert claim is not None
     record = pipeline.run(supervisor, job_of(claim)).outcome.record
     assert record is not None

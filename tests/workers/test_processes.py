@@ -10,8 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from store import runs, workers
-from workers.sandbox import offer
+from store.admin import workers
+from store.runs import lifecycle
+from workers.sandbox.levels import capabilities
 
 SLOW = "import torch, time\nx = torch.ones(2, requires_grad=True)\ntime.sleep({seconds})\n(x * x).sum().backward()\n"
 LEASE = {"BACKPROBE_LEASE_SECONDS": "4"}
@@ -89,7 +90,7 @@ def test_a_cancel_is_heard_within_seconds_and_keeps_the_record(served):
     public_id = served.submit("import torch\nx = torch.ones(2, requires_grad=True)\nwhile True: pass")
     served.running(public_id)
     with served.database.begin() as transaction:
-        runs.request_cancel(transaction, public_id)
+        lifecycle.request_cancel(transaction, public_id)
     row = served.ended(public_id)
     assert row.status == "canceled"
     assert row.error is not None
@@ -219,7 +220,7 @@ def test_the_worker_says_what_it_offers_and_its_check_sees_it(stack):
     stack.start("worker", "--concurrency", "3")
 
     found = stack.wait(lambda: (found := offered(stack)).levels and found, "a worker offers something")
-    given = tuple(level for level, lacks in offer.table() if not lacks and level != "gvisor")
+    given = tuple(level for level, lacks in capabilities.table() if not lacks and level != "gvisor")
     assert given[0] == "none"
     assert (found.levels, found.devices, found.idle_slots) == (given, ("cpu",), 3)
     assert subprocess.run(check, env=environment, check=False).returncode == 0

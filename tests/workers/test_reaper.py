@@ -5,16 +5,17 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from store import finish, runs, snippets, tables
+from store import tables
 from store.access import idempotency, shares
-from store.ids import new_id
-from store.outward import outbox
-from store.outward.destination import Allowed
-from store.session import Database
+from store.database.ids import new_id
+from store.database.session import Database
+from store.runs import completion, lifecycle, snippets
+from store.webhooks import outbox
+from store.webhooks.destination import Allowed
 from tests.store.small_record import a_record
-from workers import reaper as reapers
-from workers.reaper import Reaper
-from workers.sender import Sender
+from workers.upkeep import reaper as reapers
+from workers.upkeep.reaper import Reaper
+from workers.upkeep.sender import Sender
 
 __all__ = ["a_record"]
 
@@ -81,9 +82,9 @@ def test_a_round_deletes_programs_that_are_due_and_folds_what_is_stored(database
 
 def test_a_round_drops_records_of_a_database_beyond_its_cap(database, tmp_path, a_record):
     with database.begin() as transaction:
-        runs.submit(transaction, runs.Submission(files={"a.py": "x = 1\n"}, entry="a.py"))
-    held = runs.claim(database, "w1")
-    assert finish.finish(database, held, finish.Ending(status="succeeded", exit_code=0), a_record, None)
+        lifecycle.submit(transaction, lifecycle.Submission(files={"a.py": "x = 1\n"}, entry="a.py"))
+    held = lifecycle.claim(database, "w1")
+    assert completion.finish(database, held, completion.Ending(status="succeeded", exit_code=0), a_record, None)
     Reaper(database, tmp_path, lambda _: None, max_database_bytes=1 << 40).round()
     assert column(database, tables.run.c.record_state) == ["whole"]
     Reaper(database, tmp_path, lambda _: None, max_database_bytes=1).round()

@@ -9,12 +9,13 @@ import sqlalchemy as sa
 
 from backprobe.record import SCHEMA_VERSION, Environment, Header, Record, Source
 from backprobe.rules import Judgement, JudgeOptions, ruleset
-from store import finish, runs, tables
-from store.judged import findings, rejudging
-from store.migrate import upgrade
-from store.record.sweep import delete_records
-from store.session import Database
-from workers.rejudge import Rejudging
+from store import tables
+from store.database.migrator import upgrade
+from store.database.session import Database
+from store.findings import findings, rejudging
+from store.records.expiry.sweep import delete_records
+from store.runs import completion, lifecycle
+from workers.upkeep.rejudging import Rejudging
 
 WRITTEN = "x = 1  # backprobe: ignore\n"
 """Today's rules say BP909 of it."""
@@ -46,14 +47,18 @@ def stored(database):
     ids = []
     for _ in range(2):
         with database.begin() as writing:
-            ids.append(runs.submit(writing, runs.Submission(files={"train.py": WRITTEN}, entry="train.py")).id)
-        finish.finish(database, runs.claim(database, "w1"), finish.Ending(status="succeeded"), record, before)
+            ids.append(
+                lifecycle.submit(writing, lifecycle.Submission(files={"train.py": WRITTEN}, entry="train.py")).id
+            )
+        completion.finish(
+            database, lifecycle.claim(database, "w1"), completion.Ending(status="succeeded"), record, before
+        )
     return ids
 
 
 def found(database, run) -> list[str]:
     with database.read() as reading:
-        return [row.finding.rule.code for row in findings.page(reading, runs.get(reading, run)).items]
+        return [row.finding.rule.code for row in findings.page(reading, lifecycle.get(reading, run)).items]
 
 
 def test_the_command_judges_all_newest_first_and_a_second_time_nothing(database, stored, tmp_path) -> None:
@@ -72,16 +77,16 @@ def test_the_command_judges_all_newest_first_and_a_second_time_nothing(database,
 
 
 def test_the_reapers_turns_judge_what_is_old_and_what_was_asked_for(database, stored, monkeypatch) -> None:
-    monkeypatch.setattr("workers.rejudge.TURN_SECONDS", 600.0)  # both in one turn, however slow the machine
+    monkeypatch.setattr("workers.upkeep.rejudging.TURN_SECONDS", 600.0)  # both in one turn, however slow the machine
     rejudger = Rejudging(database)
     rejudger.turn()
     assert [found(database, run) for run in stored] == [["BP909"]] * 2
     with database.begin() as writing:
         rejudging.ask(writing, stored[0])
-        version = runs.get(writing, stored[0]).version
+        version = lifecycle.get(writing, stored[0]).version
     rejudger.turn()
     with database.read() as reading:
-        run = runs.get(reading, stored[0])
+        run = lifecycle.get(reading, stored[0])
         assert rejudging.due(reading) == ()
     assert run.version == version + 1
     assert run.findings.ruleset == ruleset()
@@ -93,7 +98,7 @@ def test_a_run_is_judged_again_by_the_rules_that_its_request_chose_and_only_once
         writing.execute(sa.update(tables.run).where(tables.run.c.public_id == stored[0]).values(rules=chosen))
     assert Rejudging(database).all(None, lambda *_: None).runs == 2
     with database.read() as reading:
-        counts = [runs.get(reading, run).findings for run in stored]
+        counts = [lifecycle.get(reading, run).findings for run in stored]
         assert [(one.warning, one.note) for one in counts] == [(0, 1), (1, 0)]
         assert counts[0].ruleset == ruleset(JudgeOptions(severity=chosen["severity"]))
         assert rejudging.older(reading, ruleset()) == ()
@@ -101,7 +106,7 @@ def test_a_run_is_judged_again_by_the_rules_that_its_request_chose_and_only_once
 
 def test_a_run_whose_record_takes_too_long_stays_as_it_was(database, stored, monkeypatch) -> None:
     for name, seconds in (("RULE", 0.2), ("NEXT", 0.1), ("ALL", 0.4), ("LAST", 0.2), ("LOOK", 0.01)):
-        monkeypatch.setattr(f"workers.patience.{name}_SECONDS", seconds)
+        monkeypatch.setattr(f"workers.judging_budget.{name}_SECONDS", seconds)
     # no statement's head covers an `else`, so each comment looks through all before it: half a minute, whole
     slow = "if 1:\n    x = 1\nelse:  # backprobe: ignore[non-leaf-grad-read]\n    x = 2\n" * 12_000
     header = Header(
@@ -111,15 +116,15 @@ def test_a_run_whose_record_takes_too_long_stays_as_it_was(database, stored, mon
     record = Record(header=header, sources=(Source(source=0, path="train.py", sha256="", text=slow),))
     before = Judgement(findings=(), rules_judged=1, not_run=(), ruleset="rs_old")
     with database.begin() as writing:
-        runs.submit(writing, runs.Submission(files={"train.py": WRITTEN}, entry="train.py"))
-    finish.finish(database, runs.claim(database, "w1"), finish.Ending(status="succeeded"), record, before)
+        lifecycle.submit(writing, lifecycle.Submission(files={"train.py": WRITTEN}, entry="train.py"))
+    completion.finish(database, lifecycle.claim(database, "w1"), completion.Ending(status="succeeded"), record, before)
     totals = Rejudging(database).all(1, lambda *_: None)  # the newest comes first
     assert (totals.runs, totals.failed) == (0, 1)
 
 
 def test_a_run_that_cannot_be_judged_stays_as_it_was_and_does_not_stop_the_others(database, stored) -> None:
     with database.begin() as writing:
-        key = runs.get(writing, stored[1]).key
+        key = lifecycle.get(writing, stored[1]).key
         delete_records(writing, key.part, key.run_id)
     totals = Rejudging(database).all(None, lambda *_: None)
     assert (totals.runs, totals.failed) == (1, 1)

@@ -12,11 +12,11 @@ import sqlalchemy as sa
 import trustme
 
 from store import tables
-from store.outward import deliveries, delivery_log, outbox, signing, webhooks
-from store.outward.destination import Allowed
 from store.tables import Now
+from store.webhooks import deliveries, delivery_log, outbox, signing, webhooks
+from store.webhooks.destination import Allowed
 from tests.support.receiver import Raw, Receiver
-from workers.sender import Sender
+from workers.upkeep.sender import Sender
 
 SECRET = b"s" * 32
 PORTS = {"BACKPROBE_WEBHOOK_PORTS": "1-65535"}

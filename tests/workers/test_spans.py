@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from store.spans import Spans
+from store.telemetry.spans import Spans
 from tests.store.test_spans import collector, sent
 from workers import tasks
 from workers.node import Node

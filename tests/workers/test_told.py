@@ -9,7 +9,7 @@ import pytest
 
 WAITING = """
 import threading
-from workers.told import set_on_signals
+from workers.signals import set_on_signals
 stop = threading.Event()
 set_on_signals(stop)
 print("ready", flush=True)
@@ -21,7 +21,7 @@ while not stop.wait(0.001):
 
 HOLDING = """
 import signal, threading
-from workers.told import set_on_signals
+from workers.signals import set_on_signals
 stop = threading.Event()
 set_on_signals(stop)
 print("ready", flush=True)
@@ -33,7 +33,7 @@ stop.wait()
 
 SETTING_IN_THE_HANDLER = HOLDING.replace(
     "set_on_signals(stop)", "signal.signal(signal.SIGTERM, lambda *_: stop.set())"
-).replace("from workers.told import set_on_signals\n", "")
+).replace("from workers.signals import set_on_signals\n", "")
 
 
 def ends(program: str, signals: int = 3000) -> bool:

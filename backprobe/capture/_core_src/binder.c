@@ -58,7 +58,7 @@ static PyObject *element_of(PyObject *target, Py_ssize_t index, Py_ssize_t count
     if (PyUnicode_Check(target)) {
         return PyUnicode_FromFormat("%U[%zd]", target, index);
     }
-    PyObject *module = PyImport_ImportModule("backprobe.capture.binder");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.tensors.binder");
     PyObject *part = module == NULL ? NULL : PyObject_CallMethod(module, "element_target", "Onn", target, index, count);
     Py_XDECREF(module);
     if (part == Py_None) {

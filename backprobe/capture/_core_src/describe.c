@@ -23,7 +23,7 @@ static const ordinary *BY_NUMBER[BP_DTYPES]; /* the same by bp_dtype */
 /* The dtypes that elements can be read of, with their names, from reading.py. */
 static int learn_dtypes(void)
 {
-    PyObject *module = PyImport_ImportModule("backprobe.capture.reading");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.torch_access.tensor_memory");
     PyObject *list = module == NULL ? NULL : PyObject_CallMethod(module, "ordinary_dtypes", NULL);
     Py_XDECREF(module);
     if (list == NULL) {
@@ -102,7 +102,7 @@ uintptr_t bp_storage_of(PyObject *tensor, int64_t *bytes)
 {
     static PyObject *asked;
     if (asked == NULL) {
-        PyObject *module = PyImport_ImportModule("backprobe.capture.private");
+        PyObject *module = PyImport_ImportModule("backprobe.capture.torch_access.torch_internals");
         asked = module == NULL ? NULL : PyObject_GetAttrString(module, "storage_of");
         Py_XDECREF(module);
     }
@@ -266,7 +266,7 @@ int bp_describe(PyObject *tensor, bp_description *is)
     PyErr_Clear();
     bp_undescribe(is);
     is->storage_bytes = -1;
-    PyObject *module = PyImport_ImportModule("backprobe.capture.tensors");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.tensors.tensor_registry");
     PyObject *given = module == NULL ? NULL : PyObject_CallMethod(module, "described", "O", tensor);
     Py_XDECREF(module);
     int done = given == NULL ? -1 : take_description(given, is);

@@ -60,7 +60,7 @@ int bp_read_small(PyObject *tensor, int64_t most, bp_small *small)
     if (most < 0 || is_ordinary_cpu(tensor)) {
         return 0;
     }
-    PyObject *function = function_of(&elements, "backprobe.capture.reading", "elements");
+    PyObject *function = function_of(&elements, "backprobe.capture.torch_access.tensor_memory", "elements");
     PyObject *bytes = function == NULL ? NULL : PyObject_CallFunction(function, "OL", tensor, (long long)most);
     if (bytes == NULL) {
         return -1;
@@ -103,7 +103,7 @@ int bp_measure_tensor(PyObject *tensor, const bp_limits *limits, PyObject *caps,
     if (is_ordinary_cpu(tensor)) {
         return 0;
     }
-    PyObject *function = function_of(&statistics, "backprobe.capture.statistics", "statistics");
+    PyObject *function = function_of(&statistics, "backprobe.capture.torch_access.statistics", "statistics");
     PyObject *given = function == NULL ? NULL : PyObject_CallFunctionObjArgs(function, tensor, caps, NULL);
     if (given == NULL || given == Py_None) {
         Py_XDECREF(given);

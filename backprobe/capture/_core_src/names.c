@@ -25,7 +25,7 @@ static PyObject *cut_name(PyObject *text)
     if (PyUnicode_IS_ASCII(text) && PyUnicode_GET_LENGTH(text) <= 512) {
         return Py_NewRef(text);
     }
-    PyObject *module = PyImport_ImportModule("backprobe.capture.text");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.output.text");
     PyObject *cut = module == NULL ? NULL : PyObject_CallMethod(module, "name", "O", text);
     Py_XDECREF(module);
     return cut;

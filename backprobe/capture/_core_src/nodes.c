@@ -1158,7 +1158,7 @@ PyTypeObject bp_nodes_type = {
 
 static int load_cut(void)
 {
-    PyObject *module = PyImport_ImportModule("backprobe.capture.text");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.output.text");
     s_cut = module == NULL ? NULL : PyObject_GetAttrString(module, "name");
     Py_XDECREF(module);
     return s_cut == NULL ? -1 : 0;

@@ -681,7 +681,7 @@ static PyObject *passes_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     if (passes == NULL) {
         return NULL;
     }
-    PyObject *twin = PyImport_ImportModule("backprobe.capture.passes");
+    PyObject *twin = PyImport_ImportModule("backprobe.capture.tracking.graph.passes");
     passes->measured = twin == NULL ? NULL : PyObject_GetAttrString(twin, "measured");
     Py_XDECREF(twin);
     passes->writer = Py_NewRef(writer);
@@ -841,7 +841,7 @@ static PyTypeObject passes_type = {
 
 int bp_add_passes(PyObject *module)
 {
-    PyObject *private_names = PyImport_ImportModule("backprobe.capture.private");
+    PyObject *private_names = PyImport_ImportModule("backprobe.capture.torch_access.torch_internals");
     current_pass = private_names == NULL ? NULL : PyObject_GetAttrString(private_names, "current_pass");
     Py_XDECREF(private_names);
     s_run = PyUnicode_InternFromString("run");

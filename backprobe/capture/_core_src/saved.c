@@ -187,7 +187,7 @@ static int is_wrapped(PyObject *content)
     if (wrapped || bp_is_exact(content)) {
         return wrapped;
     }
-    PyObject *module = PyImport_ImportModule("backprobe.capture.private");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.torch_access.torch_internals");
     answer = module == NULL ? NULL : PyObject_CallMethod(module, "is_answered_by_user", "O", content);
     Py_XDECREF(module);
     wrapped = answer == NULL ? -1 : answer == Py_True;
@@ -486,7 +486,7 @@ int bp_add_saved(PyObject *module)
             return -1;
         }
     }
-    PyObject *text = PyImport_ImportModule("backprobe.capture.text");
+    PyObject *text = PyImport_ImportModule("backprobe.capture.output.text");
     cut_name = text == NULL ? NULL : PyObject_GetAttrString(text, "name");
     Py_XDECREF(text);
     PyObject *engine = PyImport_ImportModule("torch._C._autograd");

@@ -46,7 +46,7 @@ static int keep(bp_raw *raw, const bp_small *small)
 static int write_small(bp_states *states, int64_t number, int64_t moment, const char *of, PyObject *tensor, bp_small *small)
 {
     if (small->brought != NULL) {
-        PyObject *module = PyImport_ImportModule("backprobe.capture.states");
+        PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.tensors.snapshots");
         PyObject *done = module == NULL ? NULL
                                         : PyObject_CallMethod(module, "write_small", "OLLsOO", states->writer,
                                                               (long long)number, (long long)moment, of, tensor, small->brought);
@@ -185,7 +185,7 @@ static int64_t made_by(bp_states *states, PyObject *node, PyObject *of, int64_t 
 
 static PyObject *type_of_node(PyObject *node)
 {
-    PyObject *module = PyImport_ImportModule("backprobe.capture.nodes");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.graph.nodes");
     PyObject *text = module == NULL ? NULL : PyObject_CallMethod(module, "type_name", "O", node);
     Py_XDECREF(module);
     return text;
@@ -731,7 +731,7 @@ static PyObject *states_small_raw(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOOOO", &number, &moment, &of, &dtype, &shape, &raw)) {
         return NULL;
     }
-    PyObject *module = PyImport_ImportModule("backprobe.capture.states");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.tensors.snapshots");
     PyObject *done = module == NULL ? NULL
                                     : PyObject_CallMethod(module, "write_small_raw", "OOOOOOO", ((bp_states *)self)->writer,
                                                           number, moment, of, dtype, shape, raw);
@@ -745,7 +745,7 @@ static PyObject *states_statistics(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO", &tensor, &raw)) {
         return NULL;
     }
-    PyObject *module = PyImport_ImportModule("backprobe.capture.states");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.tensors.snapshots");
     PyObject *given = module == NULL ? NULL
                                      : PyObject_CallMethod(module, "measured", "OOO", tensor, raw, ((bp_states *)self)->options);
     Py_XDECREF(module);

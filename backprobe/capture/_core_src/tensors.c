@@ -333,7 +333,7 @@ static PyObject *class_of(PyObject *tensor)
     if (bp_is_exact(tensor) && texts[index] != NULL) {
         return Py_NewRef(texts[index]);
     }
-    PyObject *module = PyImport_ImportModule("backprobe.capture.text");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.output.text");
     PyObject *text = module == NULL ? NULL : PyObject_CallMethod(module, "class_name", "O", tensor);
     Py_XDECREF(module);
     if (text != NULL && bp_is_exact(tensor)) {
@@ -479,7 +479,7 @@ int bp_refresh(bp_tensors *tensors, bp_known *known, PyObject *tensor)
 
 int bp_note(bp_tensors *tensors, bp_known *known, const char *why)
 {
-    PyObject *module = PyImport_ImportModule("backprobe.capture.tensors");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.tensors.tensor_registry");
     PyObject *done = module == NULL ? NULL
                                     : PyObject_CallMethod(module, "write_note", "OOLs", tensors->writer, tensors->moments,
                                                           (long long)known->number, why);

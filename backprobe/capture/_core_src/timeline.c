@@ -223,7 +223,7 @@ static void threads_dealloc(PyObject *self)
 /* The row of a new thread, by the twin's own function: it happens once in a thread. */
 static int write_thread(bp_threads *threads, bp_timeline *timeline)
 {
-    PyObject *module = PyImport_ImportModule("backprobe.capture.sequence");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.timeline");
     PyObject *done = module == NULL ? NULL
                                     : PyObject_CallMethod(module, "write_thread", "OLL", threads->writer,
                                                           (long long)timeline->thread, (long long)timeline->last);
@@ -307,7 +307,7 @@ static PyObject *threads_owner(PyObject *self, PyObject *number)
     if (PyErr_Occurred() || bp_owner_of(self, value, &owner) < 0) {
         return NULL;
     }
-    PyObject *module = PyImport_ImportModule("backprobe.capture.sequence");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.timeline");
     PyObject *found = module == NULL ? NULL
                                      : PyObject_CallMethod(module, "Owner", "NNN", or_none(owner.site),
                                                            or_none(owner.call), or_none(owner.module_call));
@@ -400,7 +400,7 @@ static PyObject *autocast(void)
     if (!on) {
         return Py_NewRef(Py_None);
     }
-    PyObject *module = PyImport_ImportModule("backprobe.capture.moments");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.moments");
     PyObject *text = module == NULL ? NULL : PyObject_CallMethod(module, "autocast", NULL);
     Py_XDECREF(module);
     return text;

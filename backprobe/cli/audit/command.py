@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.cli.arguments import Subparsers
-from backprobe.cli.exits import CLEAN, FINDINGS, OURS, UsageError
+from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, UsageError
 
 if TYPE_CHECKING:
     from backprobe.cli.audit.policy_file import PolicyFile
@@ -100,7 +100,7 @@ def _known(path: Path) -> tuple[str, ...]:
 def _on_service(
     args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile, found: list[AuditReport]
 ) -> int:
-    from backprobe.cli.service import ask, labels_of
+    from backprobe.cli.commands.service_runs import ask, labels_of
 
     labels = labels_of(args.label)
     commit = _commit()

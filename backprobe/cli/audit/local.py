@@ -16,7 +16,7 @@ from backprobe.cli.audit.policy_file import PolicyFile
 from backprobe.cli.audit.programs import Program
 from backprobe.rules.policy import Cell, Found, Rules, Verdict
 from backprobe.show.audits.report import AuditedItem, AuditReport
-from backprobe.show.reported import Reported, reported
+from backprobe.show.reports.program_report import Reported, reported
 
 if TYPE_CHECKING:
     from backprobe.record import Record

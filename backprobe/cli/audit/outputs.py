@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from backprobe.cli.exits import OutputLost, UsageError
+from backprobe.cli.exit_codes import OutputLost, UsageError
 from backprobe.show.audits.report import AuditReport
 
 FORMATS: Final = ("text", "json", "sarif", "junit", "github", "html")
@@ -73,15 +73,15 @@ def rendered(report: AuditReport, form: str) -> str:
     if form == "json":
         return json.dumps(report.json(), indent=2)
     if form == "sarif":
-        from backprobe.show import sarif
+        from backprobe.show.reports import sarif
 
         return sarif.render(told, name=report.name)
     if form == "junit":
-        from backprobe.show import junit
+        from backprobe.show.reports import junit
 
         return junit.render(told).rstrip("\n")
     if form == "github":
-        from backprobe.show import github
+        from backprobe.show.reports import github
 
         return github.render(told)
     if form == "html":
@@ -96,7 +96,7 @@ def rendered(report: AuditReport, form: str) -> str:
 def step_summary(report: AuditReport) -> str:
     """The programs that do not pass, as a table in Markdown."""
     from backprobe.show.audits.text import summary
-    from backprobe.show.plain import plain
+    from backprobe.show.plain_text import plain
 
     rows = [
         f"| {item.verdict or 'not-run'} | `{plain(item.name).replace('`', '').replace('|', '/')}` "

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from backprobe.cli.exits import UsageError
+from backprobe.cli.exit_codes import UsageError
 from backprobe.rules.policy import Rules, unknown_pattern
 
 _RULES: Final = ("fail", "warn", "min-confidence", "new-only", "not-run")

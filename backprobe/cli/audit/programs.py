@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from backprobe.cli.audit.policy_file import PolicyFile, RunSettings
-from backprobe.cli.exits import UsageError
+from backprobe.cli.exit_codes import UsageError
 
 RUN: Final = re.compile("run_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 RECORD: Final = ".bprec"

@@ -16,11 +16,11 @@ import msgspec
 from backprobe.cli.audit.imports import MOST_FILES, imported_files
 from backprobe.cli.audit.policy_file import PolicyFile
 from backprobe.cli.audit.programs import Program, shown
-from backprobe.cli.exits import UsageError
+from backprobe.cli.exit_codes import UsageError
 from backprobe.rules import Finding
 from backprobe.rules.policy import Cell
 from backprobe.show.audits.report import AuditedItem, AuditReport
-from backprobe.show.reported import Reported
+from backprobe.show.reports.program_report import Reported
 
 if TYPE_CHECKING:
     from backprobe.client import Client, Run

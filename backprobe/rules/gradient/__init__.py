@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.gradient import (
     accumulation_window_dropped,
     closure_without_clear,
@@ -30,7 +31,6 @@ from backprobe.rules.gradient import (
     zero_gradient_op,
     zero_product,
 )
-from backprobe.rules.rule import RuleModule
 
 RULES: Final[tuple[RuleModule, ...]] = (
     parameter_never_used,

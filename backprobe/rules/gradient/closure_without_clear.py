@@ -74,18 +74,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import line_before
-from backprobe.rules.finding import Fix
-from backprobe.rules.grad_spans import Span, grad_spans
-from backprobe.rules.naming import optimizer_name, receiver, together
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of, statement
-from backprobe.rules.told import told
+from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.source.expressions import line_before
+from backprobe.rules.analysis.source.naming import optimizer_name, receiver, together
+from backprobe.rules.analysis.source.syntax import site_of, statement
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import LeafGrad, Optimizer, Record
-    from backprobe.rules.finding import Finding
-    from backprobe.rules.updates import Update
+    from backprobe.rules.analysis.training.updates import Update
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="closure-without-clear",

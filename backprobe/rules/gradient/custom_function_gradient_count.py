@@ -70,9 +70,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import insertion
-from backprobe.rules.finding import Fix
-from backprobe.rules.functions import (
+from backprobe.rules.analysis.source.custom_functions import (
     CustomFunction,
     failed_node,
     function_of,
@@ -81,14 +79,16 @@ from backprobe.rules.functions import (
     returns,
     tensor_inputs,
 )
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import number_at, region_in, site_at
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.expressions import insertion
+from backprobe.rules.analysis.source.syntax import number_at, region_in, site_at
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Raised, Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="custom-function-gradient-count",

@@ -73,15 +73,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.functions import CustomFunction, failed_node, function_of, returned, returns, tensor_inputs
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_at
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.custom_functions import (
+    CustomFunction,
+    failed_node,
+    function_of,
+    returned,
+    returns,
+    tensor_inputs,
+)
+from backprobe.rules.analysis.source.syntax import region_in, site_at
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Raised, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="custom-function-gradient-shape",

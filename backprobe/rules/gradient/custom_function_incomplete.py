@@ -82,17 +82,24 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.functions import CustomFunction, class_site, custom_functions, failed_node, function_of, header
-from backprobe.rules.lookup import lookup
-from backprobe.rules.named import names_in
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import statement_at
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.custom_functions import (
+    CustomFunction,
+    class_site,
+    custom_functions,
+    failed_node,
+    function_of,
+    header,
+)
+from backprobe.rules.analysis.source.named_values import names_in
+from backprobe.rules.analysis.source.syntax import statement_at
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Raised, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="custom-function-incomplete",

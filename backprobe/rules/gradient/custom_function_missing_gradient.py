@@ -114,18 +114,24 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.functions import CustomFunction, function_of, returned, returns, tensor_inputs
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import together
-from backprobe.rules.reach import leaves_behind
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import number_at
-from backprobe.rules.told import told
-from backprobe.rules.trained import never_reached
+from backprobe.rules.analysis.graph.reach import leaves_behind
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.custom_functions import (
+    CustomFunction,
+    function_of,
+    returned,
+    returns,
+    tensor_inputs,
+)
+from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.source.syntax import number_at
+from backprobe.rules.analysis.training.trained_parameters import never_reached
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Edge, Node, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="custom-function-missing-gradient",

@@ -63,16 +63,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import optimizer_name, together
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.table import table
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import optimizer_name, together
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import InplaceEvent, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="frozen-with-stale-gradient",

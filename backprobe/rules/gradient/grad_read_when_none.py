@@ -75,17 +75,24 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.grad_use import is_only_tested
-from backprobe.rules.lookup import lookup
-from backprobe.rules.places import line_of
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import is_same_statement, method_called, parts_of, site_of, statement, tree_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.gradients.grad_use import is_only_tested
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import (
+    is_same_statement,
+    method_called,
+    parts_of,
+    site_of,
+    statement,
+    tree_of,
+)
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.locations import line_of
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import GradRead, LeafGrad, Raised, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="grad-read-when-none",

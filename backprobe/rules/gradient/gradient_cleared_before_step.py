@@ -74,16 +74,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.grad_spans import Span, grad_spans
-from backprobe.rules.naming import optimizer_name, together
-from backprobe.rules.rule import Rule
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.updates import Update, updates
+from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.source.naming import optimizer_name, together
+from backprobe.rules.analysis.training.updates import Update, updates
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="gradient-cleared-before-step",

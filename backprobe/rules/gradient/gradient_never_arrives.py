@@ -80,18 +80,18 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.arithmetic import goes_in
-from backprobe.rules.module_tree import above, calls_of_modules, module_keys
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import method_called, site_at, site_of, statement, value_of
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
-from backprobe.rules.unused import never_met
-from backprobe.rules.whole_run import is_whole_run
+from backprobe.rules.analysis.modules.module_tree import above, calls_of_modules, module_keys
+from backprobe.rules.analysis.modules.unused_modules import never_met
+from backprobe.rules.analysis.rows.completeness import is_whole_run
+from backprobe.rules.analysis.source.arithmetic import goes_in
+from backprobe.rules.analysis.source.syntax import method_called, site_at, site_of, statement, value_of
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="gradient-never-arrives",

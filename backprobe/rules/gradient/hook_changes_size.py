@@ -56,21 +56,21 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.functions import returns
-from backprobe.rules.hook_code import hook_function, hook_lambda
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import number_at, region_in, site_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.gradients.hook_code import hook_function, hook_lambda
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.custom_functions import returns
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.source.syntax import number_at, region_in, site_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Hook, Raised, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="hook-changes-size",

@@ -105,17 +105,23 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.hook_code import Function, Returned, gradient_name, hook_function, returned_by_hook
-from backprobe.rules.naming import called
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.gradients.hook_code import (
+    Function,
+    Returned,
+    gradient_name,
+    hook_function,
+    returned_by_hook,
+)
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.source.syntax import region_in, site_of
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Hook, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="hook-modifies-gradient",

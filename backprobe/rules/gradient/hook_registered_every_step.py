@@ -79,15 +79,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.module_tree import calls_of_modules
-from backprobe.rules.naming import called, receiver
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import method_called, parts_of, statement_at
-from backprobe.rules.told import told
+from backprobe.rules.analysis.modules.module_tree import calls_of_modules
+from backprobe.rules.analysis.source.naming import called, receiver
+from backprobe.rules.analysis.source.syntax import method_called, parts_of, statement_at
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Hook, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="hook-registered-every-step",

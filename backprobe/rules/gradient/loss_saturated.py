@@ -73,19 +73,19 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.arrivals import always_zero, came_to, is_zero, sent_along
-from backprobe.rules.lookup import lookup, nodes_like
-from backprobe.rules.naming import together
-from backprobe.rules.reach import leaves_behind
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name
-from backprobe.rules.syntax import parts_of, statement_at
-from backprobe.rules.told import told
-from backprobe.rules.trained import trained
+from backprobe.rules.analysis.gradients.arrivals import always_zero, came_to, is_zero, sent_along
+from backprobe.rules.analysis.graph.reach import leaves_behind
+from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
+from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import parts_of, statement_at
+from backprobe.rules.analysis.training.trained_parameters import trained
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="loss-saturated",

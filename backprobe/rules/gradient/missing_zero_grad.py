@@ -82,22 +82,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import line_before
-from backprobe.rules.finding import Fix
-from backprobe.rules.grad_spans import Span, grad_spans
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import capital, optimizer_name, receiver, together
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name
-from backprobe.rules.syntax import method_called, parts_of, site_at, site_of, statement, statement_at, tree_of, value_of
-from backprobe.rules.told import told
-from backprobe.rules.uncalled import named_only
-from backprobe.rules.updates import updates_of
+from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import line_before
+from backprobe.rules.analysis.source.naming import capital, optimizer_name, receiver, together
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import (
+    method_called,
+    parts_of,
+    site_at,
+    site_of,
+    statement,
+    statement_at,
+    tree_of,
+    value_of,
+)
+from backprobe.rules.analysis.source.uncalled_methods import named_only
+from backprobe.rules.analysis.training.updates import updates_of
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import LeafGrad, Record, Site
-    from backprobe.rules.finding import Finding
-    from backprobe.rules.updates import Update
+    from backprobe.rules.analysis.training.updates import Update
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="missing-zero-grad",

@@ -86,20 +86,20 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import insertion, line_before
-from backprobe.rules.finding import Fix, Region
-from backprobe.rules.grad_spans import Span, grad_spans
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import capital, optimizer_name, receiver, together
-from backprobe.rules.reach import leaves_behind, reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import parts_of, region_in, site_of, statement
-from backprobe.rules.told import told
-from backprobe.rules.updates import Update, updates
+from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.graph.reach import leaves_behind, reaches
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import insertion, line_before
+from backprobe.rules.analysis.source.naming import capital, optimizer_name, receiver, together
+from backprobe.rules.analysis.source.syntax import parts_of, region_in, site_of, statement
+from backprobe.rules.analysis.training.updates import Update, updates
+from backprobe.rules.framework.finding import Fix, Region
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import LeafGrad, Operation, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="other-loss-in-gradient",

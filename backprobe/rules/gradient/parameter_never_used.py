@@ -124,19 +124,25 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.module_tree import CONTAINERS, above, calls_of_modules, module_keys, parameters_below
-from backprobe.rules.naming import optimizer_name
-from backprobe.rules.rule import Rule
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
-from backprobe.rules.unused import never_met
-from backprobe.rules.whole_run import is_whole_run
+from backprobe.rules.analysis.modules.module_tree import (
+    CONTAINERS,
+    above,
+    calls_of_modules,
+    module_keys,
+    parameters_below,
+)
+from backprobe.rules.analysis.modules.unused_modules import never_met
+from backprobe.rules.analysis.rows.completeness import is_whole_run
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import optimizer_name
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="parameter-never-used",

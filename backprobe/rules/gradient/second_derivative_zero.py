@@ -57,17 +57,17 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.arrivals import is_zero
-from backprobe.rules.lookup import lookup
-from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of
-from backprobe.rules.told import told
-from backprobe.rules.trained import trained
+from backprobe.rules.analysis.gradients.arrivals import is_zero
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.training.trained_parameters import trained
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Node, Record, Statistics
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="second-derivative-zero",

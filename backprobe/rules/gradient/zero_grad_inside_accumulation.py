@@ -107,16 +107,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.grad_spans import Span, grad_spans
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import optimizer_name, together
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
-from backprobe.rules.updates import Update, updates
+from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import optimizer_name, together
+from backprobe.rules.analysis.training.updates import Update, updates
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="zero-grad-inside-accumulation",

@@ -62,17 +62,17 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.arrivals import always_zero, came_to_leaves, is_zero
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called
-from backprobe.rules.reach import leaves_behind
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
-from backprobe.rules.trained import trained
+from backprobe.rules.analysis.gradients.arrivals import always_zero, came_to_leaves, is_zero
+from backprobe.rules.analysis.graph.reach import leaves_behind
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.training.trained_parameters import trained
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="zero-product",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.graph import (
     complex_root,
     frozen_before_root,
@@ -25,7 +26,6 @@ from backprobe.rules.graph import (
     second_backward_freed_graph,
     unfit_root_gradient,
 )
-from backprobe.rules.rule import RuleModule
 
 RULES: Final[tuple[RuleModule, ...]] = (
     second_backward_freed_graph,

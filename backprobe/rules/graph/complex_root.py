@@ -45,13 +45,13 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.finding import Finding, Fix
+from backprobe.rules.analysis.graph.roots import RaisedCall, raised_calls, root_expression
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.framework.finding import Finding, Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 from backprobe.rules.graph.nonscalar_root import reduced
-from backprobe.rules.lookup import lookup
-from backprobe.rules.raised import level_of
-from backprobe.rules.roots import RaisedCall, raised_calls, root_expression
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Tensor

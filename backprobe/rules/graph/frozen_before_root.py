@@ -69,20 +69,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import together
-from backprobe.rules.raised import level_of
-from backprobe.rules.reach import reaches
-from backprobe.rules.roots import RaisedCall, raised_calls
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
-from backprobe.rules.value_origins import Switch, switched_off
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.graph.roots import RaisedCall, raised_calls
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.analysis.tensors.value_origins import Switch, switched_off
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="frozen-before-root",

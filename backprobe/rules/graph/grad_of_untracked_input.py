@@ -50,16 +50,16 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.cuts import cut_above, returned_by
-from backprobe.rules.expressions import line_after
-from backprobe.rules.finding import Edit, Finding, Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.raised import level_of
-from backprobe.rules.roots import RaisedCall, input_expressions, raised_calls
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import site_of, statement
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.cuts import cut_above, returned_by
+from backprobe.rules.analysis.graph.roots import RaisedCall, input_expressions, raised_calls
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import line_after
+from backprobe.rules.analysis.source.syntax import site_of, statement
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding import Edit, Finding, Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Root

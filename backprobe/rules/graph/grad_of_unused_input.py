@@ -58,16 +58,16 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Finding, Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called, capital
-from backprobe.rules.raised import level_of
-from backprobe.rules.reach import reaches
-from backprobe.rules.roots import RaisedCall, input_expressions, raised_calls
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.graph.roots import RaisedCall, input_expressions, raised_calls
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.naming import called, capital
+from backprobe.rules.analysis.source.syntax import region_in
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.framework.finding import Finding, Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Root

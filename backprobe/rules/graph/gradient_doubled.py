@@ -83,16 +83,16 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.carried import is_used_between
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Finding, Fix, Region
-from backprobe.rules.lookup import lookup
-from backprobe.rules.places import source_lines
-from backprobe.rules.reach import reaches
-from backprobe.rules.repeated_terms import Repeated, added_twice, stores, walked_before
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import blocks, region_in, site_of, statement, tree_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.carried_graphs import is_used_between
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.syntax import blocks, region_in, site_of, statement, tree_of
+from backprobe.rules.analysis.terms.repeated_terms import Repeated, added_twice, stores, walked_before
+from backprobe.rules.framework.finding import Finding, Fix, Region
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.locations import source_lines
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record, Site

@@ -65,12 +65,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.carried import Carried, WalkedAgain, walked_again
-from backprobe.rules.finding import Finding
-from backprobe.rules.lookup import lookup
-from backprobe.rules.raised import level_of
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.carried_graphs import Carried, WalkedAgain, walked_again
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.framework.finding import Finding
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record

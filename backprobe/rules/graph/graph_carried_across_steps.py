@@ -77,15 +77,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.carried import Carried, WalkedAgain, walked_again
-from backprobe.rules.expressions import line_before, replacement
-from backprobe.rules.finding import Edit, Finding, Fix
-from backprobe.rules.lookup import bindings_named, lookup
-from backprobe.rules.places import line_of
-from backprobe.rules.raised import level_of
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement, value_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.carried_graphs import Carried, WalkedAgain, walked_again
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.expressions import line_before, replacement
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.framework.finding import Edit, Finding, Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.locations import line_of
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site

@@ -67,14 +67,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.carried import Carried, carried_between
-from backprobe.rules.finding import Finding, Fix
+from backprobe.rules.analysis.graph.carried_graphs import Carried, carried_between
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.framework.finding import Finding, Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 from backprobe.rules.graph.graph_carried_across_steps import detached
-from backprobe.rules.lookup import lookup
-from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of
-from backprobe.rules.told import told
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record

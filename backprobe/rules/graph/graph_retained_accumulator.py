@@ -99,12 +99,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.arithmetic import summands
-from backprobe.rules.finding import Finding, Fix
-from backprobe.rules.ingredients import undetached_from
-from backprobe.rules.lookup import lookup
-from backprobe.rules.named import tensor_named
-from backprobe.rules.retained import (
+from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
     Operand,
     crossing,
@@ -116,10 +111,15 @@ from backprobe.rules.retained import (
     taken_unwalked,
     unwalked_run,
 )
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import site_of, statement
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.arithmetic import summands
+from backprobe.rules.analysis.source.named_values import tensor_named
+from backprobe.rules.analysis.source.syntax import site_of, statement
+from backprobe.rules.analysis.tensors.parents import undetached_from
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding import Finding, Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site

@@ -98,9 +98,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.finding import Finding, Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.retained import (
+from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
     Operand,
     crossing,
@@ -110,9 +108,11 @@ from backprobe.rules.retained import (
     taken_unwalked,
     unwalked_run,
 )
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import method_called, site_of, statement, tree_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import method_called, site_of, statement, tree_of
+from backprobe.rules.framework.finding import Finding, Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site

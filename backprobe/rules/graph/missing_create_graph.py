@@ -124,20 +124,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.arithmetic import dotted, goes_in, summands
-from backprobe.rules.expressions import with_keyword
-from backprobe.rules.finding import Finding, Fix, Occurrences, Region, Related, rule_name
-from backprobe.rules.ingredients import is_detached, operands_below, undetached_from
-from backprobe.rules.lookup import bindings_named, lookup
-from backprobe.rules.places import location
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.reach import between, reaches
-from backprobe.rules.returned_gradients import Flow, flow_of
-from backprobe.rules.rule import Level, Rule
-from backprobe.rules.steps import state_at, step_of
-from backprobe.rules.syntax import is_same_statement, region_in, site_of, statement
-from backprobe.rules.table import table
-from backprobe.rules.trained import trained
+from backprobe.rules.analysis.gradients.returned_gradients import Flow, flow_of
+from backprobe.rules.analysis.graph.reach import between, reaches
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.arithmetic import dotted, goes_in, summands
+from backprobe.rules.analysis.source.expressions import with_keyword
+from backprobe.rules.analysis.source.syntax import is_same_statement, region_in, site_of, statement
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.analysis.tensors.parents import is_detached, operands_below, undetached_from
+from backprobe.rules.analysis.training.steps import state_at, step_of
+from backprobe.rules.analysis.training.trained_parameters import trained
+from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Region, Related, rule_name
+from backprobe.rules.framework.locations import location
+from backprobe.rules.framework.rule import Level, Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Binding, Operation, Record, Site

@@ -63,13 +63,13 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import without_keyword
-from backprobe.rules.finding import Finding, Fix, Region
-from backprobe.rules.flags import calls_by_site, is_walked_again, ran_whole
-from backprobe.rules.roots import asked_in
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.backward_flags import calls_by_site, is_walked_again, ran_whole
+from backprobe.rules.analysis.graph.roots import asked_in
+from backprobe.rules.analysis.source.expressions import without_keyword
+from backprobe.rules.analysis.source.syntax import region_in, site_of
+from backprobe.rules.framework.finding import Finding, Fix, Region
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record

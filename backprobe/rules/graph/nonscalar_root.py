@@ -54,14 +54,14 @@ from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import insertion, replacement
-from backprobe.rules.finding import Edit, Finding, Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.raised import level_of
-from backprobe.rules.roots import RaisedCall, raised_calls, root_expression
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, text_in
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.roots import RaisedCall, raised_calls, root_expression
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import insertion, replacement
+from backprobe.rules.analysis.source.syntax import region_in, text_in
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.framework.finding import Edit, Finding, Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Root

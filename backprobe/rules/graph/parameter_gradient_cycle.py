@@ -55,16 +55,16 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import without_keyword
-from backprobe.rules.finding import Finding, Fix
-from backprobe.rules.flags import is_made_graph_walked
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import capital, together
-from backprobe.rules.reach import reaches
-from backprobe.rules.roots import asked_in
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.backward_flags import is_made_graph_walked
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.graph.roots import asked_in
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import without_keyword
+from backprobe.rules.analysis.source.naming import capital, together
+from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.framework.finding import Finding, Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record

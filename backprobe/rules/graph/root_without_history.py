@@ -56,15 +56,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.cuts import cut_above, rooted_in
-from backprobe.rules.finding import Finding
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called
-from backprobe.rules.raised import level_of
-from backprobe.rules.roots import RaisedCall, raised_calls
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import parts_of, statement
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.cuts import cut_above, rooted_in
+from backprobe.rules.analysis.graph.roots import RaisedCall, raised_calls
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.source.syntax import parts_of, statement
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.framework.finding import Finding
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record

@@ -83,17 +83,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.carried import WalkedAgain, is_same_turn, is_used_between, walked_again
-from backprobe.rules.expressions import replacement, with_keyword
-from backprobe.rules.finding import Edit, Finding, Fix, Occurrences, Region, Related, Subject, rule_name
-from backprobe.rules.lookup import lookup
-from backprobe.rules.places import location, source_lines
-from backprobe.rules.raised import level_of
-from backprobe.rules.reach import reaches
-from backprobe.rules.roots import asked_in
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import step_of
-from backprobe.rules.syntax import blocks, region_in, site_of, statement, text_in, tree_of
+from backprobe.rules.analysis.graph.carried_graphs import WalkedAgain, is_same_turn, is_used_between, walked_again
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.graph.roots import asked_in
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import replacement, with_keyword
+from backprobe.rules.analysis.source.syntax import blocks, region_in, site_of, statement, text_in, tree_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.framework.finding import Edit, Finding, Fix, Occurrences, Region, Related, Subject, rule_name
+from backprobe.rules.framework.locations import location, source_lines
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record, Site

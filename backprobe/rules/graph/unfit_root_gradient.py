@@ -85,19 +85,19 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.repeated_terms import stores
-from backprobe.rules.roots import asked_in, gradient_expression
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import site_of
-from backprobe.rules.told import told
-from backprobe.rules.training_modes import used_by_updates
-from backprobe.rules.walks import node_of
+from backprobe.rules.analysis.graph.roots import asked_in, gradient_expression
+from backprobe.rules.analysis.graph.walks import node_of
+from backprobe.rules.analysis.modules.training_modes import used_by_updates
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.terms.repeated_terms import stores
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record, Statistics
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="unfit-root-gradient",

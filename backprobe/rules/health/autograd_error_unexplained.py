@@ -18,13 +18,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from backprobe.record.families import family_of
-from backprobe.rules.lookup import lookup
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record
-    from backprobe.rules.finding import Evidence, Finding
+    from backprobe.rules.framework.finding import Evidence, Finding
 
 RULE = Rule(
     name="autograd-error-unexplained",

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backprobe.rules.finding import Finding, Location, Region, rule_name
-from backprobe.rules.rule import Rule
+from backprobe.rules.framework.finding import Finding, Location, Region, rule_name
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record

@@ -15,11 +15,11 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from backprobe.rules.finding import Finding, Fix, rule_name
-from backprobe.rules.rule import Rule
+from backprobe.rules.framework.finding import Finding, Fix, rule_name
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.rules.finding import Location
+    from backprobe.rules.framework.finding import Location
 
 RULE = Rule(
     name="unknown-suppression", code="BP909", since="0.1", severity="warning", confidence="proven", fix="manual",
@@ -29,7 +29,7 @@ RULE = Rule(
 
 def named(name: str, place: Location) -> Finding | None:
     """The finding for a name in a comment; None where a rule has that name."""
-    from backprobe.rules.manual import every_rule  # it lists this module's rule as well
+    from backprobe.rules.framework.manual import every_rule  # it lists this module's rule as well
 
     names = {rule.name: rule.code for rule in every_rule()}
     if name in names:

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backprobe.rules.finding import Finding, Fix, rule_name
-from backprobe.rules.rule import Rule
+from backprobe.rules.framework.finding import Finding, Fix, rule_name
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.rules.finding import Location
+    from backprobe.rules.framework.finding import Location
 
 RULE = Rule(
     name="unused-suppression", code="BP908", since="0.1", severity="note", confidence="proven", fix="manual", needs=()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.inplace import (
     detach_in_place_on_view,
     inplace_on_hooked_output,
@@ -19,7 +20,6 @@ from backprobe.rules.inplace import (
     stale_alias_read,
     step_before_backward,
 )
-from backprobe.rules.rule import RuleModule
 
 RULES: Final[tuple[RuleModule, ...]] = (
     inplace_on_saved,

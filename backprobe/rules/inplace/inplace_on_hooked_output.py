@@ -49,13 +49,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import keyword, with_keyword
-from backprobe.rules.finding import Finding, Fix, Region
-from backprobe.rules.raised import level_of
-from backprobe.rules.refused import Refused, refused
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_at, statement, trees
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.expressions import keyword, with_keyword
+from backprobe.rules.analysis.source.syntax import region_in, site_at, statement, trees
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.analysis.tensors.refused_writes import Refused, refused
+from backprobe.rules.framework.finding import Finding, Fix, Region
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site

@@ -56,12 +56,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.finding import Finding, Fix
-from backprobe.rules.out_of_place import out_of_place
-from backprobe.rules.raised import level_of
-from backprobe.rules.refused import Refused, refused
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.analysis.tensors.refused_writes import Refused, refused
+from backprobe.rules.edits.out_of_place import out_of_place
+from backprobe.rules.framework.finding import Finding, Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record

@@ -92,16 +92,16 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import outermost, symbol_of
-from backprobe.rules.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
-from backprobe.rules.lookup import lookup
-from backprobe.rules.out_of_place import out_of_place
-from backprobe.rules.places import location
-from backprobe.rules.raised import level_of
-from backprobe.rules.rule import Rule
-from backprobe.rules.saved_changes import SavedChange, saved_changes, saved_name
-from backprobe.rules.steps import step_of
-from backprobe.rules.syntax import site_of, statement, value_of
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import outermost, symbol_of
+from backprobe.rules.analysis.source.syntax import site_of, statement, value_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.analysis.tensors.saved_changes import SavedChange, saved_changes, saved_name
+from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.edits.out_of_place import out_of_place
+from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
+from backprobe.rules.framework.locations import location
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site

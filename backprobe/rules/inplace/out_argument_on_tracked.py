@@ -46,15 +46,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import insertion, keyword, without_keyword
-from backprobe.rules.finding import Finding, Fix, Region
-from backprobe.rules.named import tensor_named
-from backprobe.rules.naming import called
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import region_in, site_of, statement
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.expressions import insertion, keyword, without_keyword
+from backprobe.rules.analysis.source.named_values import tensor_named
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding import Finding, Fix, Region
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record, Site

@@ -79,15 +79,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.finding import Finding
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called
-from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import method_called, parts_of, statement_at
-from backprobe.rules.table import table
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.source.syntax import method_called, parts_of, statement_at
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding import Finding
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Node, Record, Statistics

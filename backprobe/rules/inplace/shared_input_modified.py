@@ -83,16 +83,16 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.lookup import bindings_named, lookup
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import root_name, target_names
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import site_of, statement, statement_at, tree_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.scopes import root_name, target_names
+from backprobe.rules.analysis.source.syntax import site_of, statement, statement_at, tree_of
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import InplaceEvent, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="shared-input-modified",

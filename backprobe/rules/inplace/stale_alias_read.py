@@ -90,14 +90,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import keyword, with_keyword
-from backprobe.rules.finding import Finding, Fix
-from backprobe.rules.lookup import bindings_named, lookup
-from backprobe.rules.out_of_place import out_of_place
-from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import parts_of, site_of, statement
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.expressions import keyword, with_keyword
+from backprobe.rules.analysis.source.syntax import parts_of, site_of, statement
+from backprobe.rules.edits.out_of_place import out_of_place
+from backprobe.rules.framework.finding import Finding, Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, InplaceEvent, Record, Site

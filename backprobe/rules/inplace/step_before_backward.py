@@ -75,17 +75,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.carried import walked_again
-from backprobe.rules.expressions import line_after, replacement
-from backprobe.rules.finding import Edit, Finding, Fix, Region
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import optimizer_name
-from backprobe.rules.places import line_of, source_lines
-from backprobe.rules.raised import level_of
-from backprobe.rules.rule import Rule
-from backprobe.rules.saved_changes import SavedChange, saved_changes, saved_name
-from backprobe.rules.syntax import blocks, region_in, site_of, statement, text_in, tree_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.carried_graphs import walked_again
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import line_after, replacement
+from backprobe.rules.analysis.source.naming import optimizer_name
+from backprobe.rules.analysis.source.syntax import blocks, region_in, site_of, statement, text_in, tree_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.analysis.tensors.saved_changes import SavedChange, saved_changes, saved_name
+from backprobe.rules.framework.finding import Edit, Finding, Fix, Region
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.locations import line_of, source_lines
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.leaf import (
     flag_change_on_non_leaf,
     freeze_without_effect,
@@ -18,7 +19,6 @@ from backprobe.rules.leaf import (
     requires_grad_on_integer,
     retain_grad_after_backward,
 )
-from backprobe.rules.rule import RuleModule
 
 RULES: Final[tuple[RuleModule, ...]] = (
     non_leaf_grad_read,

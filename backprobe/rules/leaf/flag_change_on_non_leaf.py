@@ -55,18 +55,18 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import outermost, replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.named import tensor_named
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import parts_of, region_in, site_of, statement, statement_at, value_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import outermost, replacement
+from backprobe.rules.analysis.source.named_values import tensor_named
+from backprobe.rules.analysis.source.syntax import parts_of, region_in, site_of, statement, statement_at, value_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="flag-change-on-non-leaf",

@@ -78,21 +78,21 @@ import difflib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import bindings_named, lookup
-from backprobe.rules.module_sites import calls_by_number, modules_by_number, outermost_call
-from backprobe.rules.places import region_of
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import target_names
-from backprobe.rules.second_names import held_by, module_names
-from backprobe.rules.syntax import Tree, region_in, statement, trees
-from backprobe.rules.told import told
-from backprobe.rules.training_modes import inside
+from backprobe.rules.analysis.modules.module_sites import calls_by_number, modules_by_number, outermost_call
+from backprobe.rules.analysis.modules.second_names import held_by, module_names
+from backprobe.rules.analysis.modules.training_modes import inside
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.scopes import target_names
+from backprobe.rules.analysis.source.syntax import Tree, region_in, statement, trees
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.locations import region_of
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Module, ModuleCall, Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="freeze-without-effect",

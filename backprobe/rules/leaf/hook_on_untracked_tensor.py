@@ -62,18 +62,18 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.cuts import cut_above
-from backprobe.rules.modes import switched_off_at
-from backprobe.rules.module_cuts import ModuleCut, module_cut_above
-from backprobe.rules.named import tensor_named
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import parts_of, site_of, statement
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.cuts import cut_above
+from backprobe.rules.analysis.graph.module_cuts import ModuleCut, module_cut_above
+from backprobe.rules.analysis.source.named_values import tensor_named
+from backprobe.rules.analysis.source.syntax import parts_of, site_of, statement
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.analysis.training.grad_modes import switched_off_at
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="hook-on-untracked-tensor",

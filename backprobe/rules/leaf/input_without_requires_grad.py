@@ -57,19 +57,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.cuts import derived_from
-from backprobe.rules.grad_use import is_only_tested
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called
-from backprobe.rules.raised import level_at
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import site_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.gradients.grad_use import is_only_tested
+from backprobe.rules.analysis.graph.cuts import derived_from
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_at
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import GradRead, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="input-without-requires-grad",

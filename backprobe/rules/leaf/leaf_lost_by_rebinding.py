@@ -88,17 +88,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.raised import level_at, level_of
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import parts_of, site_of, statement, statement_at, tree_of
-from backprobe.rules.told import told
-from backprobe.rules.uses import owners
+from backprobe.rules.analysis.modules.parameter_uses import owners
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import parts_of, site_of, statement, statement_at, tree_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_at, level_of
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Raised, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="leaf-lost-by-rebinding",

@@ -60,20 +60,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.named import names_in, tensor_named
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import root_name
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import method_called, parts_of, region_in, site_of, statement, text_in, value_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.named_values import names_in, tensor_named
+from backprobe.rules.analysis.source.scopes import root_name
+from backprobe.rules.analysis.source.syntax import (
+    method_called,
+    parts_of,
+    region_in,
+    site_of,
+    statement,
+    text_in,
+    value_of,
+)
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="non-leaf-deepcopied",

@@ -95,16 +95,16 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import insertion, keyword, line_after, outermost, without_keyword
-from backprobe.rules.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
-from backprobe.rules.grad_use import is_only_tested
-from backprobe.rules.lookup import lookup
-from backprobe.rules.places import location
-from backprobe.rules.raised import level_at
-from backprobe.rules.reach import arrived_at
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at, step_of
-from backprobe.rules.syntax import region_in, site_of, statement, tree_of, value_of
+from backprobe.rules.analysis.gradients.grad_use import is_only_tested
+from backprobe.rules.analysis.graph.reach import arrived_at
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import insertion, keyword, line_after, outermost, without_keyword
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, tree_of, value_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_at
+from backprobe.rules.analysis.training.steps import state_at, step_of
+from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
+from backprobe.rules.framework.locations import location
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, GradRead, Record, Site

@@ -104,18 +104,26 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import outermost, replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.reach import leaves_behind
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import method_called, parts_of, region_in, site_of, statement, text_in, value_of
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
+from backprobe.rules.analysis.graph.reach import leaves_behind
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import outermost, replacement
+from backprobe.rules.analysis.source.syntax import (
+    method_called,
+    parts_of,
+    region_in,
+    site_of,
+    statement,
+    text_in,
+    value_of,
+)
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="parameter-lost-on-move",

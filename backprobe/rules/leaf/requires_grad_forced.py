@@ -71,18 +71,18 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.cuts import cuts
-from backprobe.rules.ingredients import operands_below
-from backprobe.rules.lookup import lookup
-from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of, statement
-from backprobe.rules.told import told
-from backprobe.rules.trained import never_reached, trained
+from backprobe.rules.analysis.graph.cuts import cuts
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import site_of, statement
+from backprobe.rules.analysis.tensors.parents import operands_below
+from backprobe.rules.analysis.training.trained_parameters import never_reached, trained
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="requires-grad-forced",

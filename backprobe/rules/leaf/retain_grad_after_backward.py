@@ -59,15 +59,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called
-from backprobe.rules.reach import arrived_at
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
+from backprobe.rules.analysis.graph.reach import arrived_at
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="retain-grad-after-backward",

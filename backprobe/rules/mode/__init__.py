@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.mode import (
     batch_norm_of_one,
     checkpoint_input_without_grad,
@@ -23,7 +24,6 @@ from backprobe.rules.mode import (
     state_detached_each_step,
     training_in_eval_mode,
 )
-from backprobe.rules.rule import RuleModule
 
 RULES: Final[tuple[RuleModule, ...]] = (
     graph_break_detach,

@@ -52,17 +52,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import keyword, with_keyword
-from backprobe.rules.finding import Fix
-from backprobe.rules.raised import level_of, raised_with_text
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name
-from backprobe.rules.syntax import region_in, site_at, trees
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.expressions import keyword, with_keyword
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import region_in, site_at, trees
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_with_text
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="batch-norm-of-one",

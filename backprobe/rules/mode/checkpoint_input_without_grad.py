@@ -70,21 +70,21 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.breaks import wanted
-from backprobe.rules.expressions import with_keyword
-from backprobe.rules.finding import Fix
-from backprobe.rules.module_sites import modules_by_number, outermost_call
-from backprobe.rules.naming import together
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import region_in, site_of, statement
-from backprobe.rules.told import told
-from backprobe.rules.uses import owners
+from backprobe.rules.analysis.graph.breaks import wanted
+from backprobe.rules.analysis.modules.module_sites import modules_by_number, outermost_call
+from backprobe.rules.analysis.modules.parameter_uses import owners
+from backprobe.rules.analysis.source.expressions import with_keyword
+from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, WatchedCall
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="checkpoint-input-without-grad",

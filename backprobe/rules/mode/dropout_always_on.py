@@ -99,18 +99,18 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import with_keyword
-from backprobe.rules.finding import Fix
-from backprobe.rules.module_sites import calls_by_number, function_at
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import Function, last_name, parameters_of, scope_of
-from backprobe.rules.syntax import number_at, region_in, site_of, statement, tree_of
-from backprobe.rules.told import told
-from backprobe.rules.training_modes import DROPOUTS, module_of
+from backprobe.rules.analysis.modules.module_sites import calls_by_number, function_at
+from backprobe.rules.analysis.modules.training_modes import DROPOUTS, module_of
+from backprobe.rules.analysis.source.expressions import with_keyword
+from backprobe.rules.analysis.source.scopes import Function, last_name, parameters_of, scope_of
+from backprobe.rules.analysis.source.syntax import number_at, region_in, site_of, statement, tree_of
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Record, Site, WatchedCall
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="dropout-always-on",

@@ -102,14 +102,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.evaluations import is_fixed_teacher, measured
-from backprobe.rules.flow import Step, arrivals
-from backprobe.rules.lookup import bindings_named
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import step_of
-from backprobe.rules.syntax import region_in, site_of, statement, tree_of
-from backprobe.rules.told import told
-from backprobe.rules.training_modes import (
+from backprobe.rules.analysis.modules.evaluations import is_fixed_teacher, measured
+from backprobe.rules.analysis.modules.parameter_uses import program_of
+from backprobe.rules.analysis.modules.training_modes import (
     DROPOUTS,
     NORMS,
     inside,
@@ -121,11 +116,16 @@ from backprobe.rules.training_modes import (
     walked_in,
     written_call,
 )
-from backprobe.rules.uses import program_of
+from backprobe.rules.analysis.rows.lookup import bindings_named
+from backprobe.rules.analysis.source.data_flow import Step, arrivals
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, tree_of
+from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="evaluating-in-train-mode",

@@ -85,21 +85,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import line_before
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.module_sites import calls_by_number, modules_by_number
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import step_of
-from backprobe.rules.syntax import region_in, site_of, statement
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
-from backprobe.rules.training_modes import NORMS, is_of, module_of, parameters_in, receiver_of, written_call
+from backprobe.rules.analysis.modules.module_sites import calls_by_number, modules_by_number
+from backprobe.rules.analysis.modules.training_modes import (
+    NORMS,
+    is_of,
+    module_of,
+    parameters_in,
+    receiver_of,
+    written_call,
+)
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import line_before
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
+from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Record, Statistics
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="frozen-batch-norm-moves",

@@ -83,21 +83,21 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.flow import Step, arrivals
-from backprobe.rules.modes import left_off
-from backprobe.rules.module_sites import outermost_call
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.trained import required_grad
-from backprobe.rules.training_modes import parameters_in, receiver_of, written_call
-from backprobe.rules.uses import program_of
+from backprobe.rules.analysis.modules.module_sites import outermost_call
+from backprobe.rules.analysis.modules.parameter_uses import program_of
+from backprobe.rules.analysis.modules.training_modes import parameters_in, receiver_of, written_call
+from backprobe.rules.analysis.source.data_flow import Step, arrivals
+from backprobe.rules.analysis.source.syntax import region_in, site_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.analysis.training.grad_modes import left_off
+from backprobe.rules.analysis.training.trained_parameters import required_grad
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Mode, ModuleCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="grad-mode-left-off",

@@ -65,12 +65,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.break_told import breaks_of, ended_text, told_break
-from backprobe.rules.rule import Rule
+from backprobe.rules.analysis.graph.break_findings import breaks_of, ended_text, told_break
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="graph-break-non-differentiable",

@@ -65,14 +65,14 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.break_told import breaks_of, replaced, told_break
-from backprobe.rules.finding import Fix
-from backprobe.rules.rule import Rule
+from backprobe.rules.analysis.graph.break_findings import breaks_of, replaced, told_break
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.breaks import Break
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.analysis.graph.breaks import Break
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="graph-break-rebuild",

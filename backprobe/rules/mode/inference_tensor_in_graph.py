@@ -51,18 +51,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import path_of, replacement
-from backprobe.rules.finding import Fix, Region
-from backprobe.rules.lookup import bindings_named, lookup
-from backprobe.rules.modes import switched_off_at
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of, text_in
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.expressions import path_of, replacement
+from backprobe.rules.analysis.source.syntax import site_of, text_in
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.analysis.training.grad_modes import switched_off_at
+from backprobe.rules.framework.finding import Fix, Region
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record, Tensor
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="inference-tensor-in-graph",

@@ -72,14 +72,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.module_sites import modules_by_number
-from backprobe.rules.rule import Rule
-from backprobe.rules.table import table
-from backprobe.rules.told import told
+from backprobe.rules.analysis.modules.module_sites import modules_by_number
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Operation, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="state-detached-each-step",

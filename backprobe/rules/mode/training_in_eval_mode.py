@@ -106,13 +106,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import line_before
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement
-from backprobe.rules.told import told
-from backprobe.rules.training_modes import (
+from backprobe.rules.analysis.modules.training_modes import (
     DROPOUTS,
     NORMS,
     inside,
@@ -125,10 +119,16 @@ from backprobe.rules.training_modes import (
     walked_in,
     written_call,
 )
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import line_before
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Mode, ModuleCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="training-in-eval-mode",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.numeric import (
     divergence,
     exploding_gradient,
@@ -16,7 +17,6 @@ from backprobe.rules.numeric import (
     softmax_row_masked,
     vanishing_gradient,
 )
-from backprobe.rules.rule import RuleModule
 
 RULES: Final[tuple[RuleModule, ...]] = (
     nonfinite_forward,

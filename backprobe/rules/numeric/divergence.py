@@ -81,17 +81,17 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.curves import Curve, curves
-from backprobe.rules.expressions import keyword
-from backprobe.rules.finding import Region
-from backprobe.rules.options import threshold
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement, value_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.losses.loss_curves import Curve, curves
+from backprobe.rules.analysis.source.expressions import keyword
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
+from backprobe.rules.framework.finding import Region
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.options import threshold
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Optimizer, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="divergence",

@@ -110,16 +110,16 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup, nodes_like
-from backprobe.rules.options import threshold
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement, value_of
-from backprobe.rules.table import table
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.options import threshold
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="exploding-gradient",

@@ -61,16 +61,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.options import threshold
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of
-from backprobe.rules.told import told
-from backprobe.rules.value_origins import half_cast
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.tensors.value_origins import half_cast
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.options import threshold
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, NodePass, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="half-gradient-underflow",

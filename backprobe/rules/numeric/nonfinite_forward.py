@@ -65,16 +65,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.bad_values import bad_since
-from backprobe.rules.birth_told import births_of, name_of, told_birth
-from backprobe.rules.births import held_by_reads
-from backprobe.rules.lookup import lookup
-from backprobe.rules.rule import Rule
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.tensors.bad_values import bad_since
+from backprobe.rules.analysis.tensors.birth_findings import births_of, name_of, told_birth
+from backprobe.rules.analysis.tensors.births import held_by_reads
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.births import Birth
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.analysis.tensors.births import Birth
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="nonfinite-forward",

@@ -64,12 +64,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.birth_told import births_of, name_of, told_birth
-from backprobe.rules.rule import Rule
+from backprobe.rules.analysis.tensors.birth_findings import births_of, name_of, told_birth
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="nonfinite-gradient",

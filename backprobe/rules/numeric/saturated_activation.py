@@ -95,18 +95,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup, nodes_like
-from backprobe.rules.naming import called
-from backprobe.rules.options import threshold
-from backprobe.rules.reach import leaves_behind
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement, value_of
-from backprobe.rules.told import told
-from backprobe.rules.value_origins import extreme_start
+from backprobe.rules.analysis.graph.reach import leaves_behind
+from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
+from backprobe.rules.analysis.tensors.value_origins import extreme_start
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.options import threshold
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Node, NodePass, Record, Statistics
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="saturated-activation",

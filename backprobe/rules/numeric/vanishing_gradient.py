@@ -102,20 +102,20 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from backprobe.rules.curves import relative_gradients
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called
-from backprobe.rules.options import threshold
-from backprobe.rules.reach import between, leading_to, reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import names
-from backprobe.rules.syntax import region_in, site_at, trees
-from backprobe.rules.told import told
-from backprobe.rules.walks import RESHAPES, op
+from backprobe.rules.analysis.graph.reach import between, leading_to, reaches
+from backprobe.rules.analysis.graph.walks import RESHAPES, op
+from backprobe.rules.analysis.losses.loss_curves import relative_gradients
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.source.scopes import names
+from backprobe.rules.analysis.source.syntax import region_in, site_at, trees
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.options import threshold
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record
-    from backprobe.rules.finding import Finding, Region
+    from backprobe.rules.framework.finding import Finding, Region
 
 RULE = Rule(
     name="vanishing-gradient",

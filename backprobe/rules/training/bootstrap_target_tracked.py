@@ -83,20 +83,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called
-from backprobe.rules.outputs import call_around, calls_below
-from backprobe.rules.regressions import Regression, regressions
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement, text_in
-from backprobe.rules.told import told
-from backprobe.rules.walks import behind_shapes, op, operands, tensors_of
+from backprobe.rules.analysis.graph.walks import behind_shapes, op, operands, tensors_of
+from backprobe.rules.analysis.losses.regressions import Regression, regressions
+from backprobe.rules.analysis.modules.module_outputs import call_around, calls_below
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, text_in
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="bootstrap-target-tracked",

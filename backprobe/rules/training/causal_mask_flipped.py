@@ -72,14 +72,14 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name, scope_of
-from backprobe.rules.syntax import Tree, region_in, site_of, statement, tree_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.scopes import last_name, scope_of
+from backprobe.rules.analysis.source.syntax import Tree, region_in, site_of, statement, tree_of
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Operation, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="causal-mask-flipped",

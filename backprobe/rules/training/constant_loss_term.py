@@ -109,24 +109,24 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from backprobe.rules.arithmetic import summands
-from backprobe.rules.break_told import is_constant_penalty
-from backprobe.rules.lookup import bindings_named, lookup
-from backprobe.rules.loss_calls import FUNCTIONAL
-from backprobe.rules.naming import together
-from backprobe.rules.partial_cuts import partial_cuts, untrained_terms
-from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import site_of, statement, value_of
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers, with_gradient
+from backprobe.rules.analysis.graph.break_findings import is_constant_penalty
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.losses.loss_calls import FUNCTIONAL
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.arithmetic import summands
+from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.source.syntax import site_of, statement, value_of
+from backprobe.rules.analysis.terms.partial_cuts import partial_cuts, untrained_terms
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers, with_gradient
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Record, WatchedCall
-    from backprobe.rules.breaks import Break
-    from backprobe.rules.finding import Finding
-    from backprobe.rules.terms import Term
+    from backprobe.rules.analysis.graph.breaks import Break
+    from backprobe.rules.analysis.terms.terms import Term
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="constant-loss-term",

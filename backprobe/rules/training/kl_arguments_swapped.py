@@ -74,10 +74,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.loss_calls import (
+from backprobe.rules.analysis.graph.walks import node_of, op, operands
+from backprobe.rules.analysis.losses.loss_calls import (
     LossCall,
     argument_text,
     callee,
@@ -87,15 +85,17 @@ from backprobe.rules.loss_calls import (
     values_of,
     written,
 )
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import region_in, site_of
-from backprobe.rules.told import told
-from backprobe.rules.walks import node_of, op, operands
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.syntax import region_in, site_of
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Edit, Finding
+    from backprobe.rules.framework.finding import Edit, Finding
 
 RULE = Rule(
     name="kl-arguments-swapped",

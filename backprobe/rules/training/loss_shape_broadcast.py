@@ -79,13 +79,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.broadcasts import Broadcast, broadcasts
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
+from backprobe.rules.analysis.losses.broadcasts import Broadcast, broadcasts
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="loss-shape-broadcast",

@@ -89,20 +89,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.arrivals import came_to
-from backprobe.rules.lookup import lookup
-from backprobe.rules.loss_calls import LossCall, callee, loss_calls, region_of_call, shape_of, tensor_given
-from backprobe.rules.naming import optimizer_name
-from backprobe.rules.options import threshold
-from backprobe.rules.rule import Rule
-from backprobe.rules.table import table
-from backprobe.rules.told import told
+from backprobe.rules.analysis.gradients.arrivals import came_to
+from backprobe.rules.analysis.graph.walks import node_of
+from backprobe.rules.analysis.losses.loss_calls import (
+    LossCall,
+    callee,
+    loss_calls,
+    region_of_call,
+    shape_of,
+    tensor_given,
+)
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import optimizer_name
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.options import threshold
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 from backprobe.rules.training.targets_all_ignored import IGNORED
-from backprobe.rules.walks import node_of
 
 if TYPE_CHECKING:
     from backprobe.record import OptimizerEvent, Record, SmallValue
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="micro-batch-means-unequal",

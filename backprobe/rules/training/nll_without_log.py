@@ -69,14 +69,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.loss_calls import callee
-from backprobe.rules.nonlog import NotLog, not_logarithms
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
+from backprobe.rules.analysis.losses.log_inputs import NotLog, not_logarithms
+from backprobe.rules.analysis.losses.loss_calls import callee
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="nll-without-log",

@@ -69,20 +69,20 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.activations import built_call
-from backprobe.rules.lookup import lookup, nodes_like
-from backprobe.rules.loss_calls import loss_calls, values_of
-from backprobe.rules.outputs import innermost_call
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name
-from backprobe.rules.syntax import parts_of, statement_at
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.walks import behind_shapes, op, op_of, operands, walked
+from backprobe.rules.analysis.graph.walks import behind_shapes, op, op_of, operands, walked
+from backprobe.rules.analysis.losses.activations import built_call
+from backprobe.rules.analysis.losses.loss_calls import loss_calls, values_of
+from backprobe.rules.analysis.modules.module_outputs import innermost_call
+from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import parts_of, statement_at
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Operation, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="padding-counted-in-mean",

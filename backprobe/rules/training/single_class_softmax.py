@@ -62,17 +62,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.activations import dim_of, place_of
-from backprobe.rules.finding import Region
-from backprobe.rules.lookup import nodes_like
-from backprobe.rules.loss_calls import callee, class_dim, loss_calls, region_of_call, shape_of
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
-from backprobe.rules.walks import op_of, walked
+from backprobe.rules.analysis.graph.walks import op_of, walked
+from backprobe.rules.analysis.losses.activations import dim_of, place_of
+from backprobe.rules.analysis.losses.loss_calls import callee, class_dim, loss_calls, region_of_call, shape_of
+from backprobe.rules.analysis.rows.lookup import nodes_like
+from backprobe.rules.framework.finding import Region
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="single-class-softmax",

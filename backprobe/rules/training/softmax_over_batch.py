@@ -62,16 +62,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.activations import Place, dim_of, place_of
-from backprobe.rules.lookup import lookup
-from backprobe.rules.loss_calls import LossCall, callee, loss_calls, shape_of, tensor_given
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
-from backprobe.rules.walks import op
+from backprobe.rules.analysis.graph.walks import op
+from backprobe.rules.analysis.losses.activations import Place, dim_of, place_of
+from backprobe.rules.analysis.losses.loss_calls import LossCall, callee, loss_calls, shape_of, tensor_given
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="softmax-over-batch",

@@ -75,17 +75,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.activations import Place, dim_of, place_of
-from backprobe.rules.lookup import lookup, nodes_like
-from backprobe.rules.reach import leading_to
-from backprobe.rules.rule import Rule
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.walks import op, op_of, operands, walked
+from backprobe.rules.analysis.graph.reach import leading_to
+from backprobe.rules.analysis.graph.walks import op, op_of, operands, walked
+from backprobe.rules.analysis.losses.activations import Place, dim_of, place_of
+from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="softmax-over-wrong-axis",

@@ -60,7 +60,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.loss_calls import (
+from backprobe.rules.analysis.losses.loss_calls import (
     LossCall,
     argument_text,
     callee,
@@ -69,12 +69,12 @@ from backprobe.rules.loss_calls import (
     tensor_given,
     values_of,
 )
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="targets-all-ignored",

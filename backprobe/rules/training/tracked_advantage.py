@@ -92,20 +92,29 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.grad_spans import grad_spans
-from backprobe.rules.lookup import lookup
-from backprobe.rules.reach import reaches
-from backprobe.rules.regressions import regressed
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement
-from backprobe.rules.told import told
-from backprobe.rules.walks import RESHAPES, behind_shapes, below, node_of, op, operands, tensors_of, walked
+from backprobe.rules.analysis.gradients.grad_spans import grad_spans
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.graph.walks import (
+    RESHAPES,
+    behind_shapes,
+    below,
+    node_of,
+    op,
+    operands,
+    tensors_of,
+    walked,
+)
+from backprobe.rules.analysis.losses.regressions import regressed
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="tracked-advantage",

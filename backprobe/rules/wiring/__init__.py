@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from backprobe.rules.rule import RuleModule
+from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.wiring import (
     clip_after_step,
     clip_before_unscale,

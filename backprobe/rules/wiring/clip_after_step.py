@@ -73,17 +73,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.clips import Clip, clips, only_measures
-from backprobe.rules.finding import Fix
-from backprobe.rules.moving import moved
-from backprobe.rules.naming import optimizer_name, together
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
-from backprobe.rules.updates import Update
+from backprobe.rules.analysis.gradients.clips import Clip, clips, only_measures
+from backprobe.rules.analysis.source.naming import optimizer_name, together
+from backprobe.rules.analysis.training.updates import Update
+from backprobe.rules.edits.statement_moves import moved
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="clip-after-step",

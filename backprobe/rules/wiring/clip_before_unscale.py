@@ -87,19 +87,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.clips import Clip, clips
-from backprobe.rules.expressions import line_before
-from backprobe.rules.finding import Fix
-from backprobe.rules.grad_spans import Span
-from backprobe.rules.naming import optimizer_name, receiver
-from backprobe.rules.rule import Rule
-from backprobe.rules.scaling import scaled_calls, scaler_steps, unscaled_between
-from backprobe.rules.syntax import site_of, statement
-from backprobe.rules.told import told
+from backprobe.rules.analysis.gradients.clips import Clip, clips
+from backprobe.rules.analysis.gradients.grad_spans import Span
+from backprobe.rules.analysis.source.expressions import line_before
+from backprobe.rules.analysis.source.naming import optimizer_name, receiver
+from backprobe.rules.analysis.source.syntax import site_of, statement
+from backprobe.rules.analysis.training.grad_scaling import scaled_calls, scaler_steps, unscaled_between
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import OptimizerEvent, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="clip-before-unscale",

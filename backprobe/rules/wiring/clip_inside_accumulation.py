@@ -75,16 +75,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.clips import Clip, clips, only_measures
-from backprobe.rules.naming import optimizer_name, together
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
-from backprobe.rules.updates import Update
+from backprobe.rules.analysis.gradients.clips import Clip, clips, only_measures
+from backprobe.rules.analysis.source.naming import optimizer_name, together
+from backprobe.rules.analysis.training.updates import Update
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import LeafGrad, Record
-    from backprobe.rules.finding import Finding
-    from backprobe.rules.grad_spans import Span
+    from backprobe.rules.analysis.gradients.grad_spans import Span
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="clip-inside-accumulation",

@@ -69,15 +69,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.clips import Clip, clips
-from backprobe.rules.finding import Fix
-from backprobe.rules.moving import moved
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
+from backprobe.rules.analysis.gradients.clips import Clip, clips
+from backprobe.rules.edits.statement_moves import moved
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="clip-without-gradient",

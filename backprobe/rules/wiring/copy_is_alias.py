@@ -100,24 +100,32 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.ingredients import unnamed_from
-from backprobe.rules.lookup import lookup
-from backprobe.rules.module_tree import calls_of_modules
-from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name, names
-from backprobe.rules.second_names import SecondName, held_by, reads, second_names
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import method_called, parts_of, region_in, site_of, statement_at, text_in, tree_of
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.modules.module_tree import calls_of_modules
+from backprobe.rules.analysis.modules.second_names import SecondName, held_by, reads, second_names
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.scopes import last_name, names
+from backprobe.rules.analysis.source.syntax import (
+    method_called,
+    parts_of,
+    region_in,
+    site_of,
+    statement_at,
+    text_in,
+    tree_of,
+)
+from backprobe.rules.analysis.tensors.parents import unnamed_from
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Record, WatchedCall
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="copy-is-alias",

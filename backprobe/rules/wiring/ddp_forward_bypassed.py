@@ -79,18 +79,18 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Fix, Region
-from backprobe.rules.lookup import lookup
-from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement, text_in
-from backprobe.rules.told import told
-from backprobe.rules.wrappers import Wrapper, wrappers
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.modules.ddp_wrappers import Wrapper, wrappers
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, text_in
+from backprobe.rules.framework.finding import Fix, Region
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="ddp-forward-bypassed",

@@ -103,17 +103,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import Function
-from backprobe.rules.syntax import method_called, region_in, site_of, statement_at, tree_of, trees
-from backprobe.rules.told import told
-from backprobe.rules.wrappers import Wrapper, wrappers
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.modules.ddp_wrappers import Wrapper, wrappers
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.scopes import Function
+from backprobe.rules.analysis.source.syntax import method_called, region_in, site_of, statement_at, tree_of, trees
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="ddp-step-unsynchronised",

@@ -102,19 +102,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called, capital, together
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.reach import reaches
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
-from backprobe.rules.trained import shared_key
-from backprobe.rules.wrappers import Wrapper, wrappers
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.modules.ddp_wrappers import Wrapper, wrappers
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import called, capital, together
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.analysis.training.trained_parameters import shared_key
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record
-    from backprobe.rules.finding import Finding
-from backprobe.rules.trained import required_grad
+    from backprobe.rules.framework.finding import Finding
+from backprobe.rules.analysis.training.trained_parameters import required_grad
 
 RULE = Rule(
     name="ddp-unused-parameters",

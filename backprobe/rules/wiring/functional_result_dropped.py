@@ -77,16 +77,16 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.arithmetic import dotted
-from backprobe.rules.lookup import lookup
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name
-from backprobe.rules.syntax import region_in, site_of, statement, trees
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.arithmetic import dotted
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, trees
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Operation, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="functional-result-dropped",

@@ -56,17 +56,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import keyword
-from backprobe.rules.lookup import lookup
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name
-from backprobe.rules.syntax import region_in, statement, statement_at, tree_of
-from backprobe.rules.table import table
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import keyword
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import region_in, statement, statement_at, tree_of
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="load-without-effect",

@@ -69,20 +69,20 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import insertion, line_after
-from backprobe.rules.finding import Fix
-from backprobe.rules.grad_spans import grad_spans
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import together
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_of, statement
-from backprobe.rules.told import told
-from backprobe.rules.uncalled import named_only
-from backprobe.rules.updates import updates
+from backprobe.rules.analysis.gradients.grad_spans import grad_spans
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import insertion, line_after
+from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
+from backprobe.rules.analysis.source.uncalled_methods import named_only
+from backprobe.rules.analysis.training.updates import updates
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import LeafGrad, Optimizer, Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="missing-optimizer-step",

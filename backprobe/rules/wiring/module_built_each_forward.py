@@ -107,18 +107,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.grad_lives import grad_lives
-from backprobe.rules.lookup import lookup
-from backprobe.rules.module_tree import calls_of_modules
-from backprobe.rules.naming import called
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
+from backprobe.rules.analysis.gradients.grad_lives import grad_lives
+from backprobe.rules.analysis.modules.module_tree import calls_of_modules
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Module, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="module-built-each-forward",

@@ -111,18 +111,18 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.first_values import is_given_values
-from backprobe.rules.grad_lives import grad_lives
-from backprobe.rules.parameter_lists import last_name
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_at, site_of, statement, tree_of, trees
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
+from backprobe.rules.analysis.gradients.grad_lives import grad_lives
+from backprobe.rules.analysis.source.syntax import site_at, site_of, statement, tree_of, trees
+from backprobe.rules.analysis.training.first_values import is_given_values
+from backprobe.rules.analysis.training.parameter_lists import last_name
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Module, ModuleCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="module-not-registered",

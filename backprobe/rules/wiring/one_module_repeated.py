@@ -84,20 +84,20 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.module_sites import modules_by_number
-from backprobe.rules.module_tree import calls_of_modules
-from backprobe.rules.rule import Rule
-from backprobe.rules.second_names import ModuleName, held_by, module_names
-from backprobe.rules.steps import step_of
-from backprobe.rules.syntax import region_in, site_of, statement_at
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
-from backprobe.rules.training_modes import inside
+from backprobe.rules.analysis.modules.module_sites import modules_by_number
+from backprobe.rules.analysis.modules.module_tree import calls_of_modules
+from backprobe.rules.analysis.modules.second_names import ModuleName, held_by, module_names
+from backprobe.rules.analysis.modules.training_modes import inside
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement_at
+from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Operation, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="one-module-repeated",

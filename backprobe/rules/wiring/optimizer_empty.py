@@ -51,15 +51,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.parameter_lists import last_name, optimizer_call, parameters_argument
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in, site_at, site_of, tree_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.syntax import region_in, site_at, site_of, tree_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.analysis.training.parameter_lists import last_name, optimizer_call, parameters_argument
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Raised, Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="optimizer-empty",

@@ -54,17 +54,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import bindings_named, lookup
-from backprobe.rules.parameter_lists import optimizer_call, parameters_argument
-from backprobe.rules.raised import level_of
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import state_at
-from backprobe.rules.syntax import region_in, site_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.syntax import region_in, site_of
+from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.analysis.training.parameter_lists import optimizer_call, parameters_argument
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Raised, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="optimizer-given-non-leaf",

@@ -81,16 +81,16 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import keyword
-from backprobe.rules.naming import together
-from backprobe.rules.parameter_lists import optimizer_call
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.expressions import keyword
+from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.training.parameter_lists import optimizer_call
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Optimizer, OptimizerEvent, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="optimizer-rebuilt-each-step",

@@ -141,20 +141,20 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
-from backprobe.rules.first_values import is_given_values
-from backprobe.rules.grad_lives import GradLife, grad_lives
-from backprobe.rules.lookup import lookup
-from backprobe.rules.module_tree import calls_of_modules
-from backprobe.rules.parameter_lists import optimizer_call, parameters_argument, region_that_lists
-from backprobe.rules.places import location
-from backprobe.rules.rule import Rule
-from backprobe.rules.steps import step_of
-from backprobe.rules.syntax import region_in, site_of, statement, text_in
-from backprobe.rules.table import table
-from backprobe.rules.trained import in_optimizers, parameters, required_grad, shared_key
-from backprobe.rules.training_modes import walked_in
+from backprobe.rules.analysis.gradients.grad_lives import GradLife, grad_lives
+from backprobe.rules.analysis.modules.module_tree import calls_of_modules
+from backprobe.rules.analysis.modules.training_modes import walked_in
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, text_in
+from backprobe.rules.analysis.training.first_values import is_given_values
+from backprobe.rules.analysis.training.parameter_lists import optimizer_call, parameters_argument, region_that_lists
+from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters, required_grad, shared_key
+from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
+from backprobe.rules.framework.locations import location
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Module, Optimizer, Record, Site

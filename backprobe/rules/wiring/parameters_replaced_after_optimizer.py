@@ -89,18 +89,18 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.grad_lives import grad_lives
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import capital
-from backprobe.rules.parameter_lists import region_that_lists
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers, parameters, shared_key
+from backprobe.rules.analysis.gradients.grad_lives import grad_lives
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import capital
+from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.training.parameter_lists import region_that_lists
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters, shared_key
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Optimizer, OptimizerTensor, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="parameters-replaced-after-optimizer",

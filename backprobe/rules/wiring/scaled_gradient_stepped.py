@@ -80,18 +80,18 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import line_after, replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.grad_spans import grad_spans
-from backprobe.rules.naming import optimizer_name, receiver
-from backprobe.rules.rule import Rule
-from backprobe.rules.scaling import scaled_calls, scaler_steps, unscaled_between
-from backprobe.rules.syntax import region_in, site_of, statement, tree_of
-from backprobe.rules.told import told
+from backprobe.rules.analysis.gradients.grad_spans import grad_spans
+from backprobe.rules.analysis.source.expressions import line_after, replacement
+from backprobe.rules.analysis.source.naming import optimizer_name, receiver
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, tree_of
+from backprobe.rules.analysis.training.grad_scaling import scaled_calls, scaler_steps, unscaled_between
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import OptimizerEvent, Record, Site
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="scaled-gradient-stepped",

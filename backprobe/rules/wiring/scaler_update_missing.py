@@ -66,17 +66,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import line_after
-from backprobe.rules.finding import Fix
-from backprobe.rules.naming import receiver
-from backprobe.rules.raised import level_of, raised_as
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import site_of, statement
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.expressions import line_after
+from backprobe.rules.analysis.source.naming import receiver
+from backprobe.rules.analysis.source.syntax import site_of, statement
+from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import OptimizerEvent, Raised, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="scaler-update-missing",

@@ -81,15 +81,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.finding import Fix
-from backprobe.rules.moving import moved
-from backprobe.rules.naming import optimizer_name, receiver
-from backprobe.rules.rule import Rule
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.naming import optimizer_name, receiver
+from backprobe.rules.edits.statement_moves import moved
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import OptimizerEvent, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="scheduler-before-optimizer",

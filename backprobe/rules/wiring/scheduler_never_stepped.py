@@ -77,14 +77,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.naming import optimizer_name
-from backprobe.rules.rule import Rule
-from backprobe.rules.schedules import Schedule, is_stepped_in_source, schedules
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.naming import optimizer_name
+from backprobe.rules.analysis.training.schedules import Schedule, is_stepped_in_source, schedules
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Optimizer, OptimizerEvent, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="scheduler-never-stepped",

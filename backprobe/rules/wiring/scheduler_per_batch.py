@@ -97,16 +97,16 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.naming import optimizer_name, receiver
-from backprobe.rules.options import threshold
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name
-from backprobe.rules.syntax import site_of, statement, tree_of, trees
-from backprobe.rules.told import told
+from backprobe.rules.analysis.source.naming import optimizer_name, receiver
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of, trees
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.options import threshold
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Optimizer, OptimizerEvent, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="scheduler-per-batch",

@@ -81,12 +81,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.expressions import replacement
-from backprobe.rules.finding import Fix
-from backprobe.rules.lookup import lookup
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name
-from backprobe.rules.syntax import (
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expressions import replacement
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import (
     method_called,
     parts_of,
     region_in,
@@ -97,13 +95,15 @@ from backprobe.rules.syntax import (
     tree_of,
     trees,
 )
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers
-from backprobe.rules.updates import updates_of
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.analysis.training.updates import updates_of
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record, WatchedCall
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="state-kept-by-reference",

@@ -60,17 +60,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.expressions import insertion
-from backprobe.rules.finding import Fix
-from backprobe.rules.naming import optimizer_name, together
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import region_in
-from backprobe.rules.told import told
-from backprobe.rules.uncalled import named_only
+from backprobe.rules.analysis.source.expressions import insertion
+from backprobe.rules.analysis.source.naming import optimizer_name, together
+from backprobe.rules.analysis.source.syntax import region_in
+from backprobe.rules.analysis.source.uncalled_methods import named_only
+from backprobe.rules.framework.finding import Fix
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Optimizer, OptimizerEvent, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="step-without-gradient",

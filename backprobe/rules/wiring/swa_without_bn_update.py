@@ -78,17 +78,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.module_sites import modules_by_number, outermost_call
-from backprobe.rules.rule import Rule
-from backprobe.rules.scopes import last_name
-from backprobe.rules.syntax import statement_at, trees
-from backprobe.rules.told import told
-from backprobe.rules.training_modes import NORMS, inside, is_of, receiver_of
+from backprobe.rules.analysis.modules.module_sites import modules_by_number, outermost_call
+from backprobe.rules.analysis.modules.training_modes import NORMS, inside, is_of, receiver_of
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import statement_at, trees
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="swa-without-bn-update",

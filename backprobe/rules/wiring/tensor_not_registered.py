@@ -146,19 +146,19 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.first_values import is_given_values
-from backprobe.rules.grad_lives import grad_lives
-from backprobe.rules.lookup import lookup
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import method_called, site_at, trees
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers, parameters
-from backprobe.rules.uses import owners
+from backprobe.rules.analysis.gradients.grad_lives import grad_lives
+from backprobe.rules.analysis.modules.parameter_uses import owners
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import method_called, site_at, trees
+from backprobe.rules.analysis.training.first_values import is_given_values
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Record
-    from backprobe.rules.finding import Finding
-    from backprobe.rules.grad_lives import GradLife
+    from backprobe.rules.analysis.gradients.grad_lives import GradLife
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="tensor-not-registered",

@@ -74,16 +74,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import called
-from backprobe.rules.rule import Rule
-from backprobe.rules.table import table
-from backprobe.rules.told import told
-from backprobe.rules.trained import in_optimizers, with_gradient
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import called
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers, with_gradient
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="tied-weight-copied",

@@ -77,15 +77,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.lookup import lookup
-from backprobe.rules.naming import optimizer_name
-from backprobe.rules.rule import Rule
-from backprobe.rules.syntax import Tree, region_in, site_at, site_of, statement, trees
-from backprobe.rules.told import told
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import optimizer_name
+from backprobe.rules.analysis.source.syntax import Tree, region_in, site_at, site_of, statement, trees
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Optimizer, Record
-    from backprobe.rules.finding import Finding
+    from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
     name="weight-decay-inverted",

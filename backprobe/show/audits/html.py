@@ -9,7 +9,7 @@ import backprobe
 from backprobe.rules import Finding
 from backprobe.show.audits.report import AuditedItem, AuditReport
 from backprobe.show.audits.text import summary
-from backprobe.show.plain import plain
+from backprobe.show.plain_text import plain
 
 MOST_ROWS: Final = 2000
 """Findings that are listed, worst programs first."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from backprobe.rules import Finding, finding_json
 from backprobe.rules.policy import Cell, Verdict
-from backprobe.show.reported import Reported
+from backprobe.show.reports.program_report import Reported
 
 Word = Literal["passed", "failed", "canceled"]
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from backprobe.rules import Finding
 from backprobe.show.audits.report import AuditedItem, AuditReport
-from backprobe.show.plain import plain
+from backprobe.show.plain_text import plain
 
 MOST_FINDINGS: Final = 20
 """Of one program."""

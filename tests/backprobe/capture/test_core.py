@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-SAY = "from backprobe.capture import core; print(core.kind, core.native is None, core.reason)"
+SAY = "from backprobe.capture.torch_access import native as core; print(core.kind, core.native is None, core.reason)"
 
 
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -54,7 +54,7 @@ RUN = """\
 import sys
 from pathlib import Path
 from backprobe.capture import Options, run_path
-from backprobe.record.codec import MAGIC
+from backprobe.record.encoding.codec import MAGIC
 out = Path(sys.argv[2]).open("wb")
 out.write(MAGIC)
 run_path(Path(sys.argv[1]), [], Options(tier="grad"), out.write)

@@ -11,7 +11,7 @@ import pytest
 
 from backprobe.capture import Options, run_source
 from backprobe.record import Origin, Record, check
-from backprobe.show.origins import origin_lines
+from backprobe.show.nan_origins import origin_lines
 
 
 def origins(source: str) -> tuple[Record, list[Origin]]:

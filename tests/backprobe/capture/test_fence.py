@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from backprobe.capture.guard import Guard
-from backprobe.capture.private import Untold, is_answered_by_user, user_not_asked
+from backprobe.capture.torch_access.fence import Guard
+from backprobe.capture.torch_access.torch_internals import Untold, is_answered_by_user, user_not_asked
 
 
 class Refuses(torch.Tensor):

@@ -28,7 +28,7 @@ torch.ones(1).backward()
 """
 IDLE = """
 import torch
-from backprobe.capture.taps import Active
+from backprobe.capture.instrument.taps import Active
 x = torch.ones(3, requires_grad=True)
 for i in range(TIMES):
     y = (x * 2).sum()

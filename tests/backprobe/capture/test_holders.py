@@ -9,8 +9,8 @@ import weakref
 import pytest
 import torch
 
-from backprobe.capture.frame_slots import can_read, variables_of
-from backprobe.capture.holders import Finder
+from backprobe.capture.torch_access.frame_slots import can_read, variables_of
+from backprobe.capture.tracking.graph.holders import Finder
 from tests.backprobe.capture.in_process import recorded
 
 HEAD = """\

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 import torch
 
-from backprobe.capture import core, layout
+from backprobe.capture.torch_access import native, native_layout
 from tests.backprobe.capture.in_process import recorded
 
-pytestmark = pytest.mark.skipif(core.native is None, reason="the core in C is not there")
+pytestmark = pytest.mark.skipif(native.native is None, reason="the core in C is not there")
 
 PROGRAM = """
 import torch
@@ -64,8 +64,8 @@ for round in range(4):
 @pytest.fixture
 def learned():
     """Whatever a test teaches the core is forgotten after it."""
-    yield core.native
-    assert layout.learn(core.native) == ""
+    yield native.native
+    assert native_layout.learn(native.native) == ""
 
 
 def rows(record: Any) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def without_storage(row: Any) -> dict[str, Any]:
 
 
 def test_all_of_it_is_found_in_this_torch():
-    assert core.unknown_layout == ""
+    assert native.unknown_layout == ""
 
 
 def test_a_program_has_the_same_record_by_layout_and_by_attributes(learned):
@@ -96,15 +96,15 @@ def test_a_program_has_the_same_record_by_layout_and_by_attributes(learned):
 
 
 def test_what_cannot_be_told_apart_is_not_used(learned):
-    plain = [(tensor, str(tensor.dtype)[6:]) for tensor in layout._plain()]
+    plain = [(tensor, str(tensor.dtype)[6:]) for tensor in native_layout._plain()]
     assert learned.learn_layout(plain, [torch.empty(3)]) == "keys"  # a tensor that is plain, called another
     assert learned.use_layout(True) is False
 
 
 def test_a_tensor_that_is_not_what_it_says_is_not_used(learned):
-    plain = [(tensor, str(tensor.dtype)[6:]) for tensor in layout._plain()]
+    plain = [(tensor, str(tensor.dtype)[6:]) for tensor in native_layout._plain()]
     plain[0] = (plain[0][0], "int8")
-    assert learned.learn_layout(plain, layout._others()) == "dtype"
+    assert learned.learn_layout(plain, native_layout._others()) == "dtype"
 
 
 @pytest.mark.parametrize("elements", [0, 3])

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from backprobe.rules import judge
-from backprobe.show import text
-from backprobe.show.tensors import tensor_rows
+from backprobe.show.reports import terminal_report
+from backprobe.show.tensor_table import tensor_rows
 from tests.backprobe.capture.in_process import recorded
 
 REAL = Path(__file__).parents[2] / "real_programs"
@@ -65,7 +65,7 @@ def test_parameters_that_live_side_by_side_are_not_counted_as_one() -> None:
     record = recorded(f"{HEAD}kept = []\nfor _ in range(3):\n    part = nn.Linear(2, 1)\n    kept.append(part)\n")
     rows = [row for row in tensor_rows(record) if row.name == "part.weight"]
     assert [row.times for row in rows] == [1, 1, 1]
-    assert "\u00d73" not in text.render(record, judge(record))
+    assert "\u00d73" not in terminal_report.render(record, judge(record))
 
 
 def test_parameters_of_a_module_that_is_built_again_and_again_stand_in_one_row() -> None:

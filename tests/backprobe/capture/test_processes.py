@@ -41,7 +41,7 @@ class Data(Dataset):
     def __getitem__(self, i):
         t = torch.ones(2) * i
         import builtins
-        from backprobe.capture.taps import Active
+        from backprobe.capture.instrument.taps import Active
         assert Active.recorder is None
         return t
 if __name__ == "__main__":
@@ -60,7 +60,9 @@ if __name__ == "__main__":
 def test_a_forked_child_drops_the_instrument_and_ends_as_it_would_plain(tmp_path: Path) -> None:
     ran(
         tmp_path,
-        FORKS.replace("from backprobe.capture.taps import Active\n        assert Active.recorder is None", "pass"),
+        FORKS.replace(
+            "from backprobe.capture.instrument.taps import Active\n        assert Active.recorder is None", "pass"
+        ),
     )
     done = ran(tmp_path, FORKS)
     assert "Traceback" not in done.stderr

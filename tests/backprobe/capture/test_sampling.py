@@ -13,14 +13,14 @@ from torch import nn
 
 import backprobe
 from backprobe.capture import Options, run_source
-from backprobe.capture.gradients import norm_of
+from backprobe.capture.instrument.taps import Active
 from backprobe.capture.options import Caps
-from backprobe.capture.taps import Active
+from backprobe.capture.tracking.gradients import norm_of
 from backprobe.record import Record, check
-from backprobe.record.series import steps_looked_at
+from backprobe.record.rows.series import steps_looked_at
 from backprobe.rules import judge
-from backprobe.show.held import step_lines
-from backprobe.show.text import summary
+from backprobe.show.held_graphs import step_lines
+from backprobe.show.reports.terminal_report import summary
 
 LOOP = """\
 import torch

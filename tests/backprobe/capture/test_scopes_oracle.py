@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from backprobe.capture import scopes as scopes_module
-from backprobe.capture.scopes import MODULE, Scope
+from backprobe.capture.rewriting import scopes as scopes_module
+from backprobe.capture.rewriting.scopes import MODULE, Scope
 
 TESTS = Path(__file__).parents[2]
 LIBRARY = Path(sysconfig.get_path("stdlib"))

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from backprobe.capture import core, gradients, reading, sizes, statistics
 from backprobe.capture.options import Caps
+from backprobe.capture.torch_access import native as core
+from backprobe.capture.torch_access import statistics, tensor_memory
+from backprobe.capture.tracking import gradients, histograms
 
 INSTRUCTIONS = ("avx512", "avx2", "sse2", "plain")
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -25,7 +27,7 @@ MOST_ERROR = 2e-7
 def way(request, monkeypatch, require):
     """Each way of reading: the kernels of each kind, by torch's exchange table, without it, and numpy."""
     if request.param == "twin":
-        for module in (statistics, reading, gradients, sizes):
+        for module in (statistics, tensor_memory, gradients, histograms):
             monkeypatch.setattr(module, "native", None)
         yield request.param
         return
@@ -183,13 +185,13 @@ def test_each_layout(way, dtype):
         except AssertionError as error:
             raise AssertionError(name) from error
         if view.numel() <= 15_000:
-            assert reading.elements(view, 20_000) == view.contiguous().numpy().tobytes(), name
+            assert tensor_memory.elements(view, 20_000) == view.contiguous().numpy().tobytes(), name
 
 
 def test_an_image_batch_with_its_channels_last(way):
     tensor = torch.randn(3, 5, 7, 9).contiguous(memory_format=torch.channels_last)
     check(tensor, reduced(tensor))
-    assert reading.elements(tensor, 3 * 5 * 7 * 9) == tensor.contiguous().numpy().tobytes()
+    assert tensor_memory.elements(tensor, 3 * 5 * 7 * 9) == tensor.contiguous().numpy().tobytes()
 
 
 @pytest.mark.parametrize("count", [1, 2, 40])
@@ -198,9 +200,9 @@ def test_what_is_lazily_negative_or_conjugated_is_read_as_it_is(way, count):
     for tensor in (turned, turned.imag, turned.real, torch._neg_view(turned), torch._neg_view(turned[:1])):
         check(tensor, reduced(tensor))
         expected = tensor.resolve_conj().resolve_neg().contiguous().numpy().tobytes()
-        assert reading.elements(tensor, 64) == expected
+        assert tensor_memory.elements(tensor, 64) == expected
     halves = torch._neg_view(made(torch.bfloat16, 1))
-    assert reading.elements(halves, 64) == halves.resolve_neg().view(torch.int16).numpy().tobytes()
+    assert tensor_memory.elements(halves, 64) == halves.resolve_neg().view(torch.int16).numpy().tobytes()
 
 
 def test_a_large_tensor_is_sampled_by_one_block(way):
@@ -228,7 +230,7 @@ def test_a_copy_on_write_tensor_stays_one(way):
     assert torch._C._is_cow_tensor(lazy)
     check(tensor, reduced(tensor))
     assert reduced(lazy) == reduced(tensor)
-    assert reading.elements(lazy, 700) == tensor.numpy(force=True).tobytes() or torch._C._is_cow_tensor(lazy)
+    assert tensor_memory.elements(lazy, 700) == tensor.numpy(force=True).tobytes() or torch._C._is_cow_tensor(lazy)
     assert torch._C._is_cow_tensor(lazy)
 
 
@@ -254,7 +256,9 @@ def test_what_has_no_elements_in_memory_is_none_and_no_crash(way):
         "zero": torch._efficientzerotensor(5),
     }
     for name, tensor in odd.items():
-        assert (reduced(tensor), reading.elements(tensor, 64), sizes.sizes(tensor)) == (None, None, None), name
+        assert (reduced(tensor), tensor_memory.elements(tensor, 64), histograms.sizes(tensor)) == (None, None, None), (
+            name
+        )
     assert gradients.norm_of(list(odd.values())[:4]) is None
 
 
@@ -263,7 +267,7 @@ def test_what_functorch_wraps_is_none_and_no_crash(way):
     seen = []
 
     def look(x):
-        seen.append((reduced(x), reading.elements(x, 64)))
+        seen.append((reduced(x), tensor_memory.elements(x, 64)))
         return (x * x).sum()
 
     torch.func.vmap(look)(torch.ones(3, 4))
@@ -280,12 +284,12 @@ def test_leaf_result_inference_and_empty_tensors(way):
         inference = torch.randn(9)
     for tensor in (leaf, leaf * 2, inference, torch.nn.Parameter(torch.randn(3, 3))):
         check(tensor, reduced(tensor))
-        assert reading.elements(tensor, 64) == tensor.detach().numpy().tobytes()
-        assert reading.elements(tensor, 8) is None
+        assert tensor_memory.elements(tensor, 64) == tensor.detach().numpy().tobytes()
+        assert tensor_memory.elements(tensor, 8) is None
     for shape in ((0,), (3, 0, 5)):
         assert reduced(torch.empty(shape)) is None
-        assert reading.elements(torch.empty(shape), 64) == b""
-    assert reading.elements(torch.empty(0, 100), 64) is None
+        assert tensor_memory.elements(torch.empty(shape), 64) == b""
+    assert tensor_memory.elements(torch.empty(0, 100), 64) is None
     check(torch.tensor(3.5), reduced(torch.tensor(3.5)))
 
 
@@ -294,8 +298,8 @@ def test_reading_runs_no_operation_takes_no_number_and_changes_no_version(way):
     before = tensor._version, torch._C._autograd._get_sequence_nr(), torch.get_rng_state()
     with torch.profiler.profile() as seen:
         reduced(tensor)
-        reading.elements(tensor, 5000)
-        sizes.sizes(tensor)
+        tensor_memory.elements(tensor, 5000)
+        histograms.sizes(tensor)
     assert [event.key for event in seen.key_averages() if event.key.startswith("aten")] == []
     assert (tensor._version, torch._C._autograd._get_sequence_nr()) == before[:2]
     assert torch.equal(torch.get_rng_state(), before[2])
@@ -320,11 +324,11 @@ def test_the_norm_of_many_tensors_is_that_of_all_their_elements(way):
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.int32, torch.bool], ids=lambda dtype: str(dtype)[6:])
 def test_a_histogram_counts_each_element_once_between_its_powers_of_two(way, dtype):
     tensor = torch.cat([made(torch.float64, 5000), 2.0 ** torch.arange(-50.0, 30.0)]).to(dtype)
-    found = sizes.sizes(tensor)
+    found = histograms.sizes(tensor)
     absolute = np.abs(doubles(tensor))
     finite = absolute[np.isfinite(absolute)]
     for k, count in enumerate(found.counts):
-        low = 2.0 ** (sizes.LOWEST + 2 * k)
+        low = 2.0 ** (histograms.LOWEST + 2 * k)
         assert count == ((finite >= low) & (finite < 4 * low)).sum(), k
     assert found.zeros == (finite == 0).sum()
     assert found.nonfinite == absolute.size - finite.size
@@ -333,9 +337,9 @@ def test_a_histogram_counts_each_element_once_between_its_powers_of_two(way, dty
 
 def test_a_histogram_of_a_view_and_of_a_complex_tensor(way):
     base = made(torch.float32, 600).reshape(20, 30)
-    assert sizes.sizes(base.t()[:, :1].expand(30, 4)) == sizes.sizes(base[0].repeat(4))
-    assert sizes.sizes(base.t()) == sizes.sizes(base)
-    assert sizes.sizes(made(torch.complex64, 5)) is None
+    assert histograms.sizes(base.t()[:, :1].expand(30, 4)) == histograms.sizes(base[0].repeat(4))
+    assert histograms.sizes(base.t()) == histograms.sizes(base)
+    assert histograms.sizes(made(torch.complex64, 5)) is None
 
 
 @pytest.mark.parametrize("size", [1, 7, 511, 4096, 8193, 70_001])

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from backprobe.capture import swap
-from backprobe.capture.observed_functions import watched
-from backprobe.capture.watched_functions import TABLE
+from backprobe.capture.instrument.observed_functions import watched
+from backprobe.capture.torch_access import code_patch
+from backprobe.capture.tracking.training.watched_functions import TABLE
 
 FUNCTIONS = [*(one.function for one in watched()), *(one.function for one in TABLE)]
 
@@ -28,15 +28,15 @@ def shape(code: CodeType) -> Any:
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__qualname__)
 def test_a_definition_is_found_where_it_is(function: Any) -> None:
     plain = inspect.unwrap(function)
-    tree = ast.Module(body=[swap._definition(plain)], type_ignores=[])
-    assert shape(swap._compiled(tree, plain)) == shape(plain.__code__)
+    tree = ast.Module(body=[code_patch._definition(plain)], type_ignores=[])
+    assert shape(code_patch._compiled(tree, plain)) == shape(plain.__code__)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__qualname__)
 def test_a_swapped_function_keeps_the_positions_of_its_lines(function: Any) -> None:
     plain = inspect.unwrap(function)
-    code = swap.swapped_code(plain, "__bp_nothing__()", "__bp_nothing__()", "__bp_event_gave__(1)")
-    definition: Any = swap._definition(plain)
+    code = code_patch.swapped_code(plain, "__bp_nothing__()", "__bp_nothing__()", "__bp_event_gave__(1)")
+    definition: Any = code_patch._definition(plain)
     own = {place[0] for place in plain.__code__.co_positions()} | {one.lineno for one in definition.body}
     assert {place[0] for place in code.co_positions()} <= own | {None}
     assert code.co_firstlineno == plain.__code__.co_firstlineno

@@ -46,7 +46,7 @@ def test_an_endless_recursion_ends_as_it_does_plain_but_for_the_count_of_its_fra
     ours, theirs = captured["err"].splitlines(), plain["err"].splitlines()
     assert ours[:12] == theirs[:12]
     assert ours[-1].startswith("RecursionError: maximum recursion depth exceeded")
-    assert "backprobe/capture/guard" not in captured["err"]
+    assert "backprobe/capture/torch_access/fence" not in captured["err"]
 
 
 def test_every_program_of_the_corpus_ends_as_it_does_plain() -> None:

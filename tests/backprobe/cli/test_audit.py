@@ -12,7 +12,7 @@ from backprobe.cli import main
 from backprobe.cli.audit.imports import imported_files
 from backprobe.cli.audit.policy_file import policy_file
 from backprobe.cli.audit.programs import programs
-from backprobe.cli.exits import UsageError
+from backprobe.cli.exit_codes import UsageError
 from backprobe.record import dumps
 from tests.support import samples
 
@@ -85,7 +85,7 @@ def test_one_audit_is_written_in_every_format(folder, record, capsys, monkeypatc
 def test_a_strangers_text_is_no_markup(folder):
     from backprobe.show.audits import html
     from backprobe.show.audits.report import AuditedItem, AuditReport
-    from backprobe.show.reported import Reported
+    from backprobe.show.reports.program_report import Reported
 
     bad = "<script>alert(1)</script>"
     told = Reported(name=bad, findings=(), ended_well=False, ending=bad, ruleset=None, rules_judged=0)

@@ -8,7 +8,7 @@ import pytest
 
 from backprobe.cli import main
 from backprobe.record import dumps, split
-from backprobe.recorder.sender import Sender
+from backprobe.recorder.record_sender import Sender
 from backprobe.recorder.target import Target, spool_home
 from tests.support import samples
 from tests.support.frame_server import FrameServer

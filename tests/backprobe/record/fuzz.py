@@ -23,7 +23,7 @@ from typing import Any, Final
 import msgspec
 
 from backprobe import record as r
-from backprobe.record.codec import MAGIC, MAX_FRAME
+from backprobe.record.encoding.codec import MAGIC, MAX_FRAME
 from tests.backprobe.record.rows import full_record
 
 MOST_SECONDS: Final = 2.0

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backprobe import record as r
-from backprobe.record.codec import MAGIC, MAX_FRAME
+from backprobe.record.encoding.codec import MAGIC, MAX_FRAME
 from tests.backprobe.record.rows import END, HEADER, full_record
 
 STREAM = b"".join(r.encode(full_record()))

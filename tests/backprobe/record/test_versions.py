@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from backprobe import record as r
-from backprobe.record.codec import MAGIC
-from backprobe.record.versions import OLDEST, since, upgraded
+from backprobe.record.encoding.codec import MAGIC
+from backprobe.record.encoding.versions import OLDEST, since, upgraded
 from tests.backprobe.record.rows import HEADER
 
 VERSIONS = Path(__file__).parent / "versions"

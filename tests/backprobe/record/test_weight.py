@@ -9,10 +9,10 @@ import pytest
 from msgspec.inspect import DictType, StructType, UnionType, VarTupleType, type_info
 
 from backprobe import record as r
-from backprobe.record.codec import BATCH_ROWS
-from backprobe.record.shared import Shared
-from backprobe.record.tensors import Statistics
-from backprobe.record.weight import MOST_PER_WIRE_BYTE, most_weight, weight
+from backprobe.record.encoding.codec import BATCH_ROWS
+from backprobe.record.encoding.shared import Shared
+from backprobe.record.encoding.weight import MOST_PER_WIRE_BYTE, most_weight, weight
+from backprobe.record.rows.tensors import Statistics
 from tests.backprobe.record.rows import HEADER, full_record
 
 ROWS = 4000

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from backprobe.record import dumps, split
-from backprobe.recorder import pace, sender
-from backprobe.recorder.sender import Sender
+from backprobe.recorder import pace, record_sender
+from backprobe.recorder.record_sender import Sender
 from backprobe.recorder.target import Target
 from tests.support import samples
 from tests.support.frame_server import FrameServer
@@ -22,7 +22,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for seconds that only spare a service."""
     monkeypatch.setattr(pace, "LEAST_SECONDS", 0.05)
     monkeypatch.setattr(pace, "FIRST_PAUSE_SECONDS", 0.05)
-    monkeypatch.setattr(sender, "_LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(record_sender, "_LOOK_SECONDS", 0.02)
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from backprobe.recorder.connection import checked_url
-from backprobe.recorder.job import Asked
 from backprobe.recorder.pace import Backoff, Pace
 from backprobe.recorder.target import Place, place_of, target_of
+from backprobe.recorder.training_job import Asked
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from backprobe.record import Record
-from backprobe.rules.programs import programs
+from backprobe.rules.manual_programs import programs
 
 Captured = Callable[..., Record]
 

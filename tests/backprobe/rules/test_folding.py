@@ -2,8 +2,8 @@
 
 from backprobe.record import Environment, Header, Record, Source
 from backprobe.rules import Finding, Location, Region, Rule
-from backprobe.rules.finding import RuleName, Subject
-from backprobe.rules.folding import folded
+from backprobe.rules.framework.finding import RuleName, Subject
+from backprobe.rules.framework.folding import folded
 
 CAUSE = Rule(
     name="cause", code="BP601", since="0.1", severity="warning", confidence="proven", fix="manual", needs=("site",),

@@ -1,9 +1,16 @@
 """Versions, increments, what graphs hold and whether a hook replaced a gradient: read off the record alone."""
 
-from backprobe.rules.histories import aliases, changed_after_saving, derivative_orders, increments, sharing, versions
-from backprobe.rules.holding import growths, held_by_line, held_by_module
-from backprobe.rules.hook_returns import replaced_gradient
-from backprobe.rules.places import line_of
+from backprobe.rules.analysis.gradients.hook_returns import replaced_gradient
+from backprobe.rules.analysis.graph.graph_memory import growths, held_by_line, held_by_module
+from backprobe.rules.analysis.tensors.histories import (
+    aliases,
+    changed_after_saving,
+    derivative_orders,
+    increments,
+    sharing,
+    versions,
+)
+from backprobe.rules.framework.locations import line_of
 
 HEAD = "import torch\nw = torch.ones(3, requires_grad=True)\n"
 

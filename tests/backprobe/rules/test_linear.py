@@ -16,7 +16,7 @@ import pytest
 import backprobe
 from backprobe.record import Record
 from backprobe.rules import judge
-from backprobe.show import text
+from backprobe.show.reports import terminal_report
 
 OURS = str(Path(backprobe.__file__).parent)
 REAL = Path(__file__).parents[2] / "real_programs"
@@ -194,7 +194,7 @@ def lines_of(record: Record) -> Counter[CodeType]:
     before = sys.gettrace()
     sys.settrace(call)
     try:
-        text.render(record, judge(record))
+        terminal_report.render(record, judge(record))
     finally:
         sys.settrace(before)
     return counted

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backprobe.rules.naming import without_marks
+from backprobe.rules.analysis.source.naming import without_marks
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from backprobe.rules import RULES, BadOption, JudgeOptions, judge, kept_options, manual, options_from, ruleset
-from backprobe.rules.options import chosen_thresholds, threshold
-from backprobe.rules.rule import Rule
+from backprobe.rules.framework.options import chosen_thresholds, threshold
+from backprobe.rules.framework.rule import Rule
 
 DECLARED = [one.RULE for one in RULES]
 STEEP = Rule(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from backprobe.cli.template import begin
+from backprobe.cli.commands.plugin_template import begin
 from backprobe.record import dumps
-from backprobe.rules.installed import installed, loaded
+from backprobe.rules.framework.plugins import installed, loaded
 
 NAME, PACKAGE = "rate-too-high", "rate_too_high_rules"
 FAULTY = "import torch\nw = torch.ones(3, requires_grad=True)\nfast = torch.optim.SGD([w], lr=500.0)\n"

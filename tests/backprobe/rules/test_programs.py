@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from backprobe.rules import RULES, judge, manual
-from backprobe.rules.edits import edited
-from backprobe.show.finding_text import finding_lines
-from backprobe.show.ink import Ink
+from backprobe.rules.edits.text_edits import edited
+from backprobe.show.reports.finding_text import finding_lines
+from backprobe.show.terminal_style import Ink
 from tests.backprobe.rules.programs import PROGRAMS
 
 GOLD = Path(__file__).parent / "gold"

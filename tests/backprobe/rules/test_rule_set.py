@@ -26,9 +26,9 @@ from backprobe.rules import (
     judge,
     manual,
 )
-from backprobe.rules.facts import FACTS
-from backprobe.rules.finding import RuleName, with_fingerprints
-from backprobe.rules.manual import TITLES, every_rule
+from backprobe.rules.framework.facts import FACTS
+from backprobe.rules.framework.finding import RuleName, with_fingerprints
+from backprobe.rules.framework.manual import TITLES, every_rule
 
 FOLDER = Path(backprobe.rules.__file__).parent
 HUNDREDS = {
@@ -180,7 +180,7 @@ def test_a_rule_whose_facts_are_missing_is_not_run_and_that_is_said() -> None:
 
 
 def test_equal_findings_are_one_with_their_count_and_steps() -> None:
-    from backprobe.rules.finding import Occurrences
+    from backprobe.rules.framework.finding import Occurrences
 
     steps = [finding(occurrences=Occurrences(first_step=step, last_step=step)) for step in (3, 0, 7)]
     (one,) = judge(empty(), rules=[module(rule(), lambda _record: iter(steps))]).findings

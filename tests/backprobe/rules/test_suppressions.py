@@ -3,7 +3,7 @@
 import pytest
 
 from backprobe.rules import JudgeOptions, judge
-from backprobe.rules.comments import comments
+from backprobe.rules.framework.suppression_comments import comments
 
 FAULT = """import torch
 
@@ -115,7 +115,7 @@ def test_what_is_said_of_comments_may_be_ignored_like_the_rest(source, code, cap
 
 
 def test_a_comment_of_blanks_is_read_in_one_go() -> None:
-    from backprobe.rules.comments import _COMMENT
+    from backprobe.rules.framework.suppression_comments import _COMMENT
 
     for text in ("# backprobe: ignore{}x", "# backprobe:{}ignore{}-", "#{}", "# backprobe: ignore[{}"):
         assert _COMMENT.match(text.format(" " * 1_000_000, " " * 1_000_000)) is None

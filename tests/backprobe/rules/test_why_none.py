@@ -5,8 +5,8 @@ import pytest
 
 from backprobe.record import Record
 from backprobe.rules import WhyNone, why_none
-from backprobe.rules.cuts import cuts
-from backprobe.rules.why_none import why_none_after
+from backprobe.rules.analysis.gradients.why_none import why_none_after
+from backprobe.rules.analysis.graph.cuts import cuts
 
 HEAD = "import torch\nw = torch.ones(3, requires_grad=True)\n"
 STOPS = """class Stops(torch.autograd.Function):

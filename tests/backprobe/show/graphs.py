@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from backprobe.show.folding import Ops
+from backprobe.show.drawing.module_boxes import Ops
 
 
 @st.composite

@@ -25,7 +25,7 @@ from backprobe.record import (
     Thread,
 )
 from backprobe.rules import Finding, Judgement, Location, NotRun, Region
-from backprobe.rules.finding import Edit, Fix, Occurrences, Related, RuleName
+from backprobe.rules.framework.finding import Edit, Fix, Occurrences, Related, RuleName
 
 TEXT = "import torch\nw = torch.ones(2, requires_grad=True)\nx = torch.ones(2)\nloss = (w * x).sum()\nloss.backward()\n"
 

@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backprobe.show.folding import Ops, boxes, chains, deepest, fitting, folded, from_the_root
+from backprobe.show.drawing.module_boxes import Ops, boxes, chains, deepest, fitting, folded, from_the_root
 from tests.backprobe.show.graphs import graphs
 
 TWO_BLOCKS = Ops(  # model(0) calls block(1) and block(2), block(2) calls lin(3); node 9 adds to a leaf of block 1 alone

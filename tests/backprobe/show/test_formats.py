@@ -8,10 +8,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from backprobe.rules import Location, Region
-from backprobe.rules.finding import Stack, StackFrame, Suppression
-from backprobe.rules.manual import every_rule
-from backprobe.show import github, junit, sarif
-from backprobe.show.reported import Reported, reported
+from backprobe.rules.framework.finding import Stack, StackFrame, Suppression
+from backprobe.rules.framework.manual import every_rule
+from backprobe.show.reports import github, junit, sarif
+from backprobe.show.reports.program_report import Reported, reported
 from tests.backprobe.show.records import TEXT, finding, judgement, two_leaves
 from tests.backprobe.show.sarif_shape import LOG
 

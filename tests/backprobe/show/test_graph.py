@@ -9,8 +9,8 @@ import xml.etree.ElementTree as ET
 import msgspec
 
 from backprobe.record import Edge, Node, NodePass
-from backprobe.show import graph, svg
-from backprobe.show.layout import place, ranks
+from backprobe.show.drawing import graph, svg
+from backprobe.show.drawing.box_layout import place, ranks
 from tests.backprobe.show.records import two_leaves
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backprobe.record import Growth, Retention, Step
-from backprobe.show import text
+from backprobe.show.reports import terminal_report
 from tests.backprobe.show.records import judgement, two_leaves
 
 
@@ -19,7 +19,7 @@ def held(moment: int, **more: object) -> Retention:
 
 
 def shown(**changes: object) -> str:
-    return text.render(two_leaves(**changes), judgement())
+    return terminal_report.render(two_leaves(**changes), judgement())
 
 
 def test_a_graph_that_grows_is_said_with_its_line_and_the_name_that_keeps_it() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backprobe.show.folding import Ops, deepest, folded
-from backprobe.show.repeats import MOST_APART, masked, repeats
+from backprobe.show.drawing.module_boxes import Ops, deepest, folded
+from backprobe.show.drawing.repeated_calls import MOST_APART, masked, repeats
 from tests.backprobe.show.graphs import graphs
 
 

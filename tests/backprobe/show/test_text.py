@@ -7,8 +7,8 @@ import pytest
 
 from backprobe.record import End, Record, Statistics, Truncation, check
 from backprobe.rules import Location, NotRun, Region, judge
-from backprobe.show import concise, text
-from backprobe.show.tensors import tensor_rows
+from backprobe.show.reports import concise, terminal_report
+from backprobe.show.tensor_table import tensor_rows
 from tests.backprobe.show.records import TEXT, finding, judgement, two_leaves
 
 GOLD = Path(__file__).parent / "gold"
@@ -19,13 +19,13 @@ def test_the_hand_built_record_is_whole() -> None:
 
 
 def test_a_report_reads_as_its_gold_file() -> None:
-    """To renew it: write `text.render(two_leaves(), judgement(finding()))` and a newline to gold/report.txt, and read it."""
-    assert text.render(two_leaves(), judgement(finding())) + "\n" == (GOLD / "report.txt").read_text()
+    """To renew it: write `terminal_report.render(two_leaves(), judgement(finding()))` and a newline to gold/report.txt, and read it."""
+    assert terminal_report.render(two_leaves(), judgement(finding())) + "\n" == (GOLD / "report.txt").read_text()
 
 
 def test_colour_only_adds_escape_sequences() -> None:
-    plain = text.render(two_leaves(), judgement(finding()))
-    coloured = text.render(two_leaves(), judgement(finding()), color=True)
+    plain = terminal_report.render(two_leaves(), judgement(finding()))
+    coloured = terminal_report.render(two_leaves(), judgement(finding()), color=True)
     assert "\x1b" not in plain
     assert coloured != plain
     import re
@@ -36,11 +36,11 @@ def test_colour_only_adds_escape_sequences() -> None:
 def test_the_first_line_says_what_was_judged() -> None:
     judged = judge(two_leaves())
     first = f"{judged.rules_judged} rules, 3 tensors, 1 backward call, 0 findings\n"
-    assert text.render(two_leaves(), judged).startswith(first)
+    assert terminal_report.render(two_leaves(), judged).startswith(first)
 
 
 def test_findings_stand_before_what_was_seen() -> None:
-    heads = [block.split("\n")[0] for block in text.render(two_leaves(), judgement(finding())).split("\n\n")]
+    heads = [block.split("\n")[0] for block in terminal_report.render(two_leaves(), judgement(finding())).split("\n\n")]
     assert [head.split("[")[0] for head in heads] == [
         "5 rules, 3 tensors, 1 backward call, 1 finding", "warning", "tensors", "backward calls",
     ]  # fmt: skip
@@ -58,17 +58,19 @@ def many(count: int) -> Record:
 
 
 def test_a_long_table_is_named_and_shown_on_request() -> None:
-    shown = text.render(many(40), judgement())
+    shown = terminal_report.render(many(40), judgement())
     assert "net.20.weight" not in shown
     assert shown.endswith("tensors: 80 lines; `--tables` shows them")
     assert len(shown.split("\n")) < 20
-    assert "net.20.weight" in text.render(many(40), judgement(), tables=True)
-    assert text.render(many(8), judgement(), tables=True) == text.render(many(8), judgement())
-    assert "tensors: 16 lines, backward calls: 6 lines; `--tables`" in text.render(many(8), judgement(), tables=False)
+    assert "net.20.weight" in terminal_report.render(many(40), judgement(), tables=True)
+    assert terminal_report.render(many(8), judgement(), tables=True) == terminal_report.render(many(8), judgement())
+    assert "tensors: 16 lines, backward calls: 6 lines; `--tables`" in terminal_report.render(
+        many(8), judgement(), tables=False
+    )
 
 
 def test_backward_calls_that_alternate_are_folded() -> None:
-    shown = text.render(many(12), judgement(), tables=True).split("backward calls\n")[1].split("\n")
+    shown = terminal_report.render(many(12), judgement(), tables=True).split("backward calls\n")[1].split("\n")
     assert [line.split("  ")[1] for line in shown[::2]] == ["1, 4 ... 10", "2, 5 ... 11", "3, 6 ... 12"]
     assert all("each ran 3 of 3 nodes" in line for line in shown[1::2])
 
@@ -80,7 +82,9 @@ def test_a_root_without_a_name_is_not_called_anything() -> None:
         ((roots[0],), "Tensor.backward  retain"),
         (tuple(roots), "from `loss` and 1 value without a name  "),
     ):
-        shown = text.render(two_leaves(backward_calls=(msgspec.structs.replace(call, roots=given),)), judgement())
+        shown = terminal_report.render(
+            two_leaves(backward_calls=(msgspec.structs.replace(call, roots=given),)), judgement()
+        )
         assert told in shown
         assert "unnamed" not in shown
 
@@ -89,11 +93,11 @@ def test_long_names_are_cut_so_that_no_two_look_alike() -> None:
     record = two_leaves()
     ways = [f"transformer.encoder.layers.{n}.attention.projection.weight" for n in (0, 1)]
     tensors = [msgspec.structs.replace(row, fqn=way) for row, way in zip(record.tensors, ways, strict=False)]
-    shown = text.render(msgspec.structs.replace(record, tensors=(*tensors, record.tensors[2])), judgement())
+    shown = terminal_report.render(msgspec.structs.replace(record, tensors=(*tensors, record.tensors[2])), judgement())
     assert all(way in shown for way in ways)
     apart = [ways[0], "transformer.decoder.layers.9.attention.projection.bias"]
     tensors = [msgspec.structs.replace(row, fqn=way) for row, way in zip(record.tensors, apart, strict=False)]
-    shown = text.render(msgspec.structs.replace(record, tensors=(*tensors, record.tensors[2])), judgement())
+    shown = terminal_report.render(msgspec.structs.replace(record, tensors=(*tensors, record.tensors[2])), judgement())
     assert "transformer.e\u2026ttention.projection.weight" in shown
     assert "transformer.d\u2026.attention.projection.bias" in shown
     assert not any(way in shown for way in apart)
@@ -101,7 +105,7 @@ def test_long_names_are_cut_so_that_no_two_look_alike() -> None:
 
 def test_what_is_thinned_out_by_plan_reads_as_a_sample() -> None:
     thinned = (Truncation(n=0, what="module calls", why="recorded at 1-2-5 per decade"),)
-    shown = text.render(two_leaves(truncations=thinned), judgement())
+    shown = terminal_report.render(two_leaves(truncations=thinned), judgement())
     assert shown.split("\n")[:2] == [
         "5 rules, 3 tensors, 1 backward call, 0 findings",
         "sampled: modules that were called very often are known by some of their calls: 1, 2, 5, 10, 20, 50 ...",
@@ -110,7 +114,7 @@ def test_what_is_thinned_out_by_plan_reads_as_a_sample() -> None:
 
 def test_child_processes_are_told_in_the_summary_and_by_themselves() -> None:
     cut = (Truncation(n=0, what="child processes", why="what they did is not in the record", seen=2),)
-    shown = text.render(two_leaves(truncations=cut), judgement())
+    shown = terminal_report.render(two_leaves(truncations=cut), judgement())
     assert shown.split("\n")[:2] == [
         "5 rules, 3 tensors, 1 backward call, 0 findings, 2 child processes not looked at",
         "not looked at: 2 child processes of the program: what they did is not in the record",
@@ -122,7 +126,7 @@ def test_followed_children_are_told_in_the_summary_and_a_child_by_a_line() -> No
         Truncation(n=0, what="followed child processes", why="what each of them did is in a record of its own", seen=2),
         Truncation(n=1, what="before this process", why="that is in its parent's record", seen=1),
     )
-    shown = text.render(two_leaves(truncations=cut), judgement())
+    shown = terminal_report.render(two_leaves(truncations=cut), judgement())
     assert shown.split("\n")[:2] == [
         "5 rules, 3 tensors, 1 backward call, 0 findings, 2 child processes in records of their own",
         "a child process: that is in its parent's record",
@@ -130,13 +134,13 @@ def test_followed_children_are_told_in_the_summary_and_a_child_by_a_line() -> No
 
 
 def test_the_exit_code_of_the_program_is_said() -> None:
-    shown = text.render(two_leaves(end=End(ending="exited", exit_code=3)), judgement())
+    shown = terminal_report.render(two_leaves(end=End(ending="exited", exit_code=3)), judgement())
     assert shown.split("\n")[0].endswith("0 findings, the program's exit code is 3")
 
 
 def test_a_rule_that_was_not_run_is_named_and_not_counted_as_judged() -> None:
     missing = NotRun(code="BP401", name="inplace-on-saved", why="needs `saved`")
-    shown = text.render(two_leaves(), judgement(not_run=(missing,)))
+    shown = terminal_report.render(two_leaves(), judgement(not_run=(missing,)))
     assert "not run: BP401 inplace-on-saved needs `saved`" in shown
     assert "4 of 5 rules" in shown
 
@@ -150,12 +154,12 @@ def test_a_rule_that_was_not_run_is_named_and_not_counted_as_judged() -> None:
     ],
 )
 def test_what_is_missing_from_a_record_is_said(change, said) -> None:
-    shown = text.render(two_leaves(**change), judgement())
+    shown = terminal_report.render(two_leaves(**change), judgement())
     assert f"incomplete: {said}" in shown
 
 
 def test_an_incomplete_record_never_reads_as_all_good() -> None:
-    shown = text.render(two_leaves(end=None), judgement())
+    shown = terminal_report.render(two_leaves(end=None), judgement())
     assert shown.split("\n")[0] == "5 rules, 3 tensors, 1 backward call, 0 findings, record incomplete"
 
 
@@ -164,7 +168,7 @@ def test_a_stranger_cannot_drive_the_terminal() -> None:
     source = TEXT.replace("w = torch", f"w = '{evil}' or torch")
     record = two_leaves(names=(evil, "x", "loss"), text=source)
     place = Location(path=f"tr{evil}ain.py", region=Region(start_line=2, start_col=1, end_line=2, end_col=9), text=evil)
-    shown = text.render(record, judgement(finding(message=evil, location=place, fixes=(), related=())))
+    shown = terminal_report.render(record, judgement(finding(message=evil, location=place, fixes=(), related=())))
     shown += concise.render(record, judgement(finding(message=evil, location=place)))
     assert not any(character in shown for character in "\x1b\x07\u202e\x9b")
     assert "\\x1b]0;owned\\x07\\u202e\\x9b2J" in shown
@@ -174,7 +178,7 @@ def test_carets_stand_under_wide_characters() -> None:
     line = "\u5f20\u91cf = torch.ones(2, requires_grad=True)"
     record = two_leaves(text=TEXT.replace("w = torch.ones(2, requires_grad=True)", line))
     place = Location(path="train.py", region=Region(start_line=2, start_col=6, end_line=2, end_col=11), text=line)
-    shown = text.render(record, judgement(finding(location=place, fixes=(), related=()))).split("\n")
+    shown = terminal_report.render(record, judgement(finding(location=place, fixes=(), related=()))).split("\n")
     at = next(number for number, row in enumerate(shown) if row.endswith(line))
     # two wide characters take four columns, then " = ": "torch" begins at column 7 of the line
     assert shown[at + 1] == "  | " + " " * 7 + "^" * 5
@@ -184,16 +188,16 @@ def test_a_region_of_several_lines_is_underlined_on_each() -> None:
     place = Location(
         path="train.py", region=Region(start_line=3, start_col=5, end_line=4, end_col=7), text="x = torch.ones(2)"
     )
-    shown = text.render(two_leaves(), judgement(finding(location=place, fixes=(), related=()))).split("\n")
+    shown = terminal_report.render(two_leaves(), judgement(finding(location=place, fixes=(), related=()))).split("\n")
     at = next(number for number, row in enumerate(shown) if row == "3 | x = torch.ones(2)")
     assert shown[at + 1 : at + 4] == ["  |     ^^^^^^^^^^^^^", "4 | loss = (w * x).sum()", "  | ^^^^^^"]
 
 
 def test_suppressed_findings_are_hidden_and_counted() -> None:
-    from backprobe.rules.finding import Suppression
+    from backprobe.rules.framework.finding import Suppression
 
     hidden = finding(suppressed=Suppression(kind="inSource", reason="known"))
-    shown = text.render(two_leaves(), judgement(hidden))
+    shown = terminal_report.render(two_leaves(), judgement(hidden))
     assert "BP101" not in shown
     assert shown.split("\n")[0].endswith("0 findings (1 suppressed)")
 
@@ -217,7 +221,7 @@ def test_equal_names_of_a_loop_stand_together() -> None:
         tensors=(*record.tensors, again),
         snapshots=(*record.snapshots, state),
     )
-    shown = text.render(more, judgement())
+    shown = terminal_report.render(more, judgement())
     assert "w \u00d72" in shown
     assert "4 tensors" in shown
 
@@ -228,7 +232,7 @@ def test_a_call_that_was_not_walked_says_nothing_of_nodes() -> None:
         call,
         *(msgspec.structs.replace(call, call=n, nodes_met=0, nodes_run=n, nodes_freed=n, held_bytes=0) for n in (1, 2)),
     )
-    shown = text.render(two_leaves(backward_calls=calls), judgement())
+    shown = terminal_report.render(two_leaves(backward_calls=calls), judgement())
     assert "ran 3 of 3 nodes" in shown
     assert "  2-3  line 5" in shown
     assert "the graph was not walked: nothing is said of its nodes" in shown

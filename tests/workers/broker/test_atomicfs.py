@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from kombu import Connection, Exchange, Queue
 
-from store.settings import EMBEDDED_TRANSPORT
+from store.database.settings import EMBEDDED_TRANSPORT
 from tests.support.resources import ROOT
 
 STRESS = "tests.workers.broker.stress"

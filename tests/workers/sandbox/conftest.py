@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.support.addresses import own_uid
 from tests.support.isolation import confined, several_processes, warm
-from workers.sandbox.job import Job
-from workers.sandbox.outcome import Outcome
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 UID = own_uid()
 """First of those that runs of these tests become."""

@@ -5,7 +5,7 @@ What it opens stands for what a driver keeps open: it must be there for the run.
 
 import os
 
-from workers.sandbox import oneshot
+from workers.sandbox.gpu import oneshot
 
 KEPT = 40
 

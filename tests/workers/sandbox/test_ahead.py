@@ -7,14 +7,15 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.support.isolation import confined
-from workers.sandbox import attest, streams
-from workers.sandbox.attempt import Attempt
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.outcome import Outcome
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.levels import attestation as attest
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor import streams
+from workers.sandbox.supervisor.attempt import Attempt
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 WHO = "import os\nprint(os.getpid(), os.getsid(0), sorted(os.listdir('/proc/self/fd')) if os.getpid() == 1 else '')"
 RANDOM = """\
@@ -219,6 +220,6 @@ def zygotes_of_this(supervisor: Supervisor) -> list[psutil.Process]:
 
 def zygotes_of_family(family: list[psutil.Process]) -> list[psutil.Process]:
     """Those that are warm processes and no children of one."""
-    found = [one for one in family if "workers.sandbox.zygote" in one.cmdline() and one.name() != "bwrap"]
+    found = [one for one in family if "workers.sandbox.process.zygote" in one.cmdline() and one.name() != "bwrap"]
     known = {one.pid for one in found}
     return [one for one in found if one.ppid() not in known]

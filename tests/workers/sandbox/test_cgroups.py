@@ -11,14 +11,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from store.limits import Limits
-from workers.sandbox import cgroups, hierarchies, slots, streams
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.cgroups import Cgroups
-from workers.sandbox.hierarchies import NoCgroup
-from workers.sandbox.job import Job
-from workers.sandbox.levels import Confinement
-from workers.sandbox.supervisor import Supervisor
+from store.runs.limits import Limits
+from workers.sandbox.levels import cgroup_mounts, cgroups
+from workers.sandbox.levels.cgroup_mounts import NoCgroup
+from workers.sandbox.levels.cgroups import Cgroups
+from workers.sandbox.levels.names import Confinement
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor import slots, streams
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 FORKS = "import os, time\nfor _ in range({}):\n    if os.fork() == 0:\n        time.sleep(600)\ntime.sleep(600)"
 
@@ -49,7 +50,7 @@ def inside(group, source):
 
 def folders(supervisor_pid):
     """What groups of this process there are now, in any hierarchy."""
-    place = hierarchies.find()
+    place = cgroup_mounts.find()
     return {one for folder in set(place.folders.values()) for one in folder.glob(f"backprobe-{supervisor_pid}-*/*/")}
 
 
@@ -103,7 +104,7 @@ def test_a_kill_ends_what_forks_all_the_time(groups, until):
 
 
 def test_groups_of_a_worker_that_is_gone_are_taken_away(groups, until):
-    code = "from workers.sandbox.cgroups import Cgroups\nimport os\ng = Cgroups()\n"
+    code = "from workers.sandbox.levels.cgroups import Cgroups\nimport os\ng = Cgroups()\n"
     code += "g.make('run', memory_bytes=1 << 26, tasks=9, cores=1)\nprint(os.getpid(), flush=True)\nos._exit(0)"
     pid = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert folders(pid)
@@ -114,7 +115,7 @@ def test_groups_of_a_worker_that_is_gone_are_taken_away(groups, until):
 def test_where_no_group_can_be_made_it_is_said_why_and_what_would_change_it(monkeypatch, tmp_path):
     mounts = tmp_path / "mountinfo"
     mounts.write_text("30 1 0:1 / /proc rw - proc proc rw\n")
-    monkeypatch.setattr(hierarchies, "_MOUNTS", mounts)
+    monkeypatch.setattr(cgroup_mounts, "_MOUNTS", mounts)
     said = cgroups.lacking()
     assert said is not None
     assert "memory and pids" in said
@@ -123,9 +124,9 @@ def test_where_no_group_can_be_made_it_is_said_why_and_what_would_change_it(monk
 
 def test_a_hierarchy_that_cannot_be_written_is_no_place(monkeypatch):
     if os.geteuid() == 0:
-        monkeypatch.setattr(hierarchies.os, "access", lambda *_: False)
+        monkeypatch.setattr(cgroup_mounts.os, "access", lambda *_: False)
     with pytest.raises(NoCgroup, match="cannot be written"):
-        hierarchies.find()
+        cgroup_mounts.find()
 
 
 def test_a_run_is_attested_in_its_cgroup(grouped, start):
@@ -202,11 +203,11 @@ def test_where_no_cgroup_can_be_made_several_processes_are_refused_in_words():
 
 def test_the_own_group_is_found_inside_a_container(tmp_path):
     # a container that shows its own part of the tree: root of the mount and own path are the same
-    assert hierarchies._inside(("/docker/1", str(tmp_path)), "/docker/1") == (Path(tmp_path), "/docker/1")
+    assert cgroup_mounts._inside(("/docker/1", str(tmp_path)), "/docker/1") == (Path(tmp_path), "/docker/1")
     (tmp_path / "below").mkdir()
-    assert hierarchies._inside(("/docker/1", str(tmp_path)), "/docker/1/below") == (
+    assert cgroup_mounts._inside(("/docker/1", str(tmp_path)), "/docker/1/below") == (
         tmp_path / "below",
         "/docker/1/below",
     )
-    assert hierarchies._inside(("/docker/1", str(tmp_path)), "/docker/10") is None
-    assert hierarchies._inside(("/", str(tmp_path)), "/") == (Path(tmp_path), "")
+    assert cgroup_mounts._inside(("/docker/1", str(tmp_path)), "/docker/10") is None
+    assert cgroup_mounts._inside(("/", str(tmp_path)), "/") == (Path(tmp_path), "")

@@ -2,12 +2,12 @@
 
 import pytest
 
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.support.addresses import own_uid
 from tests.support.isolation import confined
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 START = "import torch\nfrom torch import nn\ntorch.manual_seed(0)\nx = torch.randn(4, 3)\n"
 

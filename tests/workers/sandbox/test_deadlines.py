@@ -10,12 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from store.limits import Limits
-from workers.sandbox.attempt import Attempt
-from workers.sandbox.boot import Link, connect_executor, exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.outcome import Outcome
-from workers.sandbox.supervisor import Supervisor
+from store.runs.limits import Limits
+from workers.sandbox.remote.boot import Link, connect_executor, exec_zygote
+from workers.sandbox.supervisor.attempt import Attempt
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 SLEEPS = "import torch, time\nx = torch.ones(2)\nprint('here', flush=True)\ntime.sleep(3600)"
 RELAYED = """
@@ -74,7 +74,7 @@ def test_descendants_that_write_on_do_not_hold_a_run_past_its_clock(run, good):
 
 @pytest.mark.parametrize("drips", [False, True])
 def test_a_pipe_that_is_held_open_by_nobody_of_ours_does_not_hold_a_run(supervisor, until, drips, monkeypatch):
-    monkeypatch.setattr("workers.sandbox.watch.DRIP_SECONDS", 1.0)
+    monkeypatch.setattr("workers.sandbox.supervisor.selector.DRIP_SECONDS", 1.0)
     flight = Flight(supervisor, SLEEPS, wall_seconds=2)
     attempt = until(flight.attempt, "the run is at work")
     [line] = [
@@ -119,7 +119,7 @@ def test_a_record_that_nobody_reads_on_for_is_read_on(supervisor, until):
 def test_a_run_whose_watcher_hangs_is_ended_without_it(ours, until, monkeypatch):
     flight = Flight(ours, SLEEPS, wall_seconds=3600)
     attempt = until(flight.attempt, "the run is at work")
-    monkeypatch.setattr("workers.sandbox.watch.STALL_SECONDS", 0.5)
+    monkeypatch.setattr("workers.sandbox.supervisor.selector.STALL_SECONDS", 0.5)
     freed = threading.Event()
     in_thread(ours, lambda: freed.wait(60) and None)
     outcome = flight.outcome()
@@ -170,7 +170,7 @@ def test_a_run_that_waits_for_a_warm_process_is_canceled_at_once():
 
 
 def test_an_executor_that_takes_no_connection_does_not_hold_its_worker(tmp_path, monkeypatch):
-    monkeypatch.setattr("workers.sandbox.boot.ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("workers.sandbox.remote.boot.ANSWER_SECONDS", 0.2)
     path = str(tmp_path / "sock")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)

@@ -11,12 +11,12 @@ import psutil
 import pytest
 
 from tests.support.isolation import confined
-from workers.sandbox.boot import connect_executor, executor_answers
-from workers.sandbox.job import Job
-from workers.sandbox.levels import Confinement
-from workers.sandbox.offer import CannotConfine
-from workers.sandbox.start import supervisor_for
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.levels.capabilities import CannotConfine
+from workers.sandbox.levels.names import Confinement
+from workers.sandbox.remote.boot import connect_executor, executor_answers
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.start import supervisor_for
+from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
 GOOD = Job(

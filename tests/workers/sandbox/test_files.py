@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.support.addresses import own_uid
 from tests.support.isolation import confined, warm
-from workers.sandbox.job import Job
-from workers.sandbox.scratch import PREFIX, lay_out
+from workers.sandbox.process.scratch import PREFIX, lay_out
+from workers.sandbox.supervisor.job import Job
 
 LEVELS = ("supervisor", "locked", "apart")
 """Fixtures of a warm process at `none`, `process` and `namespace`; that of `gvisor` is in test_gvisor.py."""

@@ -12,17 +12,18 @@ from pathlib import Path
 import psutil
 import pytest
 
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.support.isolation import confined
-from workers.sandbox import lockdown, runsc, sentry
-from workers.sandbox.attest import Differs
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.levels import Confinement
-from workers.sandbox.offer import confinement, lacking
-from workers.sandbox.probe import prove
-from workers.sandbox.start import executor_confinement
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.gvisor import runsc, sentry
+from workers.sandbox.levels.attestation import Differs
+from workers.sandbox.levels.capabilities import confinement, lacking
+from workers.sandbox.levels.names import Confinement
+from workers.sandbox.levels.probe import prove
+from workers.sandbox.process import lockdown
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.start import executor_confinement
+from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
 
@@ -104,7 +105,7 @@ def test_threads_are_bounded_within(guest, start):
 
 
 def test_what_a_run_makes_the_sentry_take_for_itself_ends_it(guest, start, monkeypatch):
-    from workers.sandbox import attempt
+    from workers.sandbox.supervisor import attempt
 
     monkeypatch.setattr(attempt, "SENTRY_BYTES", 8 << 20)
     endless = "import os\nn = 0\nwhile True:\n    os.close(os.open(f'/tmp/{n}', os.O_CREAT | os.O_WRONLY)); n += 1"

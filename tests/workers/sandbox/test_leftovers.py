@@ -11,13 +11,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.support.addresses import own_uid
 from tests.support.isolation import confined
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.scratch import PREFIX
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.process.scratch import PREFIX
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 RUNS = 200
 KILLS = 10
@@ -71,7 +71,7 @@ def test_nothing_is_left_after_two_hundred_runs(supervisor, run, good, zygotes, 
 
 
 def test_a_zygote_is_replaced_when_it_is_worn_and_its_runs_go_on(supervisor, good, zygotes, until, monkeypatch):
-    monkeypatch.setattr("workers.sandbox.pool.MAX_FORKS", 1)
+    monkeypatch.setattr("workers.sandbox.supervisor.pool.MAX_FORKS", 1)
     old = zygotes(level="none")
     slow = Job(files={"main.py": "import time\ntime.sleep(3)\nprint('done')"}, entry="main.py")
     ends = []
@@ -156,7 +156,7 @@ def test_a_program_that_kills_the_warm_process_twice_is_lost_and_the_next_is_wel
 
 
 def test_a_stopped_zygote_is_given_up(supervisor, good, zygotes, monkeypatch):
-    monkeypatch.setattr("workers.sandbox.watch.KILL_SECONDS", 1.0)
+    monkeypatch.setattr("workers.sandbox.supervisor.selector.KILL_SECONDS", 1.0)
     good()
     [zygote] = zygotes(level="none")
     job = Job(files={"main.py": "while True: pass"}, entry="main.py", limits=Limits(wall_seconds=1))

@@ -14,15 +14,17 @@ from typing import Any
 import pytest
 
 from backprobe.isolation import IsolationLevel
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.support.isolation import confined
-from workers.sandbox import attest, boot, probe, readable
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.levels import SANDBOX_UID
-from workers.sandbox.lockdown import STEPS
-from workers.sandbox.outcome import Outcome
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.levels import attestation, probe
+from workers.sandbox.levels.names import SANDBOX_UID
+from workers.sandbox.process import landlock
+from workers.sandbox.process.lockdown import STEPS
+from workers.sandbox.remote import boot
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 RT_SIGACTION = {"x86_64": 13, "aarch64": 134}[platform.machine()]
 CANCEL = 32
@@ -30,7 +32,7 @@ CONFINED: tuple[IsolationLevel, ...] = ("process", "namespace")
 RAN = 'print("user code ran")'
 
 TEST_BUILD = """
-from workers.sandbox import child, lockdown, orphans, readable, zygote
+from workers.sandbox.process import child, lockdown, orphans, landlock as readable, zygote
 
 def lock(around):
     orphans.die_with(around.zygote)
@@ -61,8 +63,8 @@ def supervisor_at(level: IsolationLevel, change: str = "") -> Iterator[Superviso
     chosen, usual = confined(level), subprocess.Popen
 
     def popen(command: list[str], **options: Any) -> Any:
-        if change and "workers.sandbox.zygote" in command:
-            at = command.index("workers.sandbox.zygote")
+        if change and "workers.sandbox.process.zygote" in command:
+            at = command.index("workers.sandbox.process.zygote")
             command = [*command[: at - 1], "-c", TEST_BUILD.format(change=change), *command[at + 1 :]]
         return usual(command, **options)
 
@@ -200,7 +202,7 @@ def test_a_child_of_which_one_field_differs_or_is_absent_does_not_go(locked, nam
         assert tried(locked).status == "succeeded"  # that level does not prescribe it
         return
     file, pattern, instead = (FIELDS | APART)[name]
-    usual, met = attest.text_of, []
+    usual, met = attestation.text_of, []
 
     def text(folder: int, asked: str) -> str:
         read = usual(folder, asked)
@@ -209,7 +211,7 @@ def test_a_child_of_which_one_field_differs_or_is_absent_does_not_go(locked, nam
         met.append(pattern.search(read))
         return pattern.sub(instead, read)
 
-    monkeypatch.setattr(attest, "text_of", text)
+    monkeypatch.setattr(attestation, "text_of", text)
     outcome = tried(locked)
     if name == "NSpid absent" and locked.confinement.level == "process":
         assert outcome.status in ("lost", "succeeded")  # read at both levels, prescribed at one
@@ -222,17 +224,17 @@ def test_a_child_of_which_one_field_differs_or_is_absent_does_not_go(locked, nam
 
 @pytest.mark.parametrize("extra", ["5", None], ids=["one more", "one less"])
 def test_a_child_with_other_descriptors_does_not_go(locked, extra, monkeypatch) -> None:
-    usual = attest._listed
+    usual = attestation._listed
 
     def listed(folder: int, name: str) -> list[str]:
         found = usual(folder, name)
         return found if name != "fd" else [*found, extra] if extra else found[1:]
 
-    monkeypatch.setattr(attest, "_listed", listed)
+    monkeypatch.setattr(attestation, "_listed", listed)
     assert_did_not_run(tried(locked))
 
 
-@pytest.mark.parametrize("name", attest.NAMESPACES)
+@pytest.mark.parametrize("name", attestation.NAMESPACES)
 def test_a_child_in_a_namespace_of_ours_does_not_go(locked, name, monkeypatch) -> None:
     if locked.confinement.level != "namespace":
         pytest.skip("level process has none of its own")
@@ -241,7 +243,7 @@ def test_a_child_in_a_namespace_of_ours_does_not_go(locked, name, monkeypatch) -
     def readlink(path: str, *, dir_fd: int | None = None) -> str:
         return usual(Path("/proc/self", path)) if path == f"ns/{name}" and dir_fd else usual(path, dir_fd=dir_fd)
 
-    monkeypatch.setattr(attest.os, "readlink", readlink)
+    monkeypatch.setattr(attestation.os, "readlink", readlink)
     assert_did_not_run(tried(locked))
 
 
@@ -249,14 +251,14 @@ def test_a_child_that_cannot_be_read_does_not_go(locked, monkeypatch) -> None:
     def text(folder: int, name: str) -> str:
         raise PermissionError(name)
 
-    monkeypatch.setattr(attest, "text_of", text)
+    monkeypatch.setattr(attestation, "text_of", text)
     assert_did_not_run(tried(locked))
 
 
 def test_without_a_network_of_its_own_a_child_is_not_told_what_the_machine_is_connected_to():
     source = """
 import os
-from workers.sandbox import readable
+from workers.sandbox.process import landlock as readable
 readable.landlock((*readable.system_folders(), *readable.python_folders()), (), apart=False)
 me = os.getpid()
 for path in (f"/proc/{me}/net/tcp", f"/proc/{me}/net/unix", f"/proc/{me}/task/{me}/net/tcp", "/proc/net/tcp"):
@@ -266,7 +268,7 @@ for path in (f"/proc/{me}/net/tcp", f"/proc/{me}/net/unix", f"/proc/{me}/task/{m
         print("refused")
 print(len(os.listdir("/proc/self/fd")) > 2, "VmSize" in open("/proc/self/status").read(), bool(open("/proc/self/maps").read()))
 """
-    if readable.landlock_abi() < readable.LEAST_ABI:
+    if landlock.landlock_abi() < landlock.LEAST_ABI:
         pytest.skip("there is no Landlock here")
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["refused"] * 4 + ["True True True"]

@@ -10,13 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from store.limits import Limits
+from store.runs.limits import Limits
 from tests.support.addresses import own_uid
 from tests.support.isolation import confined
-from workers.sandbox.boot import Link, exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.outcome import Outcome
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.remote.boot import Link, exec_zygote
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 LONELY_UID = own_uid()
 """Of this run of the tests alone: its tasks are counted."""
@@ -63,7 +63,7 @@ def test_a_child_that_was_not_locked_in_time_by_a_warm_process_that_is_lost_is_s
     stopped = warm_one(ours)
     stopped.send_signal(signal.SIGSTOP)
     until(lambda: stopped.status() == psutil.STATUS_STOPPED, "it stands still")
-    monkeypatch.setattr("workers.sandbox.attempt.LOCKDOWN_SECONDS", 0.1)
+    monkeypatch.setattr("workers.sandbox.supervisor.attempt.LOCKDOWN_SECONDS", 0.1)
     flight = Flight(ours, "print(1)")
     flying = ours._watch._flying
     until(lambda: any(one.stop == "sandbox" for one, _ in list(flying.values())), "the child is given up")

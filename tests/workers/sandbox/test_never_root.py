@@ -9,9 +9,12 @@ import pytest
 from tests.support.addresses import own_uid
 from tests.support.isolation import WARM_SECONDS
 from tests.workers.sandbox.test_one_shot import STAND_IN
-from workers.sandbox import attest, boot, namespaces, offer, readable, start
-from workers.sandbox.levels import SLOT_UIDS, Confinement
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.levels import attestation, capabilities
+from workers.sandbox.levels.names import SLOT_UIDS, Confinement
+from workers.sandbox.process import landlock, namespaces
+from workers.sandbox.remote import boot
+from workers.sandbox.supervisor import start
+from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
 UID = own_uid()
@@ -57,8 +60,8 @@ def test_what_would_be_roots_is_not_started_and_not_let_go():
             begin("", confinement=Confinement())
     ourselves = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with pytest.raises(attest.Differs, match="its uid and gid are"):
-            attest.never_root(ourselves, Confinement())
+        with pytest.raises(attestation.Differs, match="its uid and gid are"):
+            attestation.never_root(ourselves, Confinement())
     finally:
         os.close(ourselves)
 
@@ -66,9 +69,9 @@ def test_what_would_be_roots_is_not_started_and_not_let_go():
 @root_only
 @pytest.mark.parametrize("queue", ["cpu", "gpu"])
 def test_a_worker_whose_uid_cannot_read_python_does_not_start(queue, monkeypatch):
-    monkeypatch.setattr(readable, "hidden", lambda _: ("/root",))
+    monkeypatch.setattr(landlock, "hidden", lambda _: ("/root",))
     monkeypatch.setattr(namespaces, "may_mount", lambda: False)
-    with pytest.raises(offer.CannotConfine, match=r"uid \d+ cannot read /root, .*may not mount"):
+    with pytest.raises(capabilities.CannotConfine, match=r"uid \d+ cannot read /root, .*may not mount"):
         start.supervisor_for(WorkerSettings(isolation="none", trust_code=True), queue)
 
 

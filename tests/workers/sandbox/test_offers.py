@@ -4,16 +4,16 @@ from functools import partial
 
 import pytest
 
-from store import workers
-from store.limits import Limits
+from store.admin import workers
+from store.runs.limits import Limits
 from tests.support.addresses import own_uid
 from tests.support.isolation import confined
 from workers import node as nodes
 from workers.node import Node
-from workers.sandbox import readable
-from workers.sandbox.job import Job
-from workers.sandbox.probe import Proof
-from workers.sandbox.start import better_supervisor, supervisor_for
+from workers.sandbox.levels.probe import Proof
+from workers.sandbox.process import landlock
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.start import better_supervisor, supervisor_for
 from workers.settings import WorkerSettings
 
 ATTEMPT = Job(files={"main.py": "print(1)"}, entry="main.py", limits=Limits(wall_seconds=300))
@@ -43,7 +43,7 @@ def test_a_worker_that_began_with_no_isolation_gives_it_once_the_machine_does(
     monkeypatch.setattr(nodes, "SOON_SECONDS", 0.1)
     settings = WorkerSettings(trust_code=True, sandbox_uid=own_uid(), ahead=False)
     with monkeypatch.context() as lacking:
-        lacking.setattr(readable, "landlock_abi", lambda: 0)
+        lacking.setattr(landlock, "landlock_abi", lambda: 0)
         first = supervisor_for(settings, "cpu")
         node = worker(database, first, better=partial(better_supervisor, settings))
         with first:

@@ -8,13 +8,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from store.limits import Limits
-from workers.sandbox.boot import connect_executor, exec_keeper
-from workers.sandbox.job import Job
-from workers.sandbox.offer import CannotConfine
-from workers.sandbox.outcome import Outcome
-from workers.sandbox.start import executor_confinement, supervisor_for
-from workers.sandbox.supervisor import Supervisor
+from store.runs.limits import Limits
+from workers.sandbox.levels.capabilities import CannotConfine
+from workers.sandbox.remote.boot import connect_executor, exec_keeper
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
+from workers.sandbox.supervisor.start import executor_confinement, supervisor_for
+from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
 STAND_IN = str(Path(__file__).with_name("stand_in_device.py"))
@@ -157,7 +157,7 @@ def test_a_machine_without_a_device_says_so_and_runs_nothing(deviceless, caplog,
 
 
 def test_a_worker_without_its_device_beats_as_broken_and_says_it_once(deviceless, database, until, caplog):
-    from store import workers
+    from store.admin import workers
     from workers.node import Node
 
     node = Node(database, deviceless, queue="gpu", slots=1, lease_seconds=30, publish=lambda _: None)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from backprobe.record import SCHEMA_VERSION, BadRecord, End, Environment, Header, Raised, Record
-from store.limits import Limits
-from workers.sandbox.outcome import Facts, Verdict, verdict
+from store.runs.limits import Limits
+from workers.sandbox.supervisor.outcome import Facts, Verdict, verdict
 
 LIMITS = Limits(cpu_seconds=10)
 HEADER = Header(

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from workers.sandbox import pool
-from workers.sandbox.boot import Link
-from workers.sandbox.messages import Ready
+from workers.sandbox.process.messages import Ready
+from workers.sandbox.remote.boot import Link
+from workers.sandbox.supervisor import pool
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from store.limits import Limits
-from workers.sandbox.job import Job
-from workers.sandbox.outcome import Outcome
+from store.runs.limits import Limits
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.outcome import Outcome
 
 GRANDCHILD = """\
 import os, time

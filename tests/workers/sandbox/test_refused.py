@@ -7,9 +7,9 @@ import pytest
 
 from backprobe.record import encode
 from tests.backprobe.record.rows import full_record
-from workers.sandbox.attempt import Attempt
-from workers.sandbox.job import Job
-from workers.sandbox.supervisor import _Ears
+from workers.sandbox.supervisor.attempt import Attempt
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.supervisor import _Ears
 
 VALID = b"".join(encode(full_record()))
 

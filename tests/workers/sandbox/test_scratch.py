@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.sandbox.scratch import PREFIX, Scratch, remove_tree, sweep_dead_roots
+from workers.sandbox.process.scratch import PREFIX, Scratch, remove_tree, sweep_dead_roots
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import threading
 
 import pytest
 
-from store.limits import Limits
-from workers.sandbox import slots
-from workers.sandbox.job import Job
-from workers.sandbox.levels import Confinement
-from workers.sandbox.messages import Fork
-from workers.sandbox.slots import Slot, Slots
+from store.runs.limits import Limits
+from workers.sandbox.levels.names import Confinement
+from workers.sandbox.process.messages import Fork
+from workers.sandbox.supervisor import slots
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.slots import Slot, Slots
 
 ATTACK = """
 import ctypes, os, signal, socket, time
@@ -93,7 +93,7 @@ def test_a_child_that_did_not_get_its_uid_does_not_run(shared, start, monkeypatc
         slots.put(Slot(uid=slot.uid - 1, cgroup=slot.cgroup), proc, pidfd)
 
     monkeypatch.setattr(Slots, "take", another)
-    monkeypatch.setattr("workers.sandbox.streams.put", put)
+    monkeypatch.setattr("workers.sandbox.supervisor.streams.put", put)
     outcome = start(shared, "print('ran')")
     assert (outcome.status, outcome.facts.stdout) == ("lost", b"")
 
@@ -112,7 +112,7 @@ def test_a_child_whose_warm_process_was_killed_before_it_had_its_place_costs_no_
             met.append(pid)
         slots.put(slot, proc, pidfd)
 
-    monkeypatch.setattr("workers.sandbox.streams.put", put)
+    monkeypatch.setattr("workers.sandbox.supervisor.streams.put", put)
     outcome = start(apart, "print('ran')")
     assert (outcome.status, outcome.facts.stdout, outcome.facts.tries) == ("succeeded", b"ran\n", 2), outcome.error
 

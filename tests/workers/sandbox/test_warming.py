@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from workers.sandbox.boot import exec_zygote
-from workers.sandbox.job import Job
-from workers.sandbox.supervisor import Supervisor
+from workers.sandbox.remote.boot import exec_zygote
+from workers.sandbox.supervisor.job import Job
+from workers.sandbox.supervisor.supervisor import Supervisor
 
 DYNAMO_MAPPED = 60 << 20
 """Resident bytes that the first optimizer adds at least: torch imports its compiler then."""

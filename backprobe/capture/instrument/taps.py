@@ -1,0 +1,299 @@
+"""The functions that rewritten code calls. They live in `builtins`; with no recorder active they do nothing.
+
+1. A tap returns what it was given and never raises an error of its own.
+2. The names stay in `builtins` after a run: code that was rewritten may still run then (atexit, threads, finalisers).
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from backprobe.capture.torch_access import native
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+PLAIN: Final = frozenset({int, float, str, bool, type(None), range, bytes, complex})
+"""Types that a value tap passes on at once."""
+
+
+class Active:
+    """The recorder of this process; None while nothing is captured, and in every forked child.
+
+    Attributes:
+        attending: The recorder while it takes statements and module calls; None between the steps that are sampled.
+    """
+
+    recorder: Recorder | None = None
+    attending: Recorder | None = None
+
+
+def top(site: int, *values: Any) -> None:
+    """Follows a statement at a module's top level, outside every loop: from here on the program is looked at again."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.sampler.left_loops)
+        vars(builtins)["__bp_after__"](site, *values)
+
+
+def loop_left(site: int) -> None:
+    """Follows a loop in a function."""
+    recorder = Active.recorder
+    if recorder is not None and Active.attending is None:
+        recorder.guard.run(recorder.sampler.left_loop, site)
+
+
+def after(site: int, *values: Any) -> None:
+    """Follows a statement; `values` are what the plain names that it bound hold now."""
+    recorder = Active.attending
+    if recorder is None:
+        return
+    try:
+        if recorder.statements.is_idle(site, values):
+            return
+    except Exception as error:
+        recorder.guard.note(error)
+        return
+    recorder.guard.run(recorder.statements.after, site, values)
+
+
+def value(site: int, given: Any, *containers: Any) -> Any:
+    """What a statement returns, or stores into an attribute or a subscript of `containers`."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.statements.value, site, given, containers)
+    return given
+
+
+def passing(site: int, given: Any) -> Any:
+    """The value of a test, an iterable, a context or a yield."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.statements.passing, site)
+    return given
+
+
+def operation(number: int, given: Any) -> Any:
+    """What a call, an operator, a subscript or an attribute inside a statement gave."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.statements.operation, number, given)
+    return given
+
+
+def enter(site: int, *arguments: Any) -> None:
+    """Opens a function; `arguments` are its parameters."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.statements.enter, site, arguments)
+
+
+def loop() -> None:
+    """Stands before a loop."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.writer.flush)
+
+
+def caught() -> None:
+    """Opens an `except` block."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.caught)
+
+
+def base(site: int, given: Any) -> Any:
+    """What `.grad` is about to be read of."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.grad_base, site, given)
+    elif (recorder := Active.recorder) is not None:
+        recorder.guard.lightly(recorder.calls.light.grad_base, site, given)
+    return given
+
+
+def grad(site: int, given: Any) -> Any:
+    """What the `.grad` gave."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.grad_read, site, given)
+    elif given is None and (recorder := Active.recorder) is not None:
+        recorder.guard.run(recorder.none_read, site)
+    return given
+
+
+def entry(kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
+    """Opens `autograd.backward` and `autograd.grad`."""
+    recorder = Active.recorder
+    if recorder is None:
+        return
+    if Active.attending is None:
+        recorder.guard.lightly(recorder.calls.light.entered)
+    else:
+        recorder.guard.run(recorder.calls.entered, kind, roots, gradients, retain_graph)
+
+
+def entry_left() -> None:
+    """Closes `autograd.backward` and `autograd.grad`."""
+    recorder = Active.recorder
+    if recorder is not None and not recorder.guard.lightly(recorder.calls.light.left):
+        recorder.guard.run(recorder.calls.left)
+
+
+def engine(outputs: Any, args: Any, options: Any) -> None:
+    """Opens the engine's one Python entry."""
+    recorder = Active.recorder
+    if recorder is None:
+        return
+    if Active.attending is None:
+        recorder.guard.lightly(recorder.calls.light.begins, outputs, options)
+    else:
+        recorder.guard.run(recorder.calls.begin, outputs, args, options)
+
+
+def engine_left(outputs: Any) -> None:
+    """Closes the engine's one Python entry."""
+    recorder = Active.recorder
+    if recorder is not None and not recorder.guard.lightly(recorder.calls.light.ends):
+        recorder.guard.run(recorder.calls.end, outputs)
+
+
+def engine_returned(given: Any) -> Any:
+    """What the engine returns."""
+    recorder = Active.recorder
+    if recorder is not None and recorder.calls.open:
+        recorder.guard.run(recorder.calls.result, given)
+    return given
+
+
+def module_enter(module: Any) -> None:
+    """Opens a module's call."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.modules.enter, module)
+
+
+def module_left() -> None:
+    """Closes a module's call."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.modules.leave)
+
+
+def module_returned(module: Any, given: Any) -> Any:
+    """What a module's call returns."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.modules.returned, module, given)
+    return given
+
+
+def zero_grad_left(optimizer: Any, set_to_none: Any) -> None:
+    """Closes an optimizer's `zero_grad`."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.optimizers.after_zero_grad, optimizer, set_to_none)
+
+
+def step_begins(optimizer: Any, *_: Any) -> None:
+    """The global hook before `Optimizer.step`."""
+    recorder = Active.attending
+    if recorder is not None:
+        recorder.guard.run(recorder.optimizers.before_step, optimizer)
+
+
+def step_ended(optimizer: Any, *_: Any) -> None:
+    """The global hook after `Optimizer.step`."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.optimizers.after_step, optimizer)
+
+
+def warning_shown(warning: Any) -> None:
+    """Opens `warnings._showwarnmsg`: what passed the program's filters."""
+    recorder = Active.recorder
+    if recorder is not None:
+        recorder.guard.run(recorder.warnings.shown, warning)
+
+
+def nothing() -> None:
+    """Closes what needs no closing."""
+
+
+_TWINS: Final[dict[str, Any]] = {
+    "__bp_after__": after,
+    "__bp_top__": top,
+    "__bp_loop_left__": loop_left,
+    "__bp_value__": value,
+    "__bp_pass__": passing,
+    "__bp_op__": operation,
+    "__bp_enter__": enter,
+    "__bp_loop__": loop,
+    "__bp_caught__": caught,
+    "__bp_base__": base,
+    "__bp_grad__": grad,
+    "__bp_entry__": entry,
+    "__bp_entry_left__": entry_left,
+    "__bp_engine__": engine,
+    "__bp_engine_left__": engine_left,
+    "__bp_engine_returned__": engine_returned,
+    "__bp_module__": module_enter,
+    "__bp_module_left__": module_left,
+    "__bp_module_returned__": module_returned,
+    "__bp_zero_grad_left__": zero_grad_left,
+    "__bp_warned__": warning_shown,
+    "__bp_nothing__": nothing,
+}
+_COMPILED: Final = ("after", "value", "passing", "operation", "enter", "module_enter", "module_left", "module_returned")
+"""Taps that the compiled core has; each stands for the function of that name here."""
+
+NAMES: Final[dict[str, Any]] = {
+    name: getattr(native.native, function.__name__)
+    if native.native is not None and function.__name__ in _COMPILED
+    else function
+    for name, function in _TWINS.items()
+}
+"""The taps by the names that they have in `builtins`."""
+
+
+def install(recorder: Recorder) -> None:
+    """Make a recorder the active one.
+
+    Raises:
+        RuntimeError: another run is being captured in this process.
+    """
+    if Active.recorder is not None:
+        raise RuntimeError("a run is already being captured in this process; only one at a time can be")
+    for name, function in NAMES.items():
+        setattr(builtins, name, function)
+    Active.recorder = recorder
+    attend(True)
+
+
+def uninstall() -> None:
+    """Make every tap do nothing."""
+    Active.recorder = None
+    attend(False)
+
+
+def attend(on: bool) -> None:
+    """Between sampled steps the taps of statements and module calls do nothing, as after a run."""
+    recorder = Active.recorder if on else None
+    Active.attending = recorder
+    if native.native is not None:
+        native.native.attend(None if recorder is None else recorder.statements)
+
+
+def _forked() -> None:
+    """A child of the program drops the instrument at once: what it inherited is its parent's."""
+    recorder = Active.recorder
+    uninstall()
+    if recorder is not None:
+        recorder.writer.drop()
+        recorder.guard.drop()
+        recorder.nodes.close()
+
+
+os.register_at_fork(after_in_child=_forked)

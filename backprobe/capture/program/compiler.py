@@ -1,0 +1,72 @@
+"""From a user's file to tapped code."""
+
+from __future__ import annotations
+
+import ast
+from importlib.util import decode_source
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from backprobe.capture.program.pickling import PlainCodes
+from backprobe.capture.rewriting.rewriter import Rewriter
+from backprobe.capture.rewriting.sites import Sites
+from backprobe.capture.torch_access.fence import Guard
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+
+class Tapping:
+    """Compiles the files of a program.
+
+    Attributes:
+        recorder: Whose taps they carry: that of this process.
+        plain: What was compiled, without taps.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder, self.plain = recorder, PlainCodes()
+
+    def __call__(self, data: bytes, filename: str, path: str) -> CodeType:
+        """The tapped code of a file."""
+        self.plain.add(filename, data)
+        return compiled(data, filename, path, self.recorder.sites, self.recorder.guard)
+
+
+def compiled(data: bytes, filename: str, path: str, sites: Sites, guard: Guard) -> CodeType:
+    """The tapped code of a source file; where tapping fails, the file's own code, and the record says why.
+
+    Args:
+        filename: What the code objects are to carry. path: The file's place in the project, for the record.
+
+    Raises:
+        SyntaxError, ValueError: what plain compilation raises.
+    """
+    tree: Any = compile(
+        data, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True
+    )  # not ast.parse: its frame would show
+    text = decode_source(data)
+    tapped, why = _tapped(tree, filename, path, text, sites, guard)
+    if tapped is not None:
+        return tapped
+    # outside of the handler: what plain compilation raises has no context of ours
+    plain = compile(data, filename, "exec", dont_inherit=True)
+    guard.apart(lambda: sites.add_source(filename, path, text, rewritten=False, why=why))
+    return plain
+
+
+def _tapped(
+    tree: ast.Module, filename: str, path: str, text: str, sites: Sites, guard: Guard
+) -> tuple[CodeType | None, str]:
+    """The tapped code, or None and why there is none."""
+    try:
+        sites.add_source(filename, path, text)
+        tapped = ast.fix_missing_locations(Rewriter(sites, filename).module(tree))
+        return compile(tapped, filename, "exec", dont_inherit=True), ""
+    except SyntaxError as error:  # too many nested blocks, with ours among them
+        return None, f"its tapped form does not compile: {error}"
+    except RecursionError:
+        return None, "its expressions are nested too deeply to be tapped"
+    except Exception as error:
+        guard.note(error)
+        return None, f"our rewriter failed: {type(error).__name__}"

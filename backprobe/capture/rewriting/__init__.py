@@ -1,0 +1,1 @@
+"""The user's source: parsed, rewritten with taps, and described site by site."""

@@ -1,0 +1,161 @@
+"""Sites of code that was compiled before the capture began: made when something happens at a line of it.
+
+Such code carries no taps, so its names, values and statements are not seen; where a call came from is.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as replaced
+from pathlib import Path
+from typing import Any, Final
+
+from backprobe.capture.output.writer import Writer
+from backprobe.capture.rewriting.read_names import call_of, operands, reads
+from backprobe.capture.rewriting.scopes import Scope
+from backprobe.capture.rewriting.sites import Sites
+from backprobe.capture.rewriting.targets import target_of
+from backprobe.capture.torch_access.fence import OURS
+from backprobe.record.rows.program import SiteKind
+
+WHY: Final = "it was compiled before the watch began: its statements and names are not seen"
+_LIBRARIES: Final = frozenset({"site-packages", "dist-packages"})
+_KINDS: Final[dict[type[ast.stmt], SiteKind]] = {
+    ast.Assign: "assign", ast.AnnAssign: "assign", ast.AugAssign: "inplace", ast.Return: "return",
+    ast.Expr: "call", ast.For: "for", ast.AsyncFor: "for",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a file, as far as its first block."""
+
+    node: ast.stmt
+    scope: Scope
+    last_line: int
+
+
+class OutsideSites(Sites):
+    """The sites of a process that runs already: every file that is no library's counts as the user's."""
+
+    def __init__(self, writer: Writer) -> None:
+        super().__init__(writer)
+        self._asked: dict[str, bool] = {}
+        self._statements: dict[str, list[Statement]] = {}
+        self._made: dict[tuple[str, int], int] = {}
+        self._foreign = _foreign()
+
+    def is_user_file(self, filename: str) -> bool:
+        """The file is no library's and its text is known."""
+        known = self._asked.get(filename)
+        if known is None:
+            known = self._asked[filename] = super().is_user_file(filename) or self._take(filename)
+        return known
+
+    def at_line(self, filename: str, line: int) -> int | None:
+        """The site of the smallest statement that covers a line; made now if there is none."""
+        statements = self._statements.get(filename)
+        if statements is None:
+            return super().at_line(filename, line)
+        found = _covering(statements, line)
+        if found is None:
+            return None
+        key = (filename, id(found.node))
+        if key not in self._made:
+            self._made[key] = self._add(filename, found)
+        return self._made[key]
+
+    def _take(self, filename: str) -> bool:
+        """Register a user's file."""
+        if filename.startswith(OURS) or self._is_librarys(filename):
+            return False
+        text = "".join(linecache.getlines(filename))
+        if not text:
+            return False
+        self._asked[filename] = True
+        self.add_source(filename, _short(filename), text, rewritten=False, why=WHY)
+        try:
+            self._statements[filename] = list(_statements(ast.parse(text).body, Scope()))
+        except (SyntaxError, ValueError, RecursionError):
+            self._statements[filename] = []
+        return True
+
+    def _is_librarys(self, filename: str) -> bool:
+        if filename.startswith("<frozen ") or filename in ("<string>", "<stdin>"):
+            return True
+        path = Path(filename)
+        return bool(_LIBRARIES.intersection(path.parts)) or any(path.is_relative_to(place) for place in self._foreign)
+
+    def _add(self, filename: str, found: Statement) -> int:
+        node: Any = found.node
+        value = getattr(node, "value", None)
+        named: Sequence[Any] = getattr(node, "targets", None) or ([node.target] if hasattr(node, "target") else [])
+        read = [value] if value is not None else [getattr(node, "test", None), getattr(node, "iter", None)]
+        head = ast.copy_location(ast.Pass(), node)
+        head.end_lineno, head.end_col_offset = _end_of_head(node)
+        return self.add(
+            filename, head, _KINDS.get(type(node), "statement"), found.scope,
+            targets=tuple(target_of(target) for target in named), reads=reads(read), operands=operands(read),
+            how=call_of(value),
+        )  # fmt: skip
+
+
+def _statements(body: Sequence[ast.stmt], scope: Scope) -> Iterator[Statement]:
+    """Every statement with the scope it stands in, outer ones first."""
+    for node in body:
+        yield Statement(node, scope, node.end_lineno or node.lineno)
+        inner = scope
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            inner = scope.inside(node)
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            inner = replaced(scope, loop_line=node.lineno)
+        for block in _blocks(node):
+            yield from _statements(block, inner)
+
+
+def _blocks(node: Any) -> Iterator[list[ast.stmt]]:
+    for field in ("body", "orelse", "finalbody"):
+        yield getattr(node, field, None) or []
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield part.body
+
+
+def _covering(statements: Sequence[Statement], line: int) -> Statement | None:
+    """The smallest statement that covers a line."""
+    found: Statement | None = None
+    for statement in statements:
+        if statement.node.lineno <= line <= statement.last_line and (
+            found is None or statement.last_line - statement.node.lineno <= found.last_line - found.node.lineno
+        ):
+            found = statement
+    return found
+
+
+def _end_of_head(node: Any) -> tuple[int, int]:
+    """Where a statement ends; a compound one where its first block begins."""
+    first = next((block[0] for block in _blocks(node) if block), None)
+    if first is None:
+        return node.end_lineno, node.end_col_offset
+    head = next((part for part in (getattr(node, name, None) for name in ("iter", "test", "subject")) if part), node)
+    return (head.end_lineno, head.end_col_offset) if head is not node else (node.lineno, node.col_offset + 1)
+
+
+def _foreign() -> tuple[Path, ...]:
+    """Folders of the standard library."""
+    paths = sysconfig.get_paths()
+    return tuple({Path(paths[key]).resolve() for key in ("stdlib", "platstdlib")})
+
+
+def _short(filename: str) -> str:
+    """A path from the program's folder on, where it lies in it."""
+    for folder in (sys.path[0] if sys.path else "", "."):
+        try:
+            return Path(filename).resolve().relative_to(Path(folder or ".").resolve()).as_posix()
+        except ValueError:
+            continue
+    return Path(filename).name

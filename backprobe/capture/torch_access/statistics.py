@@ -1,0 +1,163 @@
+"""A tensor reduced to numbers without running a torch operation on the CPU: by the compiled core, or by numpy.
+
+On another device the reduction runs there, with one transfer, and is skipped while anybody watches operations.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import torch
+
+from backprobe.capture.options import Caps
+from backprobe.capture.torch_access.native import native
+from backprobe.capture.torch_access.tensor_memory import array, is_watched, special
+from backprobe.capture.torch_access.torch_internals import below_autograd
+from backprobe.record import Statistics
+
+_BLOCK: Final = 1 << 16
+"""Elements that are converted to float64 at once: 512 KiB, which stays in a second-level cache."""
+
+
+def _single(number: float) -> float:
+    """A number as a record keeps it: rounded to float32, beyond whose range it is infinite."""
+    try:
+        return struct.unpack("<f", struct.pack("<f", number))[0]
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+def statistics(tensor: torch.Tensor, caps: Caps) -> Statistics | None:
+    """A tensor reduced to numbers; None where that is not defined."""
+    if tensor.device.type != "cpu":
+        return _on_device(tensor)
+    if native is not None:
+        return _row(native.statistics(tensor, caps.statistic_elements, caps.block_elements))
+    view = array(tensor)
+    if view is None or view.size == 0:
+        return None
+    kind = "exact"
+    if view.size > caps.statistic_elements:
+        view, kind = view.reshape(-1)[: caps.block_elements] if view.flags.c_contiguous else view[:1], "sampled"
+    reduced = _reduce(view, tensor.dtype)
+    total, low, high = reduced.sum, reduced.min, reduced.max
+    if tensor.is_neg() and total is not None and low is not None and high is not None:
+        reduced = msgspec.structs.replace(reduced, sum=-total, min=-high, max=-low)
+    return reduced if kind == "exact" else msgspec.structs.replace(reduced, kind=kind)
+
+
+def _row(numbers: Any) -> Statistics | None:
+    """What the compiled core found, as a row."""
+    if numbers is None:
+        return None
+    norm, total, low, high, nans, infs, zeros, counted, sampled = numbers
+    kind = "sampled" if sampled else "exact"
+    return Statistics(
+        norm=norm, sum=total, min=low, max=high, nan=nans, inf=infs, zeros=zeros, counted=counted, kind=kind
+    )
+
+
+def of_elements(raw: bytes, dtype: torch.dtype) -> Statistics | None:
+    """The statistics of at most a few dozen elements from their bytes: a tenth of what numpy needs to start."""
+    code = _PYTHON.get(dtype)
+    if code is None or not raw:
+        return None
+    view: Any = memoryview(raw)
+    numbers: list[Any] = view.cast(code).tolist()
+    finite = [number for number in numbers if -math.inf < number < math.inf]
+    nans = sum(1 for number in numbers if number != number)
+    total = float(sum(numbers))
+    ordered = [number for number in numbers if number == number] or [math.nan]
+    inexact = dtype.is_floating_point
+    norm = math.nan if nans else math.inf if len(finite) < len(numbers) else math.hypot(*finite)
+    return Statistics(
+        norm=_single(norm) if inexact else None,
+        sum=_single(total),
+        min=_single(float(min(ordered))),
+        max=_single(float(max(ordered))),
+        nan=nans,
+        inf=len(numbers) - nans - len(finite),
+        zeros=sum(1 for number in numbers if number == 0),
+        counted=len(numbers),
+    )
+
+
+_PYTHON: Final[dict[torch.dtype, str]] = {
+    torch.float64: "d",
+    torch.float32: "f",
+    torch.int64: "q",
+    torch.int32: "i",
+    torch.int16: "h",
+    torch.int8: "b",
+    torch.uint8: "B",
+    torch.bool: "?",
+}
+
+
+def _reduce(view: Any, dtype: torch.dtype) -> Statistics:
+    """All statistics in blocks of float64, so that no square overflows and no count is lost."""
+    flat = view.reshape(-1)
+    squares = total = 0.0
+    low, high = math.inf, -math.inf
+    nans = infs = zeros = 0
+    complex_ = flat.dtype.kind == "c"
+    with np.errstate(all="ignore"):
+        for start in range(0, flat.size, _BLOCK):
+            block = flat[start : start + _BLOCK]
+            if dtype is torch.bfloat16:
+                block = (block.astype(np.uint32) << 16).view(np.float32)
+            wide = np.abs(block.astype(np.complex128)) if complex_ else block.astype(np.float64)
+            squares += float((wide * wide).sum())  # not `wide @ wide`: BLAS would start threads
+            zeros += int(wide.size - np.count_nonzero(wide))
+            partial = float(wide.sum())
+            total += partial
+            if not math.isfinite(partial):
+                nans += int(np.isnan(wide).sum())
+                infs += int(np.isinf(wide).sum())
+            low, high = min(low, float(np.fmin.reduce(wide))), max(high, float(np.fmax.reduce(wide)))
+    inexact = dtype.is_floating_point or dtype.is_complex
+    if nans == flat.size:
+        low = high = math.nan
+    return Statistics(
+        norm=_single(math.sqrt(squares)) if inexact else None,
+        sum=None if complex_ else _single(total),
+        min=None if complex_ else _single(low),
+        max=None if complex_ else _single(high),
+        nan=nans,
+        inf=infs,
+        zeros=zeros,
+        counted=int(flat.size),
+    )
+
+
+def _on_device(tensor: torch.Tensor) -> Statistics | None:
+    """Statistics of a tensor of another device: reduced there, one transfer."""
+    if is_watched() or special(tensor) is not None or not tensor.is_floating_point() or tensor.numel() == 0:
+        return None
+    with below_autograd():
+        wide = tensor if tensor.dtype is torch.float64 else tensor.float()
+        low, high = torch.aminmax(wide)
+        parts = (
+            torch.linalg.vector_norm(wide),
+            wide.sum(),
+            low,
+            high,
+            wide.isnan().sum(),
+            wide.isinf().sum(),
+            (wide == 0).sum(),
+        )
+        norm, total, least, most, nans, infs, zeros = torch.stack([part.double() for part in parts]).tolist()
+    return Statistics(
+        norm=_single(norm),
+        sum=_single(total),
+        min=_single(least),
+        max=_single(most),
+        nan=int(nans),
+        inf=int(infs),
+        zeros=int(zeros),
+        counted=tensor.numel(),
+    )

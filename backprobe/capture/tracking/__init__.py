@@ -1,0 +1,1 @@
+"""What is followed while a program runs: moments, statements, steps, exceptions and warnings."""

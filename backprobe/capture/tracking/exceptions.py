@@ -1,0 +1,146 @@
+"""Exceptions: the one that ended the program, and those that left a backward call and were caught."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from backprobe.capture.output.text import cut, name
+from backprobe.capture.torch_access.fence import OURS
+from backprobe.record import Frame, Raised
+from backprobe.record.families import facts_in, family_of
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+_LIBRARIES: Final = ("/site-packages/", "/dist-packages/")
+
+
+class Failures:
+    """Writes down exceptions, each object once."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._next = 0
+        self.open: list[tuple[int, Raised]] = []
+
+    def left_call(self, error: BaseException, call: int | None) -> int:
+        """An exception left a backward call, None: one that was not taken; its number."""
+        return self._write(error, call, error.__traceback__, sys._getframe(1))
+
+    def suppressed(self, error: BaseException) -> None:
+        """A `contextlib.suppress` of the program swallowed an exception."""
+        self.caught(error)
+
+    def caught(self, error: BaseException | None) -> None:
+        """The program caught an exception in an `except` block."""
+        if error is None or isinstance(error, (StopIteration, GeneratorExit)):
+            return
+        if self._number_of(error) is None and type(error).__module__ == "builtins" and not _is_torchs(error):
+            return  # an ordinary KeyError that the program expects says nothing about gradients
+        self._recorder.sampler.went_wrong("exception")
+        self._write(error, self._unseen_call(), error.__traceback__, None)
+        self.went_on()
+
+    def went_on(self) -> None:
+        """A statement ended normally: what left a backward call before it was caught."""
+        if self.open:
+            for _, row in self.open:
+                self._recorder.writer.add("raised", msgspec.structs.replace(row, caught=True))
+            self.open.clear()
+
+    def uncaught(self, error: BaseException, tb: TracebackType | None) -> int:
+        """The exception that ended the program: its number."""
+        self._recorder.sampler.went_wrong("exception")
+        number = self._write(error, self._unseen_call(), tb, None)
+        self.open.clear()
+        return number
+
+    def _unseen_call(self) -> int | None:
+        """The call that the exception left, if no Python entry told of it."""
+        return self._recorder.calls.unseen.settle()
+
+    def _number_of(self, error: BaseException) -> int | None:
+        return next((row.n for key, row in self.open if key == id(error)), None)
+
+    def _write(self, error: BaseException, call: int | None, tb: TracebackType | None, frame: FrameType | None) -> int:
+        recorder = self._recorder
+        known = next((row for key, row in self.open if key == id(error)), None)
+        number = self._next if known is None else known.n
+        self._next += known is None
+        message = _message(error)
+        frames, site = self._frames(tb, frame)
+        row = Raised(
+            n=number,
+            type=name(type(error).__name__),
+            message=message,
+            frames=frames,
+            site=site,
+            moment=recorder.moments.now() if recorder.moments.last >= 0 else None,
+            call=call if known is None or call is not None else known.call,
+            facts=facts_in(message),
+            family=family_of(message),
+        )
+        self.open[:] = [entry for entry in self.open if entry[0] != id(error)]
+        self.open.append((id(error), row))
+        recorder.writer.add("raised", row)
+        return number
+
+    def _frames(self, tb: TracebackType | None, frame: FrameType | None) -> tuple[tuple[Frame, ...], int | None]:
+        """The frames from the outermost of the program to the innermost, and the site of the user's innermost."""
+        places: list[tuple[str, int, str]] = []
+        while frame is not None:
+            places.append((frame.f_code.co_filename, frame.f_lineno or 1, frame.f_code.co_qualname))
+            frame = frame.f_back
+        places.reverse()
+        inner: list[tuple[str, int, str]] = []
+        while tb is not None:
+            code = tb.tb_frame.f_code
+            inner.append((code.co_filename, tb.tb_lineno or 1, code.co_qualname))
+            tb = tb.tb_next
+        if places and inner and places[-1][0] == inner[0][0] and places[-1][2] == inner[0][2]:
+            places.pop()  # the traceback begins with the frame that the stack ends with
+        return self._kept([*places, *inner])
+
+    def _kept(self, places: list[tuple[str, int, str]]) -> tuple[tuple[Frame, ...], int | None]:
+        sites, most = self._recorder.sites, self._recorder.options.caps.frames
+        first = next((i for i, place in enumerate(places) if sites.is_user_file(place[0])), len(places))
+        rows: list[Frame] = []
+        site: int | None = None
+        for filename, line, function in places[first:]:
+            if filename.startswith(OURS):
+                continue
+            user = sites.is_user_file(filename)
+            if user:
+                site = sites.at_line(filename, line)
+            rows.append(
+                Frame(path=short_path(filename, sites.folder), line=max(line, 1), function=name(function), user=user)
+            )
+        if len(rows) > most:
+            rows = [*rows[: most // 2], *rows[-(most - most // 2) :]]
+        return tuple(rows), site
+
+
+def short_path(filename: str, folder: str) -> str:
+    """A path below the folder from there on, a library's from its package on; any other as it is. folder: "": none."""
+    if folder and filename.startswith(folder):
+        return cut(filename.removeprefix(folder), 4096)
+    for mark in _LIBRARIES:
+        if mark in filename:
+            return cut(filename.rsplit(mark, 1)[1], 4096)
+    return cut(filename, 4096)
+
+
+def _is_torchs(error: BaseException) -> bool:
+    """The exception came out of torch, or says what torch says: a `TypeError` of an assignment to `.grad` does."""
+    return isinstance(error, (RuntimeError, NotImplementedError)) or family_of(_message(error)) is not None
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return cut(str(error))
+    except Exception:
+        return "<its __str__ raised>"

@@ -1,0 +1,1 @@
+"""The autograd graph: nodes, backward calls, and what stays of it."""

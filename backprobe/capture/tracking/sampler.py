@@ -1,0 +1,298 @@
+"""Which steps of a training loop are taken in full, and what is still asked of the others.
+
+1. A step ends with each step of the optimizer that stepped first; in a program that has none, with each backward call
+   that accumulates. It is taken or not before it begins.
+2. A short program is taken whole: steps thin out when the record is no longer short. Between the steps that are taken
+   the taps are off and no sentinel, hook or strong reference of ours is left. One norm of the gradients per backward
+   call tells whether the next two steps have to be looked at. So do an exception, a warning of torch's, a loss that is
+   not finite, and a `.grad` that was read and was None: the step has a row that says so, and that it was not looked at.
+3. What follows a loop is looked at again: the code behind training is not a step of it.
+4. Once the record is full the taps go off, at the end of a backward call or of a step, and stay off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from backprobe.capture.instrument.pause import Switch
+from backprobe.capture.options import is_kept
+from backprobe.capture.tracking.cause import Cause
+from backprobe.capture.tracking.gradients import GradientCheck
+from backprobe.capture.tracking.histograms import write_sizes
+from backprobe.capture.tracking.steps import at_roots, at_step
+from backprobe.capture.tracking.tensors.identity import OwnRef
+from backprobe.record import Step
+
+if TYPE_CHECKING:
+    from backprobe.capture.recorder import Recorder
+
+Why = Literal["first", "1-2-5", "every", "after-anomaly", "loop-left"]
+Anomaly = Literal["non-finite", "exception", "gradient-stopped", "warning", "none-read"]
+
+_AFTER_AN_ANOMALY: Final = 2
+"""Steps that are taken in full after one that went wrong."""
+
+_ANOMALIES_IN_FULL: Final = 5
+"""Anomalies that are looked into before they thin out: gradients that stay NaN are the same finding every step."""
+
+_LOOPS_IN_FULL: Final = 2
+"""How often the code behind a loop in a function is looked at before that thins out: an epoch ends often."""
+
+
+@dataclass(slots=True)
+class OpenStep:
+    """The step in progress.
+
+    Attributes:
+        first_moment: The last moment before it.
+        why: Why it is taken in full; None: it is not.
+        walks, calls: Backward calls walked in it, and module calls kept.
+        facts: What its row says of the loss and of the optimizer.
+    """
+
+    number: int
+    why: Why | None
+    first_moment: int
+    backward_calls: int = 0
+    walks: int = 0
+    calls: int = 0
+    anomaly: Anomaly | None = None
+    norm: float | None = None
+    tensor: int | None = None
+    started_ns: int = 0
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Sampler:
+    """Counts steps and switches the taps.
+
+    Attributes:
+        detail: Statements and module calls are taken now.
+        steps: Steps that ended. nodes: Graph nodes that backward calls were walked over.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._options = recorder.options
+        self.detail = True
+        self.steps = self.nodes = 0
+        self._open = OpenStep(0, self._why(0), -1)
+        self._check = GradientCheck(recorder)
+        self._leader: OwnRef[Any] | None = None
+        self._more = self._anomalies = self._lights = 0
+        self._loops: dict[int, tuple[int, int]] = {}
+        self._switch = Switch(recorder)
+        # steps of a program without an optimizer are told once one of them is left out
+        self._untold: list[Step] | None = None if recorder.options.entry == "watch" else []
+        self._thinned: Step | None = None
+
+    # ---- what the parts of the recorder tell
+
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        """An optimizer's `step` ended."""
+        self._begin_anew()
+        leader = None if self._leader is None else self._leader()
+        if leader is None:
+            leader, self._leader = optimizer, OwnRef(optimizer)
+        if leader is optimizer:
+            self._open.facts |= at_step(optimizer)
+            if self.detail and self._options.measures:
+                self._open.norm = self._check.norm()
+                if self._options.histograms:
+                    write_sizes(self._recorder, self._check.parameters())
+            self._end()
+
+    def rooted(self, roots: Sequence[Any]) -> None:
+        """A backward call that accumulates begins at these roots."""
+        if not self._recorder.writer.closed:
+            self._open.facts |= at_roots(self._recorder.tensors, roots)
+            loss = self._open.facts["loss"]
+            if loss is not None and not math.isfinite(loss):
+                self.went_wrong("non-finite")
+
+    def went_wrong(self, anomaly: Anomaly, tensor: int | None = None) -> None:
+        """Something is odd about the step in progress; of one that is not taken in full its row tells the first."""
+        step = self._open
+        if not self.detail and step.anomaly is None and not self._recorder.writer.closed:
+            step.anomaly, step.tensor = anomaly, tensor
+
+    def backward_ended(self, error: BaseException | None, accumulates: bool) -> None:
+        """A backward call ended, of a step that is taken in full or of another."""
+        self._begin_anew()
+        step = self._open
+        step.backward_calls += 1
+        is_full = self._recorder.writer.closed
+        if not self.detail:
+            if error is not None:
+                self.went_wrong("exception")
+                self._recorder.failures.left_call(error, None)
+            elif accumulates and not is_full and (step.norm is None or math.isfinite(step.norm)):
+                step.norm = self._check.norm()
+                if step.norm is not None and not math.isfinite(step.norm):
+                    self.went_wrong("non-finite")
+        if accumulates and self._ends_with_backward and not self._recorder.timeline().calls:
+            self._end()
+        elif is_full and self.detail:
+            self._rest()
+
+    def keeps_walk(self, times: int) -> bool:
+        """Whether a backward call, the `times`-th of its site, is walked."""
+        if not self.has_steps:
+            return is_kept(times, self._options.caps.call_times)
+        self._open.walks += 1
+        return self._open.walks <= self._options.caps.step_walks
+
+    def keeps_call(self, times: int) -> bool:
+        """Whether a module call, the `times`-th of its module, is kept."""
+        if not self.has_steps:
+            return is_kept(times, self._options.caps.call_times)
+        self._open.calls += 1
+        return self._open.calls <= self._options.caps.step_calls
+
+    @property
+    def has_steps(self) -> bool:
+        """The program has an optimizer, or a step ended."""
+        return self.steps > 0 or self._recorder.optimizers.any
+
+    @property
+    def _ends_with_backward(self) -> bool:
+        return self._leader is None and not self._recorder.optimizers.any
+
+    def left_loops(self) -> None:
+        """A statement outside every loop ended."""
+        if not self.detail:
+            self._attend("loop-left")
+
+    def left_loop(self, site: int) -> None:
+        """A loop in a function ended; if steps were made in it, what follows is looked at, less often with time."""
+        times, seen = self._loops.get(site, (0, 0))
+        if self.detail or self.steps == seen:
+            return
+        self._loops[site] = times + 1, self.steps
+        if is_kept(times + 1, _LOOPS_IN_FULL):
+            self._attend("loop-left")
+
+    def finish(self) -> None:
+        """The program ended: its last state is looked at."""
+        self._begin_anew()
+        if not self.detail and (self._open.backward_calls or self._open.anomaly is not None):
+            self._close_early()
+            self._begin(None)
+        if self._thinned is not None:  # the last step tells how many were made
+            self._recorder.writer.add("steps", self._thinned)
+        if not self.detail:
+            self._attend("loop-left")
+        if self._open.backward_calls:  # a step that did not end
+            self._write()
+
+    # ---- steps
+
+    def _why(self, step: int) -> Why | None:
+        """Why a step, counted from 0, is taken in full."""
+        every = self._options.every
+        if every is not None:
+            return "every" if step % every == 0 else None
+        facts = self.nodes + self._recorder.moments.last + 1
+        if step < self._options.first_steps or (facts < self._options.first_facts and self._options.entry != "watch"):
+            return "first"
+        return "1-2-5" if is_kept(step, self._options.first_steps) else None
+
+    def _end(self) -> None:
+        """A step ended: the next one is taken or not."""
+        self._judge()
+        self._write()
+        self.steps += 1
+        why = self._why(self.steps)
+        if self._more > 0:
+            self._more, why = self._more - 1, why or "after-anomaly"
+        if why is None:
+            self._rest()
+        else:
+            self._attend(why)
+
+    def _judge(self) -> None:
+        """What went wrong in a step that was not taken in full makes the next ones be taken."""
+        step = self._open
+        if self.detail or self._recorder.writer.closed:
+            return
+        stopped = self._check.stopped()
+        if stopped is not None and step.anomaly is None:
+            known = self._recorder.tensors.find(stopped)
+            step.anomaly, step.tensor = "gradient-stopped", None if known is None else known.number
+        if step.anomaly is None:
+            return
+        self._anomalies += 1
+        if is_kept(self._anomalies, _ANOMALIES_IN_FULL):
+            self._more = _AFTER_AN_ANOMALY
+        else:
+            self._recorder.writer.cut(
+                "anomalies", "steps that follow one that went wrong are taken at 1-2-5 per decade"
+            )
+
+    def _write(self) -> None:
+        """Write the row of the step in progress; of those not taken in full, past a cap, at 1-2-5 per decade."""
+        step, recorder = self._open, self._recorder
+        now, last = recorder.writer.time_ns(), recorder.moments.last
+        first = None if step.first_moment >= last else step.first_moment + 1
+        row = Step(
+            step=step.number, sampled=step.why is not None, why=step.why or "not-sampled", first_moment=first,
+            last_moment=None if first is None else last, grad_norm=step.norm, backward_calls=step.backward_calls,
+            started_ns=step.started_ns, duration_ns=now - step.started_ns, anomaly=step.anomaly, tensor=step.tensor,
+            **step.facts,
+        )  # fmt: skip
+        if self._untold is not None and self._ends_with_backward:
+            self._untold.append(row)
+            return
+        self._thinned = None
+        if step.why is None and step.anomaly is None:
+            self._lights += 1
+            if not is_kept(self._lights, recorder.options.caps.light_steps):
+                why = "steps between the sampled ones are told one by one, later at 1-2-5 per decade"
+                recorder.writer.cut("rows of steps", why, recorder.options.caps.light_steps)
+                self._thinned = row
+                return
+        recorder.writer.add("steps", row)
+
+    def _begin_anew(self) -> None:
+        """An optimizer came into a program that had none: what was counted until then were not its steps."""
+        if self._untold is not None and not self._ends_with_backward:
+            self._untold, self.steps, self._open.number = None, 0, 0
+
+    def _close_early(self) -> None:
+        """A step that was not taken in full ends before its time, since it went wrong or the program ended."""
+        self._judge()
+        self._write()
+        self.steps += 1
+
+    def _begin(self, why: Why | None) -> None:
+        recorder = self._recorder
+        self._open = OpenStep(self.steps, why, recorder.moments.last, started_ns=recorder.writer.time_ns())
+
+    def _rest(self) -> None:
+        """The next step is not taken in full."""
+        for row in self._untold or ():
+            self._recorder.writer.add("steps", row)
+        self._untold = None
+        self._begin(None)
+        if self.detail:
+            self.detail = False
+            self._check.forget()
+            self._switch.off()
+
+    def _attend(self, why: Why) -> None:
+        """What follows is taken in full, while the record has room."""
+        if self._recorder.writer.closed:
+            self._rest()
+            return
+        if why == "loop-left" and self._open.anomaly is not None:
+            self._close_early()
+        was_off, self.detail = not self.detail, True
+        if was_off:
+            self._switch.on()
+        self._begin(why)
+        if was_off:
+            self._recorder.moments.statement(None)
+            self._recorder.look_at_all(Cause(unseen=True))

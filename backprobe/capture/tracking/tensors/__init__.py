@@ -1,0 +1,1 @@
+"""Tensors: which there are, their names, their state and its changes, and what they were made from."""

@@ -1,0 +1,1 @@
+"""Modules, optimizers, modes, hooks and the functions of torch that are watched."""

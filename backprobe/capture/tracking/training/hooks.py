@@ -1,0 +1,117 @@
+"""The hooks that the program registers: on what, which callable, at which line, and when it took them off again.
+
+1. A hook, its owner and its handle are looked at while they are handed over; none of them is kept, nor called.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from types import BuiltinFunctionType, FrameType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import torch
+
+from backprobe.capture.output.text import name
+from backprobe.capture.torch_access.fence import OURS
+from backprobe.capture.tracking.exceptions import short_path
+from backprobe.record import Hook
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+    from backprobe.capture.recorder import Recorder
+
+_MOST: Final = 20_000
+_UNWRAPPED: Final = 4
+"""Partials and bound methods around a function that are looked through."""
+
+
+class UserHooks:
+    """Writes down hooks as they are registered and removed."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._rows: dict[int, Hook] = {}
+        self._next = 0
+
+    @property
+    def any(self) -> bool:
+        """A hook was registered."""
+        return self._next > 0
+
+    def registered(self, kind: Any, owner: Any, hook: Any, handle: Any, caller: FrameType | None) -> None:
+        """A hook was handed to torch; `caller` called the function that registers it."""
+        recorder = self._recorder
+        code = _code_of(hook)
+        by_user = caller is not None and recorder.sites.is_user_file(caller.f_code.co_filename)
+        if code is not None and code.co_filename.startswith(OURS):
+            return
+        if not by_user and (code is None or not recorder.sites.is_user_file(code.co_filename)):
+            return  # torch's own, of a parametrization or a checkpoint
+        recorder.states.hooked = True
+        if self._next >= _MOST:
+            recorder.writer.cut("hooks", "more hooks than are kept", _MOST)
+            return
+        site = recorder.calling_site(3)
+        recorder.moments.statement(site)
+        known = recorder.see(owner, site) if isinstance(owner, torch.Tensor) else None
+        row = Hook(
+            hook=self._next, kind=kind, callable=_label(hook, code, owner if kind == "saved-tensors" else None),
+            tensor=None if known is None else known.number,
+            module=recorder.modules.number_of(owner) if isinstance(owner, torch.nn.Module) else None,
+            optimizer=recorder.optimizers.number_of(owner) if kind == "optimizer" else None,
+            path=None if code is None else short_path(code.co_filename, recorder.sites.folder),
+            line=None if code is None else max(code.co_firstlineno, 1),
+            callable_site=self._definition(code), site=site, moment=recorder.moments.now(),
+            removable=None if kind == "saved-tensors" else handle is not None,
+        )  # fmt: skip
+        self._next += 1
+        recorder.writer.add("hooks", row)
+        self._rows[_key(owner if kind == "saved-tensors" else handle)] = row
+
+    def removed(self, handle: Any) -> None:
+        """A handle took its hook off, or a region with hooks for saved tensors ended."""
+        row = self._rows.pop(_key(handle), None)
+        if row is not None:
+            recorder = self._recorder
+            recorder.writer.add("hooks", msgspec.structs.replace(row, removed=recorder.moments.now()))
+
+    def _definition(self, code: CodeType | None) -> int | None:
+        """The site of a callable's definition: of its first line."""
+        sites = self._recorder.sites
+        if code is None or not sites.is_user_file(code.co_filename):
+            return None
+        return sites.at_line(code.co_filename, code.co_firstlineno)
+
+
+def _key(handle: Any) -> int:
+    """What tells one registration from the others: torch numbers its handles; for a region its object."""
+    number = getattr(handle, "id", None) if type(handle).__name__ == "RemovableHandle" else None
+    return number if isinstance(number, int) else -id(handle)
+
+
+def _code_of(hook: Any) -> CodeType | None:
+    """The code that runs when a hook is called, through partials and bound methods; None if it is not Python's."""
+    for _ in range(_UNWRAPPED):
+        kind = type(hook)
+        if kind is FunctionType:
+            return hook.__code__
+        if kind is partial:
+            hook = hook.func
+        elif kind is MethodType:
+            hook = hook.__func__
+        else:
+            hook = next((cls.__dict__["__call__"] for cls in kind.__mro__ if "__call__" in cls.__dict__), None)
+    return None
+
+
+def _label(hook: Any, code: CodeType | None, region: Any) -> str:
+    """What a person would call the callable."""
+    if code is not None:
+        return name(code.co_qualname)
+    if region is not None:
+        return name(type(region).__qualname__)
+    if type(hook) is BuiltinFunctionType:
+        return name(hook.__qualname__)
+    return name(type(hook).__qualname__)

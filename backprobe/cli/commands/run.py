@@ -1,0 +1,222 @@
+"""`backprobe run SCRIPT` and `backprobe watch SCRIPT`: run it as `python SCRIPT` would, judge what was seen, show it.
+
+1. The script owns stdout; our text goes to stderr when the script has ended.
+2. Nothing is run before the arguments and files are known to be good.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, Self, TextIO
+
+from backprobe.cli.arguments import Subparsers
+from backprobe.cli.capture_options import DEEP, TIERS, add_sampling
+from backprobe.cli.child_records import judged_children, kept_family
+from backprobe.cli.exit_codes import INTERRUPTED, OURS, SCRIPT, OutputLost, UsageError
+from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
+from backprobe.cli.project_settings import settled
+from backprobe.cli.sender_options import add_sending, sender_of
+
+if TYPE_CHECKING:
+    from backprobe.record import End, Record
+    from backprobe.record.processes import Family
+
+
+_ENDS: Final = (
+    "Exit code: 0 clean, 1 findings, 2 usage, 3 we failed, 4 the script did not end well, 130 Ctrl-C. A "
+    "script that ends by os._exit, or crashes in native code, takes the report with it; --save keeps the record."
+)
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add `run`."""
+    parser = subparsers.add_parser(
+        "run",
+        help="run a script under capture and judge it",
+        usage="backprobe run [OPTION...] (SCRIPT | -m MODULE) [ARG...]",
+        description="Runs SCRIPT as `python SCRIPT ARG...` would, or MODULE as `python -m MODULE ARG...`. Options of "
+        "ours stand before it.",
+        epilog=_ENDS,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--tier", choices=("state", "grad", "full", "deep"), help=DEEP)
+    _add_program(parser)
+    parser.set_defaults(run=_run, entry="run")
+
+
+def add_watch(subparsers: Subparsers) -> None:
+    """Add `watch`."""
+    parser = subparsers.add_parser(
+        "watch",
+        help="the same for a long job: a sample of its steps",
+        usage="backprobe watch [OPTION...] (SCRIPT | -m MODULE) [ARG...]",
+        description="Runs a training job and takes its first 20 steps in full, then 20, 50, 100, 200, 500 and so on, "
+        "and the two after one that went wrong. A step ends with the optimizer's; without one, with a backward call.",
+        epilog=_ENDS,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--tier", choices=("state", "grad", "full"), help=TIERS)
+    add_sending(parser)
+    _add_program(parser)
+    parser.set_defaults(run=_run, entry="watch")
+
+
+def _add_program(parser: argparse.ArgumentParser) -> None:
+    add_sampling(parser)
+    add_output(parser)
+    parser.add_argument(
+        "--children",
+        action="store_true",
+        help="record child processes of multiprocessing too, each in a file of its own beside that of --save",
+    )
+    parser.add_argument("--save", metavar="FILE", type=Path, help="keep the record, for `backprobe show FILE`")
+    parser.add_argument(
+        "-m", dest="module", metavar="MODULE", nargs=argparse.REMAINDER, help="run a module, as `python -m` does"
+    )
+    parser.add_argument("script", metavar="SCRIPT", nargs="?")
+    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="the script's own arguments")
+
+
+def _run(args: argparse.Namespace) -> int:
+    if args.format in MACHINE and args.output is None:
+        raise UsageError(f"--format {args.format} wants --output FILE: the script owns stdout")
+    _check_program(args)
+    check_output(args)
+    args.options = settled(args)
+    with own_stderr() as stream, kept_family(args) as family:
+        return _reported(args, stream, family)
+
+
+def _check_program(args: argparse.Namespace) -> None:
+    """Say in `args.named` what is run."""
+    if args.module is None and args.script is None:
+        raise UsageError(
+            f"required: SCRIPT, or -m MODULE\nusage: backprobe {args.entry} [OPTION...] (SCRIPT | -m MODULE) [ARG...]"
+        )
+    if args.module is None:
+        _check_script(Path(args.script))
+        args.named = args.script
+        return
+    if not args.module:
+        raise UsageError("-m wants the name of a module")
+    args.named, *args.arguments = args.module
+
+
+def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -> int:
+    process = os.getpid()
+    try:
+        record, end = _captured(args, family)
+        if os.getpid() != process:
+            return end.exit_code  # a child that the script forked: the report is its parent's
+        if record is None:
+            print("backprobe: nothing was recorded, so nothing is judged", file=stream)
+            return OURS
+        from backprobe.rules import judge
+
+        judgement = judge(record, args.options)
+        children = None if family is None else judged_children(family, args)
+        report(record, judgement, args, args.named, stream, children)
+        if "sent" in args:
+            print(args.sent, file=stream)
+    except OutputLost as error:
+        print(f"backprobe: {error}", file=stream)
+        return OURS
+    if _was_interrupted(record):
+        return INTERRUPTED
+    if record.end is None or record.end.exit_code != 0:
+        return 0 if args.exit_zero else SCRIPT
+    return exit_code([judgement, *(child.judgement for child in children or ())], args)
+
+
+def _check_script(script: Path) -> None:
+    if script.is_dir() and not (script / "__main__.py").exists():
+        raise UsageError(f"`{script}` is a folder: name the script in it that is to be run")
+    if not script.exists():
+        raise UsageError(f"there is no file `{script}`{_nearby(script)}")
+
+
+def _nearby(script: Path) -> str:
+    from backprobe.cli.parser import nearest
+
+    folder = script.parent
+    return nearest(script.name, (path.name for path in folder.glob("*.py"))) if folder.is_dir() else ""
+
+
+def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record | None, End]:
+    """Run the script; its record, as far as it goes, and how it ended."""
+    try:
+        from backprobe.capture import Options, run_module, run_path
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise UsageError(
+            "PyTorch is not installed in this Python, and a run needs it. Install it: `pip install 'backprobe[torch]'`."
+        ) from None
+    from backprobe.record.encoding.codec import MAGIC
+
+    frames: list[bytes] = []
+    options = Options(
+        tier=args.tier, entry=args.entry, every=args.every, histograms=args.histograms, seed=args.seed, family=family
+    )
+    with _Saved(args.save) as kept, sender_of(args) as sender:
+        kept.write(MAGIC)
+
+        def sink(data: bytes) -> None:
+            frames.append(data)  # decoded when the program has ended: it takes longer than the program's own statements
+            kept.write(data)
+            if sender is not None:
+                sender.put(data)
+
+        if args.module is None:
+            end = run_path(args.script, args.arguments, options, sink)
+        else:
+            end = run_module(args.named, args.arguments, options, sink)
+    if kept.lost is not None:
+        raise OutputLost(f"`{args.save}` was not written ({kept.lost}): the record is lost")
+    return _decoded(frames), end
+
+
+def _decoded(frames: list[bytes]) -> Record | None:
+    from backprobe.record import FrameReader
+
+    reader = FrameReader(max_bytes=1 << 30)
+    for data in frames:
+        reader.feed(data)
+    return reader.record()
+
+
+class _Saved:
+    """The file of `--save`, or none; the first write that fails is kept, for a sink never raises.
+
+    Attributes:
+        lost: Why the file is not whole; None while it is.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.lost: str | None = None
+
+    def __enter__(self) -> Self:
+        self._file: BinaryIO | None = None if self._path is None else self._path.open("wb", buffering=0)
+        return self
+
+    def write(self, frames: bytes) -> None:
+        if self._file is None or self.lost is not None:
+            return
+        try:
+            self._file.write(frames)
+        except OSError as error:
+            self.lost = error.strerror
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _was_interrupted(record: Record) -> bool:
+    end = record.end
+    if end is None or end.exception is None:
+        return False
+    return any(row.n == end.exception and row.type == "KeyboardInterrupt" for row in record.raised)

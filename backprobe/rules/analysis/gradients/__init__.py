@@ -1,0 +1,1 @@
+"""Gradients: arrival, accumulation, use, hooks, and why there is none."""

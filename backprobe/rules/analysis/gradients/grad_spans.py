@@ -1,0 +1,105 @@
+"""The spans of each leaf's `.grad`: from the call that filled it to what emptied it, with what happened in between.
+
+empty -> filled      populate, or assigned
+filled -> filled     accumulate, modified in place
+filled -> empty      set-none; zeroed in place
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.analysis.training.updates import Update, updates_of
+from backprobe.rules.framework.tables import table
+
+if TYPE_CHECKING:
+    from backprobe.record import GradRead, LeafGrad, Record
+
+_ADDS: Final = frozenset({"accumulate", "accumulate-new-tensor"})
+
+
+@dataclass(slots=True)
+class Span:
+    """One gradient of one leaf.
+
+    Attributes:
+        filled: How it came; in order further ones are in `added` (backward calls) and `changed` (by hand).
+        cleared: What emptied it; None if nothing did. zeroed: it was set to zero in place, not to None.
+        updates: The updates of the leaf while it was filled; reads: where the program read it.
+    """
+
+    tensor: int
+    filled: LeafGrad
+    added: list[LeafGrad] = field(default_factory=list["LeafGrad"])
+    changed: list[LeafGrad] = field(default_factory=list["LeafGrad"])
+    cleared: LeafGrad | None = None
+    zeroed: bool = False
+    updates: list[Update] = field(default_factory=list[Update])
+    reads: list[GradRead] = field(default_factory=list["GradRead"])
+
+    @property
+    def arrivals(self) -> list[LeafGrad]:
+        """What backward calls brought, in order."""
+        first = [self.filled] if self.filled.call is not None else []
+        return first + self.added
+
+
+@table
+def grad_spans(record: Record) -> Mapping[int, tuple[Span, ...]]:
+    """The spans of every leaf that ever held a gradient, in order."""
+    index = lookup(record)
+    tensors = dict.fromkeys(row.tensor for row in record.leaf_grads)
+    spans = {tensor: _spans(record, index.leaf_grads_of[tensor]) for tensor in tensors}
+    reads: dict[int, list[GradRead]] = {}
+    for read in record.grad_reads:
+        reads.setdefault(read.tensor, []).append(read)
+    for tensor, found in spans.items():
+        _sort_in(found, updates_of(record).get(tensor, ()), reads.get(tensor, []))
+    return {tensor: tuple(found) for tensor, found in spans.items() if found}
+
+
+def _spans(record: Record, rows: list[LeafGrad]) -> list[Span]:
+    found: list[Span] = []
+    for row in rows:
+        last = found[-1] if found and found[-1].cleared is None else None
+        if row.kind == "set-none":
+            if last is not None:
+                last.cleared = row
+        elif row.kind == "populate" or (row.kind == "assigned" and last is None):
+            found.append(Span(row.tensor, row))
+        elif row.kind in _ADDS:
+            # after a zeroing in place the next call adds to zeros: a new gradient
+            found.append(Span(row.tensor, row)) if last is None else last.added.append(row)
+        elif row.kind in ("modified-in-place", "assigned") and last is not None:
+            if _is_zero(record, row):
+                last.cleared, last.zeroed = row, True
+            else:
+                last.changed.append(row)
+    return found
+
+
+def _is_zero(record: Record, row: LeafGrad) -> bool:
+    """The gradient held nothing but zeros after this change."""
+    state = state_at(record, row.tensor, row.moment)
+    measured = state.grad_stats if state is not None and state.moment == row.moment else None
+    if measured is not None:
+        return measured.counted > 0 and measured.zeros == measured.counted
+    clears = (event for event in record.optimizer_events if event.kind == "zero_grad")
+    return any(event.moment == row.moment for event in clears)
+
+
+def _sort_in(spans: list[Span], updates: tuple[Update, ...], reads: list[GradRead]) -> None:
+    starts = [span.filled.moment for span in spans]
+    for update in updates:  # a span holds a moment after it was filled, and not after it was cleared
+        at = bisect_right(starts, update.moment) - 1
+        if at >= 0 and ((cleared := spans[at].cleared) is None or update.moment <= cleared.moment):
+            spans[at].updates.append(update)
+    for read in reads:
+        at = bisect_right(starts, read.moment) - 1
+        if at >= 0 and ((cleared := spans[at].cleared) is None or read.moment <= cleared.moment):
+            spans[at].reads.append(read)

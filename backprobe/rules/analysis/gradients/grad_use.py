@@ -1,0 +1,94 @@
+"""What the program does with a `.grad` that it reads: uses it, or only asks whether it is there."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, cast
+
+from backprobe.rules.analysis.source.syntax import Tree, region_in, site_of, statement, tree_of
+
+if TYPE_CHECKING:
+    from backprobe.record import GradRead, Record, Site
+
+
+def is_only_tested(record: Record, read: GradRead) -> bool:
+    """The read is compared with None or taken for its truth; or is bound to a name that is.
+
+    Where the source is not there to be looked at, the record's own word counts.
+    """
+    site = site_of(record, read.site)
+    node, tree = statement(record, site), tree_of(record, site)
+    load = _load_at(record, site, node)
+    if node is None or tree is None or load is None:
+        return read.use == "tested"
+    if _is_test(tree, load) or _is_guarded(tree, load):
+        return True
+    if isinstance(node, ast.Assign) and node.value is load:
+        names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+        return _is_tested_later(tree, node, names)
+    return False
+
+
+def _load_at(record: Record, site: Site, node: ast.stmt | None) -> ast.Attribute | None:
+    """The `.grad` at exactly this place."""
+    for part in ast.walk(node) if node is not None else ():
+        if isinstance(part, ast.Attribute) and part.attr == "grad":
+            region = region_in(record, site.source, part)
+            if (region.start_line, region.start_col, region.end_col) == (site.line, site.col, site.end_col):
+                return part
+    return None
+
+
+def _is_test(tree: Tree, part: ast.expr) -> bool:
+    """`part is None`, `not part`, `if part`, `part or other`, `(name := part) is None`, and these joined."""
+    inner: ast.AST = part
+    for above in tree.ancestors(part):
+        if isinstance(above, ast.Compare):
+            return inner is above.left and all(_is_none(one) for one in above.comparators)
+        if isinstance(above, ast.If | ast.While | ast.IfExp | ast.Assert):
+            return inner is above.test
+        if isinstance(above, ast.BoolOp) and inner is not above.values[-1]:
+            return True
+        if not isinstance(above, ast.BoolOp | ast.UnaryOp | ast.NamedExpr):
+            return False
+        inner = above
+    return False
+
+
+def _is_guarded(tree: Tree, part: ast.Attribute) -> bool:
+    """The same expression is tested by a condition around the read, or by an `if` before it in a block around it."""
+    wanted = ast.unparse(part)
+    inner: ast.AST = part
+    for above in tree.ancestors(part):
+        if isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return False
+        guards = [above.test] if isinstance(above, ast.If | ast.While | ast.IfExp) else []
+        guards += [one.test for one in _before(above, inner) if isinstance(one, ast.If | ast.Assert)]
+        for test in guards:
+            loads = (one for one in ast.walk(test) if isinstance(one, ast.Attribute) and one is not part)
+            if any(ast.unparse(one) == wanted and _is_test(tree, one) for one in loads):
+                return True
+        inner = above
+    return False
+
+
+def _before(block: ast.AST, inner: ast.AST) -> list[ast.stmt]:
+    """The statements of a block before one of its own, not those of its other branches."""
+    for field in ("body", "orelse", "finalbody"):
+        statements = getattr(block, field, None)
+        if isinstance(statements, list) and inner in cast("list[ast.stmt]", statements):
+            listed = cast("list[ast.stmt]", statements)
+            return listed[: listed.index(cast("ast.stmt", inner))]
+    return []
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_tested_later(tree: Tree, node: ast.stmt, names: set[str]) -> bool:
+    """In the same function, one of the names is tested."""
+    functions = (above for above in tree.ancestors(node) if isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef))
+    scope: ast.AST = next(functions, tree.module)
+    loads = (part for part in ast.walk(scope) if isinstance(part, ast.Name) and part.id in names)
+    return any(_is_test(tree, load) for load in loads if isinstance(load.ctx, ast.Load))

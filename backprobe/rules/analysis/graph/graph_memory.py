@@ -1,0 +1,93 @@
+"""What graphs hold in memory: by the line that made the nodes, by the module, and over the steps of a loop."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeVar
+
+from backprobe.rules.analysis.rows.lookup import lookup
+
+if TYPE_CHECKING:
+    from backprobe.record import Growth, Node, Record
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """What the nodes of one place hold.
+
+    Attributes:
+        nodes: That saved something and were not freed. size_bytes: of the distinct storages that they hold; one that
+            several places hold counts in each.
+    """
+
+    nodes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """The backward calls of one statement, and what was alive after each.
+
+    Attributes:
+        site: The statement; None: outside the user's files.
+        rises: The longest run of calls in a row that each left more nodes alive than the one before.
+    """
+
+    site: int | None
+    rows: tuple[Growth, ...]
+    rises: int
+
+    @property
+    def per_call(self) -> float:
+        """Nodes that a call left behind, over the whole series; 0 for a single call."""
+        return (self.rows[-1].live_nodes - self.rows[0].live_nodes) / max(1, len(self.rows) - 1)
+
+
+def held_by_line(record: Record) -> dict[int | None, Holding]:
+    """What is still held at the end, by the site that made the nodes; most bytes first."""
+    return _held(record, lambda node: node.site)
+
+
+def held_by_module(record: Record) -> dict[str | None, Holding]:
+    """The same by the chain of module calls that the nodes were made in; None: in no module."""
+    chains = {row.module_call: row.chain for row in record.module_calls}
+    return _held(record, lambda node: None if node.module_call is None else chains.get(node.module_call))
+
+
+def _held(record: Record, place: Callable[[Node], K]) -> dict[K, Holding]:
+    index = lookup(record)
+    nodes: defaultdict[K, int] = defaultdict(int)
+    storages: defaultdict[K, dict[tuple[str, int], int]] = defaultdict(dict)
+    for node in record.nodes:
+        saved = index.saved_of[node.node]
+        if not saved or node.freed_by is not None or node.died is not None:
+            continue
+        where = place(node)
+        nodes[where] += 1
+        for row in saved:
+            one = ("storage", row.storage) if row.storage is not None else ("saved", node.node * 4096 + row.n)
+            storages[where][one] = row.size_bytes or 0
+    found = {where: Holding(nodes=count, size_bytes=sum(storages[where].values())) for where, count in nodes.items()}
+    return dict(sorted(found.items(), key=lambda item: (-item[1].size_bytes, -item[1].nodes)))
+
+
+def growths(record: Record) -> list[Series]:
+    """The statements that called backward more than once, those that grew most first."""
+    rows: defaultdict[int | None, list[Growth]] = defaultdict(list)
+    for row in record.growth:
+        rows[row.site].append(row)
+    found = [Series(site=site, rows=tuple(some), rises=_rises(some)) for site, some in rows.items() if len(some) > 1]
+    return sorted(found, key=lambda one: (-one.rises, -one.per_call))
+
+
+def _rises(rows: list[Growth]) -> int:
+    best = now = 0
+    for before, after in pairwise(rows):
+        now = now + 1 if after.live_nodes > before.live_nodes else 0
+        best = max(best, now)
+    return best

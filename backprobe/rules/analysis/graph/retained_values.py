@@ -1,0 +1,242 @@
+"""What a program keeps of tracked values from step to step: what takes them in, and whether they are walked."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.break_expressions import cause_between
+from backprobe.rules.analysis.source.expression_places import operations_at
+from backprobe.rules.analysis.source.expressions import insertion
+from backprobe.rules.analysis.source.named_values import binding_named, tensor_named
+from backprobe.rules.analysis.source.syntax import parts_of, region_in, tree_of
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.finding import Edit
+from backprobe.rules.framework.tables import table
+
+if TYPE_CHECKING:
+    from backprobe.record import Record, Site
+
+LEAST: Final = 3
+"""Times that something is taken in before it is a pattern (to be repeated takes two, to have a shape three)."""
+
+
+MANY: Final = 10
+"""Times in a row, with no backward call between, after which what an evaluation takes in is a pattern."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """A tracked tensor that an expression takes in with its history.
+
+    Attributes:
+        part: Where the expression reads it.
+    """
+
+    part: ast.expr
+    name: str
+    tensor: int
+
+
+@table
+def executions(record: Record) -> dict[int, list[int]]:
+    """The moments after which each statement had run, by site, in order.
+
+    `self.total += loss` and `losses.append(loss)` bind no name and may have no moment of their own: they are taken to
+    have run before each new value of `loss`; `losses.append(self.validate(x))` when its operations ended.
+    """
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for row in record.moments:
+        if row.kind == "after-statement" and row.site is not None:
+            found[row.site].append(row.moment)
+    for site in record.sites:
+        if site.kind in ("inplace", "call", "assign") and site.site not in found:
+            found[site.site] = _ends_of_values(record, site) or _ends_of_operations(record).get(site.site, [])
+    return dict(found)
+
+
+@table
+def _ends_of_operations(record: Record) -> dict[int, list[int]]:
+    """The last moments before the operations of each statement ended, each once."""
+    found: defaultdict[int, dict[int, None]] = defaultdict(dict)
+    for row in record.operations:
+        if row.moment is not None:
+            found[row.statement][row.moment] = None
+    return {site: list(moments) for site, moments in found.items()}
+
+
+def _ends_of_values(record: Record, site: Site) -> list[int]:
+    """The last moments of the values that a name read there had, of the name that had most."""
+    sites, best = lookup(record).sites, list[int]()
+    for name in site.reads:
+        rows = [row for row in bindings_named(record).get(name, ()) if row.function == site.function]
+        rows = [row for row in rows if sites[row.site].loop_line == site.loop_line]
+        ends = [row.moment - 1 for row in rows[1:]]  # of the last value the end is not known
+        if len(ends) > len(best):
+            best = ends
+    return best
+
+
+@table
+def walks(record: Record) -> list[int]:
+    """The moments of the backward calls that finished and stored gradients, and of the optimizer steps, in order."""
+    calls = [row.moment_before for row in record.backward_calls if row.accumulate_grad and row.outcome == "finished"]
+    return sorted(calls + [row.moment for row in record.optimizer_events if row.kind == "step"])
+
+
+def crossing(record: Record, moments: list[int]) -> list[int]:
+    """Those of some moments before each of which, since the one before, a backward call or a step was made."""
+    marks = walks(record)
+    found: list[int] = []
+    for moment in moments:
+        if not found or bisect_right(marks, moment) > bisect_right(marks, found[-1]):
+            found.append(moment)
+    return found
+
+
+def unwalked_run(record: Record, moments: list[int]) -> list[int]:
+    """The longest run of moments, `MANY` at least, between which neither a backward call nor a step was made.
+
+    Empty in a program that makes no step: nothing tells there that an evaluation is no training.
+    """
+    marks, groups = walks(record), defaultdict[int, list[int]](list)
+    for moment in moments:
+        groups[bisect_right(marks, moment)].append(moment)
+    longest = max(groups.values(), key=len, default=list[int]())
+    steps = any(row.kind == "step" for row in record.optimizer_events)
+    return longest if steps and len(longest) >= MANY else []
+
+
+def taken_unwalked(record: Record, site: Site, value: ast.expr, run: list[int]) -> list[tuple[int, list[Operand]]]:
+    """What a run takes in, each tensor once; empty where any of it is ever walked, in this run or in another."""
+    found: list[tuple[int, list[Operand]]] = []
+    seen: set[int] = set()
+    for moment in run:
+        new = [
+            one
+            for one in operands(record, site, value, moment)
+            if one.tensor not in seen and not _is_leaf(record, one.tensor, moment)
+        ]
+        if any(one.tensor in _walked_tensors(record) for one in new):
+            return []
+        seen.update(one.tensor for one in new)
+        if new:
+            found.append((moment, new))
+    return found if len(found) >= MANY else []
+
+
+def _is_leaf(record: Record, tensor: int, moment: int) -> bool:
+    """A parameter has no history that a list could keep."""
+    state = state_at(record, tensor, moment)
+    return state is not None and state.is_leaf
+
+
+@table
+def _walked_tensors(record: Record) -> frozenset[int]:
+    """The tensors that a backward call started from, or whose nodes one met."""
+    met = {node for reach in reaches(record).values() for node in reach.met}
+    made = {row.tensor for row in record.tensor_nodes if row.node in met}
+    return frozenset(
+        made | {root.tensor for call in record.backward_calls for root in call.roots if root.tensor is not None}
+    )
+
+
+def operands(record: Record, site: Site, value: ast.expr, moment: int) -> Iterator[Operand]:
+    """The tracked tensors that an expression reads and does not detach: each name once, the outermost paths first."""
+    tree = tree_of(record, site)
+    seen: set[str] = set()
+    for part in parts_of(value):
+        if tree is None or not isinstance(part, ast.Name | ast.Attribute | ast.Subscript):
+            continue
+        name = ast.unparse(part)
+        tensor = None if name in seen else tensor_named(record, name, site, moment)
+        seen.add(name)
+        state = None if tensor is None else state_at(record, tensor, moment)
+        if tensor is None or state is None or not state.requires_grad:
+            continue
+        if cause_between(tree, part, value) is None and (part is value or not _is_cut(tree.parents.get(part))):
+            yield Operand(part=part, name=name, tensor=tensor)
+    if isinstance(value, ast.Name):
+        yield from _elements(record, site, value, moment)
+    given = _given(record, site, value, moment) if isinstance(value, ast.Call) else None
+    if given is not None:
+        yield Operand(part=value, name=ast.unparse(value), tensor=given)
+
+
+def _given(record: Record, site: Site, call: ast.Call, moment: int) -> int | None:
+    """The tracked tensor that a call of a function of the program gave in that execution, and that never had a name."""
+    region = region_in(record, site.source, call)
+    place = (region.start_line, region.start_col, region.end_line, region.end_col)
+    for row in reversed(operations_at(record).get(site.site, [])):
+        if row.moment is not None and row.moment <= moment and (row.line, row.col, row.end_line, row.end_col) == place:
+            own = row.requires_grad and row.tensor is not None and row.tensor not in row.operands
+            return row.tensor if own else None
+    return None
+
+
+def _elements(record: Record, site: Site, value: ast.Name, moment: int) -> Iterator[Operand]:
+    """The tracked tensors that a name's dict or list was bound with last, as `values['loss']`."""
+    named = (name for name in bindings_named(record) if name.startswith(f"{value.id}["))
+    for name in named:
+        row = binding_named(record, name, site, moment)
+        state = None if row is None or row.function != site.function else state_at(record, row.tensor, moment)
+        if row is not None and state is not None and state.requires_grad:
+            yield Operand(part=value, name=name, tensor=row.tensor)
+
+
+def _is_cut(above: ast.AST | None) -> bool:
+    return isinstance(above, ast.Attribute) and above.attr in ("detach", "data", "item", "grad", "shape")
+
+
+def is_walked_after(record: Record, tensor: int, moment: int) -> bool:
+    """A backward call after a moment starts from the tensor, or meets the node that made it."""
+    made = lookup(record).node_of.get(tensor)
+    for call in record.backward_calls:
+        if call.moment_before > moment and (
+            any(root.tensor == tensor for root in call.roots)
+            or (made is not None and made.node in reaches(record)[call.call].met)
+        ):
+            return True
+    return False
+
+
+def alive(record: Record, site: Site, value: ast.expr, moment: int, last: int) -> list[Operand]:
+    """The tracked tensors that one execution took in, whose nodes live at a later moment and are not walked again."""
+    index = lookup(record)
+    found: list[Operand] = []
+    for one in operands(record, site, value, moment):
+        made = index.node_of.get(one.tensor)
+        # a graph that no backward call walked has no nodes in the record: it lives as long as its result
+        known = made is not None or isinstance(one.part, ast.Call)
+        died = index.tensors[one.tensor].died if made is None else index.nodes[made.node].died
+        if known and (died is None or died > last) and not is_walked_after(record, one.tensor, moment):
+            found.append(one)
+    return found
+
+
+def kept_alive(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, list[Operand]]]:
+    """The turns that took in tracked tensors which live on, each tensor in one turn only.
+
+    Where a statement runs often, its name may be known only from an earlier turn; that tensor counts once.
+    """
+    found: list[tuple[int, list[Operand]]] = []
+    seen: set[int] = set()
+    for moment in turns:
+        new = [one for one in alive(record, site, value, moment, turns[-1]) if one.tensor not in seen]
+        seen.update(one.tensor for one in new)
+        if new:
+            found.append((moment, new))
+    return found
+
+
+def number_of(record: Record, site: Site, operand: Operand) -> Edit:
+    """The operand as a number, `loss.item()`, where it has one element; else `.detach()`."""
+    region = region_in(record, site.source, operand.part)
+    method = "item" if lookup(record).tensors[operand.tensor].numel == 1 else "detach"
+    return insertion(record, site, region.end_line, region.end_col, f".{method}()")

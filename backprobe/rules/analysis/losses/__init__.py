@@ -1,0 +1,1 @@
+"""Losses: their calls, activations before them, and their course."""

@@ -1,0 +1,177 @@
+"""Differences of a column and a row in a loss: from the losses' own calls, and from subtraction in the graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.analysis.graph.walks import node_of, op, op_of, operands, walked
+from backprobe.rules.analysis.losses.loss_calls import argument_text, loss_calls, region_of_call, shape_of, tensor_given
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup, nodes_like
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
+from backprobe.rules.framework.finding import Region
+
+if TYPE_CHECKING:
+    from backprobe.record import Node, Record
+
+_LOSSES: Final = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "gaussian_nll_loss", "poisson_nll_loss")
+
+_POINTWISE: Final = frozenset(
+    {"Pow", "Abs", "Mul", "Div", "Neg", "ToCopy", "Clone", "Square", "Sqrt", "Where", "Add", "Maximum", "Minimum"}
+    | {"Cosh", "Log"}
+)
+"""What may stand between a difference and its mean or sum in a loss."""
+
+_REDUCES: Final = frozenset({"Mean", "Sum", "LinalgVectorNorm", "Norm"})
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broadcast:
+    """One difference.
+
+    Attributes:
+        left, right: The shapes; left_name, right_name: how the program writes the two.
+        made_at: The statement that made the left one.
+    """
+
+    site: int
+    moment: int
+    left: Shape
+    right: Shape
+    result: Shape
+    left_name: str
+    right_name: str
+    tensors: tuple[int, ...]
+    region: Region | None = None
+    made_at: int | None = None
+
+
+def crossed(left: Shape | None, right: Shape | None) -> Shape | None:
+    """The shape of a difference of a column and a row, [N, 1] and [N] or the reverse; None for other shapes.
+
+    The two must agree but for dimensions of size 1, differ in their number, and give more elements than either has.
+    """
+    if left is None or right is None or len(left) == len(right):
+        return None
+    if [n for n in left if n != 1] != [n for n in right if n != 1]:
+        return None
+    size = max(len(left), len(right))
+    pairs = zip((1,) * (size - len(left)) + left, (1,) * (size - len(right)) + right, strict=True)
+    result = tuple(a if b == 1 else b for a, b in pairs)
+    return result if result not in (left, right) and _count(result) > max(_count(left), _count(right)) else None
+
+
+def _count(shape: Shape) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def broadcasts(record: Record) -> Iterator[Broadcast]:
+    """All of them that a backward call walked, in order of their kind."""
+    index = lookup(record)
+    for call in loss_calls(record, *_LOSSES):
+        target = tensor_given(call.call, "target")
+        left, right = shape_of(record, call.given), shape_of(record, target)
+        result = crossed(left, right)
+        if result is not None and left is not None and right is not None and target is not None:
+            yield Broadcast(
+                site=call.site, moment=call.moment, left=left, right=right, result=result,
+                left_name=argument_text(record, call.call, 0, "input"),
+                right_name=argument_text(record, call.call, 1, "target"),
+                tensors=(call.given, target), region=region_of_call(record, call.call),
+                made_at=index.tensors[call.given].site,
+            )  # fmt: skip
+    yield from _differences(record)
+
+
+def _differences(record: Record) -> Iterator[Broadcast]:
+    """Subtractions in the graph with one untracked operand, whose elements are only reduced afterwards.
+
+    Where both are tracked the program compares its own values with each other, each with every one.
+    """
+    differences = nodes_like(record, lambda kind: op_of(kind) in ("Sub", "Rsub"))
+    reduced = _reduced(record) if differences else frozenset[int]()
+    for node in differences:
+        if node.site is None or node.node not in reduced or not node.outputs or None not in operands(record, node.node):
+            continue
+        found = _of_names(record, node)
+        if found is not None:
+            yield found
+
+
+def _reduced(record: Record) -> frozenset[int]:
+    """The nodes from which pointwise operations alone lead to a mean or sum in a graph that was walked."""
+    index, found = lookup(record), set[int]()
+    known = walked(record)
+    waiting = [node.node for node in nodes_like(record, lambda kind: op_of(kind) in _REDUCES) if node.node in known]
+    while waiting:
+        for one in operands(record, waiting.pop()):
+            if one is not None and one not in found:
+                found.add(one)
+                if op(index.nodes[one]) in _POINTWISE:
+                    waiting.append(one)
+    return frozenset(found)
+
+
+def _of_names(record: Record, node: Node) -> Broadcast | None:
+    """The operands of a subtraction by the names in its statement, if their shapes give the node's."""
+    site = node.site or 0
+    stmt = statement(record, site_of(record, site))
+    shape = node.outputs[0].shape
+    for part in ast.walk(stmt or ast.Pass()):
+        if not isinstance(part, ast.BinOp) or not isinstance(part.op, ast.Sub):
+            continue
+        names = (ast.unparse(part.left), ast.unparse(part.right))
+        given = [_held(record, name, node) for name in names]
+        left, right = (shape_of(record, one) for one in given)
+        if None in given:
+            left, right = _from_graph(record, node, left, right)
+        if crossed(left, right) == shape and left is not None and right is not None:
+            tensors = tuple(one for one in given if one is not None)
+            moment = node.first_seen
+            region = region_in(record, site_of(record, site).source, part)
+            made = lookup(record).tensors[given[0]].site if given[0] is not None else None
+            return Broadcast(
+                site=site, moment=moment, left=left, right=right, result=shape, left_name=_short(names[0]),
+                right_name=_short(names[1]), tensors=tensors, region=region, made_at=made,
+            )  # fmt: skip
+    return None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else "the result"
+
+
+def _from_graph(
+    record: Record, node: Node, left: Shape | None, right: Shape | None
+) -> tuple[Shape | None, Shape | None]:
+    """The shape of a tracked operand that has no name, from its node."""
+    slots = operands(record, node.node)
+    if len(slots) != 2 or (left is None and right is None):
+        return left, right
+    shapes: list[Shape | None] = [left, right]
+    for at, slot in enumerate(slots):
+        outputs = lookup(record).nodes[slot].outputs if slot is not None else ()
+        if shapes[at] is None and len(outputs) == 1:
+            shapes[at] = outputs[0].shape
+    return shapes[0], shapes[1]
+
+
+def _held(record: Record, name: str, node: Node) -> int | None:
+    """The tensor that a name held when the node was made, if it is the one that went in."""
+    site = site_of(record, node.site or 0)
+    rows = [
+        row
+        for row in bindings_named(record)[name]
+        if row.moment <= node.first_seen and row.function in (site.function, "<module>")
+    ]
+    if not rows:
+        return None
+    made = node_of(record, rows[-1].tensor)
+    return rows[-1].tensor if made is None or made in operands(record, node.node) else None

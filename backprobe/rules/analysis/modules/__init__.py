@@ -1,0 +1,1 @@
+"""Modules: their tree, calls, outputs and modes."""

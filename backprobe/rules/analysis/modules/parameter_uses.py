@@ -1,0 +1,156 @@
+"""Where a trained tensor goes into the program: calls of the module that holds it, reads of its names, and the mode."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.analysis.graph.hook_cuts import hook_cuts, hooks_at
+from backprobe.rules.analysis.modules.module_sites import entered, entering, expressions_of, outermost_call
+from backprobe.rules.analysis.modules.training_modes import inside
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.break_syntax import Ending
+from backprobe.rules.analysis.source.data_flow_steps import Program, Step
+from backprobe.rules.analysis.source.scopes import Function, names
+from backprobe.rules.analysis.source.syntax import site_of, statement, trees
+from backprobe.rules.analysis.training.grad_modes import switched_off_at
+from backprobe.rules.framework.tables import table
+
+if TYPE_CHECKING:
+    from backprobe.record import ModuleCall, Record
+
+
+def uses_of(record: Record, leaf: int) -> Iterator[tuple[Step, int]]:
+    """The expressions that a leaf goes into: calls of the module that holds it, and reads of its names; with when."""
+    for owner in owners(record).get(leaf, ()):
+        yield from _calls_of(record).get(owner, ())
+    yield from _reads(record, leaf)
+
+
+@table
+def owners(record: Record) -> dict[int, list[int]]:
+    """The modules that hold a tensor themselves."""
+    found: dict[int, list[int]] = {}
+    for row in record.modules:
+        for one in row.parameters:
+            if one.tensor is not None:
+                found.setdefault(one.tensor, []).append(row.module)
+    return found
+
+
+@table
+def _calls_of(record: Record) -> dict[int, list[tuple[Step, int]]]:
+    """By module, the expressions of its calls: one for each place and grad mode."""
+    found: dict[int, list[tuple[Step, int]]] = {}
+    seen: set[tuple[int, int | None, bool]] = set()
+    for call in record.module_calls:
+        key = (call.module, outermost_call(record, call).site, call.grad_mode)
+        written = expressions_of(record, call) if key not in seen else None
+        seen.add(key)
+        ending = None if call.grad_mode or key[1] is None else _grad_off_at(record, key[1])
+        if written is None or (ending is None and not call.grad_mode):
+            continue
+        moment = _first_moments(record).get(key[1] or 0, 0)
+        steps = found.setdefault(call.module, [])
+        file = written[0]
+        if ending is None:
+            ending, file = _hooked(record, call) or (None, file)
+        for part in written[1]:
+            steps.append((Step(part=part, source=written[0], ending=ending, ended_in=file, origin=part), moment))
+    return found
+
+
+def _hooked(record: Record, call: ModuleCall) -> tuple[Ending, int] | None:
+    """What a forward hook hands back without a history, of a module that runs in the same expression."""
+    cuts = hook_cuts(record)
+    around = inside(record, outermost_call(record, call)) if cuts else ()
+    return next((cuts[one.module] for one in around if one.module in cuts), None)
+
+
+@table
+def _first_moments(record: Record) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for row in record.moments:
+        if row.site is not None:
+            found.setdefault(row.site, row.moment)
+    return found
+
+
+def _reads(record: Record, leaf: int) -> Iterator[tuple[Step, int]]:
+    """Where the source reads a leaf by a name that it was bound to, or as an attribute of its module."""
+    index = lookup(record)
+    last = (index.tensors[leaf].fqn or "").rpartition(".")[2]
+    for number, file in names(record).items():
+        for read in file.attributes.get(last, ()) if not last.isdigit() else ():
+            if isinstance(read.ctx, ast.Load) and isinstance(read.value, ast.Name) and read.value.id == "self":
+                yield Step(part=read, source=number, origin=read), index.tensors[leaf].moment
+    for row in {(one.name, one.function): one for one in index.bindings_of[leaf]}.values():
+        for number, read in _loads(record).get((row.function.rpartition(".")[2], row.name.partition("[")[0]), ()):
+            yield Step(part=read, source=number, origin=read), row.moment
+
+
+@table
+def _loads(record: Record) -> dict[tuple[str, str], list[tuple[int, ast.Name]]]:
+    """Where a name is read, by the last part of its function's name and the name."""
+    found: dict[tuple[str, str], list[tuple[int, ast.Name]]] = {}
+    for number, file in names(record).items():
+        for (scope, name), reads in file.loads.items():
+            function = scope.name if isinstance(scope, Function) else "<module>"
+            found.setdefault((function, name), []).extend((number, read) for read in reads)
+    return found
+
+
+def _grad_off_at(record: Record, site: int) -> Ending | None:
+    """The `with` or decorator around a statement that ran without grad mode, as an ending."""
+    row = site_of(record, site)
+    found = switched_off_at(record, site)
+    if found is None:
+        return None
+    region, name = found
+    part = _expressions(record).get((row.source, region.start_line, region.start_col))
+    return None if part is None else Ending(kind="no-grad", node=part, how=f"`{name}`")
+
+
+@table
+def _expressions(record: Record) -> dict[tuple[int, int, int], ast.expr]:
+    """The outermost expression that begins at a place: file, line and column, the first of a line being 1."""
+    found: dict[tuple[int, int, int], ast.expr] = {}
+    for source, tree in trees(record).items():
+        for part in ast.walk(tree.module):
+            if isinstance(part, ast.expr):
+                found.setdefault((source, part.lineno, part.col_offset + 1), part)
+    return found
+
+
+@table
+def _off_statements(record: Record) -> dict[ast.stmt, int]:
+    """Statements at which every moment had grad mode off, with their site."""
+    index = lookup(record)
+    on, off = set[int](), set[int]()
+    for row in record.moments:
+        if row.site is not None and row.kind == "after-statement":
+            (on if row.grad_mode else off).add(row.site)
+    found: dict[ast.stmt, int] = {}
+    for site in off - on:
+        node = statement(record, index.sites[site])
+        if node is not None:
+            found[node] = site
+    return found
+
+
+@table
+def program_of(record: Record) -> Program:
+    """What following a value through the source needs to know of the run."""
+    off = _off_statements(record)
+
+    def grad_off(_source: int, node: ast.stmt) -> Ending | None:
+        return _grad_off_at(record, off[node]) if node in off else None
+
+    return Program(
+        names=names(record),
+        grad_off=grad_off,
+        forwards=lambda _source, call: entered(record).get(call, []),
+        callers=lambda _source, function: entering(record).get(function, []),
+        hooked=lambda call: hooks_at(record).get(call, []),
+    )

@@ -1,0 +1,1 @@
+"""The program's source: syntax trees, scopes, data flow, names."""

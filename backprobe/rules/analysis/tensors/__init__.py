@@ -1,0 +1,1 @@
+"""Tensors: history, parents, changes in place, values that are not finite."""

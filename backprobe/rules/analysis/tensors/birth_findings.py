@@ -1,0 +1,82 @@
+"""Findings about the first value that is not finite: where it was born, and how far it came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import capital, receiver, together
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
+from backprobe.rules.analysis.tensors.births import Birth, first_birth
+from backprobe.rules.framework.finding_builder import told
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules.analysis.tensors.births import Kind
+    from backprobe.rules.framework.finding import Finding
+    from backprobe.rules.framework.rule import Rule
+
+
+def births_of(record: Record, kind: Kind) -> Iterator[Birth]:
+    """The first birth of the run, if it is of this kind."""
+    birth = first_birth(record)
+    if birth is not None and birth.kind == kind:
+        yield birth
+
+
+def told_birth(record: Record, rule: Rule, birth: Birth, first: str, advice: str) -> Finding:
+    """A finding where the first NaN or infinity was born.
+
+    Args:
+        first: What gave it, in the user's own names; advice: what to change.
+    """
+    row = site_of(record, birth.site)
+    value = value_of(statement(record, row))
+    line = None if birth.call.site is None else site_of(record, birth.call.site).line
+    where = "" if line is None else f" of line {line}"
+    reached = f"The backward call{where} starts from it"
+    if birth.leaves:
+        reached = f"After the backward call{where}, {_gradients(record, birth)}"
+    roots = [root.tensor for root in birth.call.roots if root.tensor is not None]
+    tensors = [*([birth.tensor] if birth.tensor is not None else []), *roots, *birth.leaves]
+    return told(
+        record,
+        rule,
+        birth.site,
+        (first, f"{capital(reached)}: every step from there on is lost.", advice),
+        binding=name_of(record, birth),
+        moments=[birth.moment],
+        region=None if value is None else region_in(record, row.source, value),
+        related=(
+            (f"{birth.what} comes out here", birth.seen_at),
+            ("this backward call spreads it", birth.call.site if birth.call.site != birth.site else None),
+            ("raised here", None if birth.noticed is None else birth.noticed.site),
+        ),
+        evidence={
+            "what": birth.what,
+            "backward_call": birth.call.call,
+            "leaves": [*birth.leaves[:16]],
+            "node": "" if birth.node is None else birth.node.type,
+        },
+        tensors=list(dict.fromkeys(tensors)),
+        calls=(birth.call.call,),
+        level="error" if birth.noticed is not None and not birth.noticed.caught else None,
+    )
+
+
+def _gradients(record: Record, birth: Birth) -> str:
+    verb = "is" if len(birth.leaves) == 1 else "are"
+    noun = "the gradient" if len(birth.leaves) == 1 else "the gradients"
+    return f"{noun} of {together(record, birth.leaves)} {verb} not finite"
+
+
+def name_of(record: Record, birth: Birth) -> str:
+    """What the statement of the birth binds, else the tensor's name."""
+    targets = site_of(record, birth.site).targets
+    if targets:
+        return targets[0]
+    bound = lookup(record).bindings_of[birth.tensor] if birth.tensor is not None else []
+    reads = site_of(record, birth.site).reads
+    root = receiver(record, birth.site, "backward") if birth.kind == "forward" else None
+    return bound[0].name if bound else root or (reads[0] if reads else "this value")

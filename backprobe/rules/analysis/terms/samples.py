@@ -1,0 +1,173 @@
+"""Samples that cut the way to a distribution's parameters, while other terms of the loss train them.
+
+A continuous `sample()` that goes on as a value through a module or a matrix product into what is walked back: the
+gradient stops at it. Not: samples whose `log_prob` weighs a reward (the score function), and those of a distribution
+that is fitted by the `log_prob` of data.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.analysis.graph.breaks import Break, breaks, site_around
+from backprobe.rules.analysis.modules.training_modes import called_modules
+from backprobe.rules.analysis.source.data_flow_steps import Arrival
+from backprobe.rules.analysis.source.expression_places import expression_of, operations_of
+from backprobe.rules.analysis.source.syntax import is_same_statement
+from backprobe.rules.analysis.terms.partial_cuts import cut_at, partial_cuts, stepped_after, ways_from
+from backprobe.rules.analysis.terms.terms import PRODUCTS, SUMS
+from backprobe.rules.framework.tables import table
+
+if TYPE_CHECKING:
+    from backprobe.record import BackwardCall, Operation, Record
+
+WITHOUT_RSAMPLE: Final = frozenset(
+    {
+        "Bernoulli",
+        "Binomial",
+        "Categorical",
+        "Geometric",
+        "Multinomial",
+        "NegativeBinomial",
+        "OneHotCategorical",
+        "Poisson",
+    }
+)
+"""Distributions over discrete values: they have no `rsample()`."""
+
+_THROUGH: Final = frozenset({"@", "matmul", "mm", "bmm", "linear", "addmm", "einsum"})
+"""Functions other than modules through which a value goes on to be learned from."""
+
+_MOST: Final = 200
+"""Operations that one sample is followed through."""
+
+LEAST: Final = 2
+"""Samples drawn there: once may be a start value."""
+
+
+@table
+def drawn_cuts(record: Record) -> tuple[Break, ...]:
+    """The calls of `sample()` that gradients should have come through, in order."""
+    found: dict[ast.expr, Break] = {}
+    if not any(row.function.endswith(".sample") for row in record.watched_calls):
+        return ()
+    told = {one.ending.node for one in (*breaks(record), *partial_cuts(record))}
+    for site in dict.fromkeys(call.site for call in record.backward_calls if call.accumulate_grad):
+        calls = [call for call in record.backward_calls if call.site == site and call.outcome == "finished"]
+        for node, way in _samples(record, calls):
+            if node not in told and node not in found and _is_value(record, node) and not _is_fitted(record, node):
+                one = cut_at(record, way, calls, stepped_after(record, calls))
+                found |= {} if one is None else {node: one}
+    return tuple(found.values())
+
+
+def _samples(record: Record, calls: list[BackwardCall]) -> Iterator[tuple[ast.expr, Arrival]]:
+    """The calls of `sample()` of continuous distributions on the ways from what is stepped to a root."""
+    held = stepped_after(record, calls)
+    for way in ways_from(record, held) if held else ():
+        ending = way.step.ending
+        if ending is None or ending.kind != "sample" or not any(_is_root(record, call, way) for call in calls):
+            continue
+        drawn = [row for row in operations_of(record, ending.node) if _is_continuous(record, row)]
+        if len(drawn) >= LEAST:
+            yield ending.node, way
+
+
+def _is_root(record: Record, call: BackwardCall, way: Arrival) -> bool:
+    return is_same_statement(record, call.site, site_around(record, way.source, way.root))
+
+
+def _is_continuous(record: Record, drawn: Operation) -> bool:
+    names = {
+        row.function.split(".")[-2]
+        for row in record.watched_calls
+        if row.site == drawn.statement and row.function.endswith(".sample")
+    }
+    return bool(names) and not names & WITHOUT_RSAMPLE
+
+
+def _is_value(record: Record, node: ast.expr) -> bool:
+    """What was drawn there goes on through a module or a product, and no reward weighs its probability."""
+    is_used = False
+    for row in operations_of(record, node)[:LEAST]:
+        seen: set[int] = set()
+        waiting = [row]
+        while waiting and len(seen) < _MOST:
+            for one in takers(record, waiting.pop()):
+                name = one.function.rpartition(".")[2]
+                if one.operation in seen:
+                    continue
+                seen.add(one.operation)
+                if name == "log_prob":
+                    if _is_weighed(record, one):
+                        return False
+                elif not one.requires_grad:
+                    waiting.append(one)
+                elif name in _THROUGH or expression_of(record, one) in called_modules(record):
+                    is_used = True
+    return is_used
+
+
+def _is_weighed(record: Record, scored: Operation) -> bool:
+    """A `log_prob` is multiplied by a tensor further on."""
+    waiting, seen = [scored], set[int]()
+    while waiting and len(seen) < _MOST:
+        for one in takers(record, waiting.pop()):
+            name = one.function.rpartition(".")[2]
+            if one.operation in seen:
+                continue
+            seen.add(one.operation)
+            if name in PRODUCTS and len(one.operands) + len(one.inner) > 1:
+                return True
+            if name in SUMS or name in PRODUCTS or name == "exp":
+                waiting.append(one)
+    return False
+
+
+def _is_fitted(record: Record, node: ast.expr) -> bool:
+    """The distribution is also asked for the `log_prob` of something else than what was drawn."""
+    receiver = _receiver(node)
+    drawn = {row.tensor for row in operations_of(record, node)}
+    return any(
+        row.function.endswith("log_prob") and drawn.isdisjoint(row.operands) and row.requires_grad
+        for other, rows in _scored(record).items()
+        if receiver and _receiver(other) == receiver
+        for row in rows
+    )
+
+
+def _receiver(node: ast.expr) -> str:
+    return ast.unparse(node.func.value) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
+@table
+def _scored(record: Record) -> dict[ast.expr, list[Operation]]:
+    found: defaultdict[ast.expr, list[Operation]] = defaultdict(list)
+    for row in record.operations:
+        node = expression_of(record, row) if row.function.endswith("log_prob") else None
+        if node is not None:
+            found[node].append(row)
+    return dict(found)
+
+
+def takers(record: Record, made: Operation) -> list[Operation]:
+    """The operations that a result went into."""
+    by_tensor, by_operation = _users(record)
+    of_tensor = by_tensor.get(made.tensor, []) if made.tensor is not None else []
+    return [*of_tensor, *by_operation.get(made.operation, [])]
+
+
+@table
+def _users(record: Record) -> tuple[dict[int, list[Operation]], dict[int, list[Operation]]]:
+    """The operations that took each tensor, and those that took what each operation gave."""
+    by_tensor: defaultdict[int, list[Operation]] = defaultdict(list)
+    by_operation: defaultdict[int, list[Operation]] = defaultdict(list)
+    for row in record.operations:
+        for one in row.operands:
+            by_tensor[one].append(row)
+        for one in row.inner:
+            by_operation[one].append(row)
+    return dict(by_tensor), dict(by_operation)

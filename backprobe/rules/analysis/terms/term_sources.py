@@ -1,0 +1,88 @@
+"""What the terms of a loss were made of: their tensors with a history, and the leaves that they train."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.analysis.graph.reach import leaves_behind
+from backprobe.rules.analysis.graph.walks import node_of
+from backprobe.rules.analysis.modules.module_sites import modules_by_number
+from backprobe.rules.analysis.modules.training_modes import called_modules
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.expression_places import expression_of
+from backprobe.rules.analysis.tensors.parents import made_by, operations_by_number
+from backprobe.rules.analysis.terms.terms import PRODUCTS, SUMS
+from backprobe.rules.analysis.training.steps import state_at
+
+if TYPE_CHECKING:
+    from backprobe.record import Operation, Record
+    from backprobe.rules.analysis.terms.terms import Term
+
+_DETACHED: Final = frozenset({"detach", "data", "item", "float", "cpu", "tolist", "numpy"})
+
+_MOST: Final = 200
+"""Operations that one term is followed through."""
+
+
+def linear_sources(record: Record, term: Term) -> tuple[set[int], set[int]]:
+    """The tensors that require grad which sums, scalings and detaching alone lead from to an untracked term.
+
+    And the tensors without a history that lie between.
+    """
+    found: set[int] = set()
+    passed: set[int] = set() if term.tensor is None else {term.tensor}
+    waiting: list[int | Operation] = [one for one in (term.operation or term.tensor,) if one is not None]
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST:
+        one = waiting.pop()
+        if isinstance(one, int):
+            state = state_at(record, one, term.call.moment_before)
+            if state is not None and state.requires_grad:
+                found.add(one)
+                continue
+            passed.add(one)
+            made = made_by(record).get(one)
+            if made is None:
+                continue
+            one = made
+        if one.operation in seen:
+            continue
+        seen.add(one.operation)
+        name = one.function.rpartition(".")[2]
+        if name not in SUMS and name not in PRODUCTS and name not in _DETACHED:
+            continue
+        known = operations_by_number(record)
+        waiting += [*one.operands, *(known[inner] for inner in one.inner if inner in known)]
+    return found, passed
+
+
+def trained_by(record: Record, value: int | Operation | None) -> frozenset[int]:
+    """The leaves that a gradient of a value goes on to; empty where that is not known."""
+    known, index = operations_by_number(record), lookup(record)
+    waiting: list[int | Operation] = [] if value is None else [value]
+    found: set[int] = set()
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST:
+        one = waiting.pop()
+        if isinstance(one, int):
+            made = node_of(record, one)
+            history = index.snapshots_of[one]
+            if made is not None:
+                found |= leaves_behind(record, made)
+            elif history and history[-1].is_leaf and history[-1].requires_grad:
+                found.add(one)
+            continue
+        if one.operation not in seen:
+            seen.add(one.operation)
+            found |= _held_by_called(record, one)
+            waiting += [*one.operands, *(known[inner] for inner in one.inner if inner in known)]
+    return frozenset(found)
+
+
+def _held_by_called(record: Record, made: Operation) -> set[int]:
+    """The parameters of the modules that an operation calls."""
+    node = expression_of(record, made)
+    numbers = called_modules(record).get(node, frozenset()) if node is not None else frozenset[int]()
+    rows = (one for number in numbers for one in modules_by_number(record)[number].parameters)
+    tensors = (one.tensor for one in rows if one.tensor is not None)
+    return {one for one in tensors if (was := state_at(record, one, made.moment or 0)) and was.requires_grad}

@@ -1,0 +1,1 @@
+"""Training: steps, updates, optimizers' parameters, schedules, scalers, gradient modes."""

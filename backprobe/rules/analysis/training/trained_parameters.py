@@ -1,0 +1,88 @@
+"""Which tensors the program trains: held by an optimizer, or a leaf that it writes by hand from its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.tables import table
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+
+
+@table
+def parameters(record: Record) -> dict[int, str]:
+    """The parameters of the program: tensor -> `state_dict` key; the name of an `nn.Parameter` outside any module."""
+    index = lookup(record)
+    named: dict[int, str] = {}
+    for tensor in record.tensors:
+        bound = index.bindings_of[tensor.tensor]
+        if tensor.cls == "Parameter" and bound:
+            named[tensor.tensor] = bound[0].name
+    for module in record.modules:
+        for row in module.parameters:
+            if row.tensor is not None:
+                named[row.tensor] = index.tensors[row.tensor].fqn or row.name
+    return named
+
+
+@table
+def in_optimizers(record: Record) -> dict[int, list[int]]:
+    """The optimizers that hold a tensor, by tensor."""
+    held: dict[int, list[int]] = {}
+    for optimizer in record.optimizers:
+        for row in optimizer.tensors:
+            held.setdefault(row.tensor, []).append(optimizer.optimizer)
+    return held
+
+
+@table
+def trained(record: Record) -> frozenset[int]:
+    """Tensors in an optimizer, parameters of modules, and leaves that require grad and were written in place."""
+    index = lookup(record)
+    written = {
+        event.tensor
+        for event in record.inplace_events
+        if (history := index.snapshots_of[event.tensor]) and history[-1].is_leaf and history[-1].requires_grad
+    }
+    return frozenset(written | set(in_optimizers(record)) | set(parameters(record)))
+
+
+def required_grad(record: Record, tensor: int) -> bool:
+    """It requires grad at the end, or did at the last backward call or step: many programs freeze what they trained."""
+    history = lookup(record).snapshots_of[tensor]
+    if not history or history[-1].requires_grad:
+        return bool(history)
+    state = state_at(record, tensor, _last_training(record))
+    return state is not None and state.requires_grad
+
+
+@table
+def _last_training(record: Record) -> int:
+    """The last moment at which a backward call began or an optimizer stepped."""
+    steps = (row.moment for row in record.optimizer_events if row.kind == "step")
+    return max((*steps, *(call.moment_before for call in record.backward_calls)), default=-1)
+
+
+@table
+def with_gradient(record: Record) -> frozenset[int]:
+    """The leaves that got a gradient: a backward call brought one, or the program assigned its own to `.grad`."""
+    rows = (row for row in record.leaf_grads if row.call is not None or row.kind == "assigned")
+    return frozenset(row.tensor for row in rows if row.kind != "untouched")
+
+
+@table
+def never_reached(record: Record) -> tuple[int, ...]:
+    """The trained tensors that never got a gradient, in order."""
+    return tuple(sorted(trained(record) - with_gradient(record)))
+
+
+def shared_key(keys: Iterable[str]) -> str:
+    """The leading parts that `state_dict` keys have in common: `lm.blocks` for `lm.blocks.0.w` and `lm.blocks.1.w`."""
+    parts = [key.split(".") for key in keys]
+    same = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
+    return ".".join(column[0] for column in same)

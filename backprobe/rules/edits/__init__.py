@@ -1,0 +1,1 @@
+"""Edits of the user's source that fixes are made of."""

@@ -1,0 +1,1 @@
+"""Running rules on a record: declaration, judging, findings, folding, suppression, options, manuals, plug-ins."""

@@ -1,0 +1,60 @@
+"""The declaration of a rule: what it is called, how bad and how sure its findings are, and which facts it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules.framework.finding import Finding
+
+Level = Literal["error", "warning", "note"]
+"""How bad: an error raised, or no gradient can be right; a warning is silently wrong; a note is waste or doubt."""
+
+Confidence = Literal["proven", "likely", "heuristic"]
+"""How sure: from the record alone; with one assumption about intent, which is stated; by a threshold, stated too."""
+
+Safety = Literal["safe", "unsafe", "manual"]
+"""Of a fix: changes no number that was right; changes the training, as intended; advice without edits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule of the set. The docstring of its module is its manual.
+
+    Attributes:
+        name: Kebab case; its identity in suppressions, settings, URLs and fingerprints. Never renamed without redirect.
+        code: `BPnnn`, a stable alias; the hundred is the family.
+        since: The version of Backprobe that first had it.
+        needs: Facts of the record without which the rule is not run (`facts.py` lists them).
+        explains: Names of rules whose findings are consequences of this one's.
+        refines: Names of rules that this one supersedes where both claim one fact.
+        thresholds: The numbers of a heuristic, by name; the manual's Source says where each comes from.
+    """
+
+    name: str
+    code: str
+    since: str
+    severity: Level
+    confidence: Confidence
+    fix: Safety
+    needs: tuple[str, ...] = ()
+    explains: tuple[str, ...] = ()
+    refines: tuple[str, ...] = ()
+    thresholds: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def url(self) -> str:
+        """Where the service shows its manual."""
+        return f"/rules/{self.code}"
+
+
+class RuleModule(Protocol):
+    """A module of the rule set: its docstring is the manual."""
+
+    __name__: str
+    __doc__: str | None
+    RULE: Rule
+    check: Callable[[Record], Iterator[Finding]]

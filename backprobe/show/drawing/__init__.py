@@ -1,0 +1,1 @@
+"""The autograd graph as boxes and edges: which nodes share a box, where boxes stand, and the SVG."""

@@ -1,0 +1,83 @@
+"""One finding as the best compilers show an error: the source line with carets, the story, the fix as a diff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import unified_diff
+from typing import TYPE_CHECKING
+
+from backprobe.rules.edits.text_edits import edited
+from backprobe.show.plain_text import plain
+from backprobe.show.terminal_style import Ink, columns
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules.framework.finding import Edit, Finding, Fix, Location
+
+MAX_LINES = 6
+"""Source lines shown of one region."""
+
+
+def finding_lines(record: Record, finding: Finding, ink: Ink) -> list[str]:
+    """The lines of one finding."""
+    rule = finding.rule
+    head = ink(finding.level, f"{finding.level}[{rule.code}]")
+    lines = [f"{head} {ink('strong', rule.name)} ({finding.confidence})"]
+    lines += _excerpt(record, finding.location, "-->", ink, finding.level)
+    lines += [f"  {line}" for line in plain(finding.message, keep_newlines=True).split("\n")]
+    for other in finding.related:
+        lines.append(f"  {ink('note', 'note')}: {plain(other.message)}")
+        lines += _excerpt(record, other.location, "-->", ink, "note")
+    count = finding.occurrences
+    if count.count > 1:
+        lines.append(f"  seen {count.count} times, from step {count.first_step} to step {count.last_step}")
+    for fix in finding.fixes:
+        lines += _fix(record, fix, ink)
+    lines.append(f"  {ink('quiet', 'more:')} backprobe explain {rule.code}")
+    return lines
+
+
+def _excerpt(record: Record, place: Location, arrow: str, ink: Ink, role: str) -> Iterator[str]:
+    region = place.region
+    source = source_of(record, place.path) or [""] * region.start_line
+    margin = len(str(region.end_line))
+    yield f"{' ' * margin} {ink('quiet', arrow)} {plain(place.path)}:{region.start_line}:{region.start_col}"
+    last = min(region.end_line, region.start_line + MAX_LINES - 1, len(source))
+    for number in range(region.start_line, last + 1):
+        text = source[number - 1] or (place.text if number == region.start_line else "")
+        yield f"{ink('quiet', f'{number:>{margin}} |')} {plain(text)}"
+        first = region.start_col if number == region.start_line else len(text) - len(text.lstrip()) + 1
+        end = region.end_col if number == region.end_line else len(text) + 1
+        yield f"{ink('quiet', ' ' * margin + ' |')} {_carets(text, first, end, ink, role)}".rstrip()
+    if last < region.end_line:
+        yield f"{ink('quiet', ' ' * margin + ' |')} ..."
+
+
+def _carets(text: str, first: int, end: int, ink: Ink, role: str) -> str:
+    before = columns(plain(text[: first - 1]))
+    return " " * before + ink(role, "^" * max(1, columns(plain(text[first - 1 : end - 1]))))
+
+
+def source_of(record: Record, path: str) -> list[str] | None:
+    """The lines of a file of the record; None if it is not in it."""
+    for row in record.sources:
+        if row.path == path and row.text:
+            return row.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return None
+
+
+def _fix(record: Record, fix: Fix, ink: Ink) -> Iterator[str]:
+    yield f"  {ink('good', 'fix')} ({fix.safety}): {plain(fix.title)}"
+    for path in dict.fromkeys(edit.path for edit in fix.edits):
+        lines = source_of(record, path)
+        if lines is not None:
+            yield from _diff(lines, [edit for edit in fix.edits if edit.path == path], ink)
+
+
+def _diff(lines: list[str], edits: list[Edit], ink: Ink) -> Iterator[str]:
+    changed = edited("\n".join(lines), edits).split("\n")
+    for line in unified_diff(lines, changed, n=0, lineterm=""):
+        if line.startswith("-") and not line.startswith("---"):
+            yield f"    {ink('gone', '- ' + plain(line[1:]))}"
+        elif line.startswith("+") and not line.startswith("+++"):
+            yield f"    {ink('good', '+ ' + plain(line[1:]))}"

@@ -1,0 +1,30 @@
+"""A rule's manual as text, and as Markdown."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backprobe.rules.framework.manual import Manual
+
+
+def render(manual: Manual) -> str:
+    """The whole manual, without a newline at its end."""
+    rule = manual.rule
+    facts = f"{rule.severity}, {rule.confidence}; fix: {rule.fix}; since {rule.since}"
+    lines = [f"{rule.code} {rule.name}: {manual.headline}", facts, ""]
+    for section in manual.sections:
+        about = f": {section.about}" if section.about else ""
+        lines += [f"{section.title}{about}", textwrap.indent(section.text.rstrip("\n"), "    "), ""]
+    return "\n".join(lines).rstrip("\n")
+
+
+def markdown(manual: Manual) -> str:
+    """The sections of the manual as Markdown, each under a heading of the third level; programs in fences."""
+    parts: list[str] = []
+    for section in manual.sections:
+        title = f"{section.title}: {section.about}" if section.about else section.title
+        body = f"```python\n{section.text}```" if section.is_code else section.text.rstrip()
+        parts.append(f"### {title}\n\n{body}")
+    return "\n\n".join(parts)

@@ -1,0 +1,1 @@
+"""Findings, their groups and formats, and the rules."""

@@ -1,0 +1,142 @@
+"""What the rules say about a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from backprobe.rules.framework.rule import Confidence, Level
+from service.api.findings.finding_formats import RENDERED, rendered
+from service.api.records.exports import BATCH, EXPORTS, MEDIA, SCHEMAS, export, varied, wanted_format
+from service.api.records.record import NoQuery
+from service.api.runs.run_json import run_of
+from service.auth.caller import caller
+from service.context import context
+from service.openapi.document import Answer, Operations, answers
+from service.problems.errors import Problem
+from service.schemas.responses.findings import FindingList, FindingTold
+from service.web.body import query
+from service.web.filters import Rules
+from service.web.parameters import Flag, Page, Split, Whole
+from service.web.reply import SAME, after_of, cache_headers, conditional, json_reply, not_modified, page_reply
+from store.database.ids import is_id
+from store.findings import findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from flask import Response
+
+    from store.database.session import Database
+    from store.findings.findings import FindingRow
+    from store.runs.model import RunRow
+
+blueprint = Operations("findings", __name__, tag="Findings")
+
+_ANY_OF = "Any of these, joined by commas."
+
+
+class FindingsQuery(Page):
+    """Which findings."""
+
+    level: Annotated[list[Level], Split, Field(min_length=1, max_length=3)] | None = Field(
+        default=None, description=_ANY_OF
+    )
+    rule: Rules | None = Field(default=None, description=f"Names or codes. {_ANY_OF}")
+    confidence: Annotated[list[Confidence], Split, Field(min_length=1, max_length=3)] | None = Field(
+        default=None, description=_ANY_OF
+    )
+    line: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = None
+    suppressed: Flag | None = Field(default=None, description="Only those that are, or are not.")
+    format: Literal["json", "ndjson", "csv", "parquet", "sarif", "junit", "github"] | None = Field(
+        default=None, description="What to answer with; `Accept` says it too. All but json answer with the whole list."
+    )
+    gone: Flag = Field(default=False, description="Those that newer rules no longer make; else those that they do.")
+
+    def asked(self) -> dict[str, Any]:
+        """The filters, as the store takes them."""
+        return {
+            "level": self.level or (),
+            "rule": self.rule or (),
+            "confidence": self.confidence or (),
+            "line": self.line,
+            "suppressed": self.suppressed,
+            "gone": self.gone,
+        }
+
+
+@blueprint.get("/v1/runs/<run>/findings")
+@query(FindingsQuery)
+@answers(
+    {
+        200: Answer(
+            text="A page of findings, or all of them in another format.",
+            model=FindingList,
+            media={MEDIA[name]: {"schema": SCHEMAS[name]} for name in (*EXPORTS, *RENDERED)},
+            headers=("Link", "ETag", "Content-Disposition"),
+        ),
+        304: SAME,
+    },
+    problems=("not-judged-yet", "not-acceptable", "too-much-asked", "too-many-streams"),
+    headers=("If-None-Match", "Accept"),
+)
+def list_findings(run: str, query: FindingsQuery) -> Response:
+    """The findings of a run, worst first, then in order of the source."""
+    form = wanted_format(query.format, (*EXPORTS, *RENDERED))
+    with context().database.read() as transaction:
+        row = run_of(transaction, run)
+        listing = f"{row.id} findings"
+        after = after_of(listing, query)
+        if not row.ended and row.findings.ruleset is None:
+            raise Problem("not-judged-yet", f"Run {row.id} is {row.status}.", headers={"Retry-After": "1"})
+        headers = _headers(row, findings.groups_version(transaction, row))
+        if form == "json":
+            if same := not_modified(row, headers):
+                return same
+            headers = varied(headers, form)
+            last = after[0] if after else None
+            page = findings.page(transaction, row, **query.asked(), after=last, limit=query.limit)
+            following = None if page.next is None else [page.next]
+            return page_reply(listing, query, [found.json() for found in page.items], following, headers)
+    headers = varied(headers, form)
+    batches = _batches(context().database, row, query, after[0] if after else None)
+    if form in RENDERED:
+        return rendered(row, [found.finding for rows in batches for found in rows], form, headers)
+    plain = ([found.json() for found in rows] for rows in batches)
+    return export(f"{row.id}-findings", form, FindingTold, plain, headers)
+
+
+def _headers(run: RunRow, groups: int) -> dict[str, str]:
+    """ETag of a list of findings: also what people make of one, at any time after the run's end, changes it."""
+    told = cache_headers(run)
+    return {"ETag": f'{told["ETag"][:-1]}-g{groups}"', "Cache-Control": "no-cache"}
+
+
+def _batches(
+    database: Database, run: RunRow, query: FindingsQuery, after: int | None
+) -> Iterator[Sequence[FindingRow]]:
+    while True:
+        with database.read() as transaction:
+            page = findings.page(transaction, run, **query.asked(), after=after, limit=BATCH)
+        yield page.items
+        if page.next is None:
+            return
+        after = page.next
+
+
+@blueprint.get("/v1/findings/<finding>")
+@query(NoQuery)
+@answers(
+    {200: Answer(text="The finding.", model=FindingTold, headers=("ETag",)), 304: SAME}, headers=("If-None-Match",)
+)
+def get_finding(finding: str) -> Response:
+    """One finding by its id."""
+    with context().database.read() as transaction:
+        asked = caller()
+        found = findings.get(transaction, finding, tenant_id=asked.tenant_id) if is_id("f", finding) else None
+        if found is not None and asked.project is not None:
+            run_of(transaction, found.run)
+    if found is None:
+        raise Problem("not-found", f"There is no finding {finding[:40]}.")
+    return conditional(json_reply(found.json()))

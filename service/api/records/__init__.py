@@ -1,0 +1,1 @@
+"""The record of a run: tensors, graph, history, source, rows, files."""

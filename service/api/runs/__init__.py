@@ -1,0 +1,1 @@
+"""Runs: submitted, listed, followed, compared; programs; recorders."""

@@ -1,0 +1,124 @@
+"""`GET /v1/compare`: what is different between two runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field
+
+from backprobe.rules.framework.finding import with_fingerprints
+from service.api.runs.run_json import recorded, run_of
+from service.context import context
+from service.openapi.document import Answer, Operations, answers
+from service.problems.errors import Place, Problem
+from service.run_comparison import align, diffs, lines_of, tensor_json
+from service.schemas.responses.comparison import Comparison
+from service.web.body import Strict, query
+from service.web.reply import json_reply
+from store import queries
+from store.findings import findings
+from store.queries.history import alignment as aligned
+
+if TYPE_CHECKING:
+    from flask import Response
+
+    from store.database.session import Transaction
+    from store.findings.findings import FindingRow
+    from store.runs.model import RunRow
+
+blueprint = Operations("compare", __name__, tag="Runs")
+
+MOST_TENSORS: Final = 20_000
+"""Of either run: at that many the answer takes about a second."""
+
+MOST_FINDINGS: Final = 2_000
+MOST_LISTED: Final = 500
+"""Items of each list in the answer; the counts beside them are whole."""
+
+RunId = Annotated[str, Field(pattern="^run_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+
+
+class CompareQuery(Strict):
+    """Which two runs."""
+
+    a: RunId = Field(description="The run before.")
+    b: RunId = Field(description="The run after.")
+
+
+@blueprint.get("/v1/compare")
+@query(CompareQuery)
+@answers(
+    {200: Answer(text="What differs.", model=Comparison)},
+    problems=("not-found", "run-not-ended", "record-expired", "too-much-asked"),
+)
+def compare_runs(query: CompareQuery) -> Response:
+    """Two runs beside each other: findings that are new or fixed, tensors whose state changed, the source's diff.
+
+    Tensors are aligned by fqn, else by module call, function, name and line text; those without a partner are listed.
+    """
+    with context().database.read() as transaction:
+        runs = [_ended(transaction, name, getattr(query, name)) for name in ("a", "b")]
+        texts = [aligned.texts(transaction, run) for run in runs]
+        tensors = [_tensors(transaction, run) for run in runs]
+        found = [_findings(transaction, run) for run in runs]
+    both = align(tensors[0], tensors[1], lines_of(texts[0]), lines_of(texts[1]))
+    changed = [pair for pair in both.pairs if pair.changed]
+    told = {
+        "a": runs[0].id,
+        "b": runs[1].id,
+        "findings": _compared(found[0], found[1]),
+        "tensors": {
+            "aligned": len(both.pairs),
+            "changed": len(changed),
+            "only_a": len(both.only_a),
+            "only_b": len(both.only_b),
+            "changes": [
+                {"a": tensor_json(pair.a), "b": tensor_json(pair.b), "changed": list(pair.changed)}
+                for pair in changed[:MOST_LISTED]
+            ],
+            "in_a": [tensor_json(one) for one in both.only_a[:MOST_LISTED]],
+            "in_b": [tensor_json(one) for one in both.only_b[:MOST_LISTED]],
+        },
+        "source": diffs(texts[0], texts[1]),
+    }
+    return json_reply(queries.as_json(told))
+
+
+def _ended(transaction: Transaction, parameter: str, public_id: str) -> RunRow:
+    run = recorded(run_of(transaction, public_id))
+    if not run.ended:
+        detail = f"Run {run.id} is {run.status}."
+        place = Place(parameter=parameter, code="run-not-ended", detail=detail)
+        raise Problem("run-not-ended", detail, places=(place,))
+    return run
+
+
+def _tensors(transaction: Transaction, run: RunRow) -> tuple[aligned.PlacedTensor, ...]:
+    found = aligned.placed_tensors(transaction, run, limit=MOST_TENSORS + 1)
+    if len(found) > MOST_TENSORS:
+        detail = f"Run {run.id} has more than {MOST_TENSORS:,} tensors with a name; so many are not compared."
+        raise Problem("too-much-asked", detail)
+    return found
+
+
+def _findings(transaction: Transaction, run: RunRow) -> dict[str, FindingRow]:
+    page = findings.page(transaction, run, suppressed=False, limit=MOST_FINDINGS)
+    if page.next is not None:
+        raise Problem("too-much-asked", f"Run {run.id} has more than {MOST_FINDINGS:,} findings.")
+    if run.unnamed is None:
+        return {row.finding.fingerprint: row for row in page.items}
+    # an unnamed program is known by its very content, which is what differs here
+    found = with_fingerprints(row.finding for row in page.items)
+    return {one.fingerprint: row for one, row in zip(found, page.items, strict=True)}
+
+
+def _compared(a: dict[str, FindingRow], b: dict[str, FindingRow]) -> dict[str, Any]:
+    new = [row for name, row in b.items() if name not in a]
+    fixed = [row for name, row in a.items() if name not in b]
+    return {
+        "new": len(new),
+        "fixed": len(fixed),
+        "same": len(a) - len(fixed),
+        "in_b": [row.json() for row in new[:MOST_LISTED]],
+        "in_a": [row.json() for row in fixed[:MOST_LISTED]],
+    }

@@ -1,0 +1,101 @@
+"""Whether a live worker can give what a run asks for; if not, the run is refused, and never run with less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backprobe.isolation import ISOLATION_LEVELS
+from service.context import context
+from service.problems.errors import Place, Problem
+from store.admin import workers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backprobe.isolation import IsolationLevel
+    from service.schemas.requests import RunAsked
+    from store.database.session import Transaction
+    from store.runs.model import Queue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a run asks of its worker.
+
+    Attributes:
+        device: cpu or cuda, as the request names it.
+        isolation: The least level.
+        processes, disk_bytes: Limits that were asked for by name; None: the default, which asks for no level.
+    """
+
+    queue: Queue
+    device: str
+    isolation: IsolationLevel
+    processes: int | None
+    disk_bytes: int | None
+
+
+def _demanded(asked: Wanted, levels: Sequence[IsolationLevel]) -> tuple[IsolationLevel, str]:
+    """The least level at which a run can have what it asks for, and the limit that asks for it (empty: none does).
+
+    Several processes need namespaces of their own; a folder to write to is at every level but `process`.
+    """
+    if (asked.processes or 1) > 1 and ISOLATION_LEVELS.index(asked.isolation) < ISOLATION_LEVELS.index("namespace"):
+        return "namespace", "processes"
+    best = max(levels, key=ISOLATION_LEVELS.index)
+    if (
+        asked.disk_bytes
+        and best != "none"
+        and ISOLATION_LEVELS.index(asked.isolation) <= ISOLATION_LEVELS.index("process")
+    ):
+        return "namespace", "disk_bytes"
+    return asked.isolation, ""
+
+
+def least_for(asked: RunAsked, queue: Queue) -> IsolationLevel:
+    """The least level at which a run that is submitted, alone or in an audit, has what it asks for.
+
+    Raises:
+        Problem: as `offered`.
+    """
+    wanted = Wanted(
+        queue=queue,
+        device=asked.device,
+        isolation=asked.isolation,
+        processes=asked.limits.processes,
+        disk_bytes=asked.limits.disk_bytes,
+    )
+    with context().database.read() as transaction:
+        return offered(transaction, wanted)
+
+
+def offered(transaction: Transaction, asked: Wanted) -> IsolationLevel:
+    """The least level demanded. While no worker is alive, only `none` is known to be offered.
+
+    Raises:
+        Problem: `isolation-unavailable`, `unknown-device`: no live worker can give that.
+    """
+    queue = asked.queue
+    offer = workers.offered(transaction, queue)
+    if asked.device != "cpu" and not offer.workers and workers.live(transaction):
+        detail = f"No live worker has the device {asked.device}; those that live serve the CPU only."
+        raise Problem(
+            "unknown-device", detail, places=(Place(pointer="#/device", code="unknown-device", detail=detail),)
+        )
+    levels = offer.levels or ("none",)
+    least, limit = _demanded(asked, levels)
+    enough = ISOLATION_LEVELS.index(least) <= max(ISOLATION_LEVELS.index(level) for level in levels)
+    grouped = (asked.processes or 1) == 1 or offer.cgroups
+    if enough and grouped:
+        return least
+    who = f"Live workers of the queue {queue} offer: {', '.join(levels)}"
+    if enough:
+        who += ", and none of them can make cgroups; `backprobe doctor` says why"
+    if offer.workers and not offer.levels:
+        who = f"No live worker of the queue {queue} can execute a run now; /readyz and `backprobe doctor` say why"
+    elif not offer.workers:
+        who = f"No worker of the queue {queue} is alive, so no level but none is known to be offered"
+    detail = f"{who}. Asked for was {least}{f', by `limits.{limit}`' if limit else ''}."
+    place = Place(pointer=f"#/limits/{limit}" if limit else "#/isolation", code="isolation-unavailable", detail=detail)
+    raise Problem("isolation-unavailable", detail, places=(place,))

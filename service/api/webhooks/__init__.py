@@ -1,0 +1,1 @@
+"""Webhooks and what was sent to them."""

@@ -1,0 +1,1 @@
+"""What callers share, and how much of it one may have."""

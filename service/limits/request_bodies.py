@@ -1,0 +1,154 @@
+"""What is in hand of all requests' bodies: they are read, onto disk, before anybody has asked who sends them.
+
+1. A body up to 64 KiB is in memory and is not counted: it is what nearly every request has, and is always taken.
+2. Beyond, all bodies together have so much room. The one that grows when it is full is refused, and may come again.
+3. What a body took is given back when it was answered, or when its connection has gone.
+4. A tenant has at most three quarters of the room. Whose a body is says its Authorization, if that was good for an
+   earlier request; all bodies of which it is not known have a quarter together, where keys are demanded, and count
+   against each tenant: they may be its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from waitress.parser import HTTPRequestParser
+from waitress.utilities import Error
+
+if TYPE_CHECKING:
+    from waitress.adjustments import Adjustments
+
+MOST_BYTES: Final = 2 << 30
+"""Of all bodies together, on the disk of temporary files: eight of the largest."""
+
+SMALL_BYTES: Final = 64 << 10
+"""Of a body that is kept in memory: 128 MiB, if every connection has one."""
+
+RETRY_SECONDS: Final = 5
+
+MOST_KNOWN: Final = 10_000
+"""Authorizations that are remembered; the oldest are forgotten."""
+
+_SESSION: Final = re.compile(r"(?:^|;)\s*(?:__Host-)?backprobe=([^;\s]+)")
+"""The cookie of a login (`service.auth.login`)."""
+
+
+class NoRoom(Error):
+    """There is no room for more of this body."""
+
+    code = 503
+    reason = "Service Unavailable"
+
+
+def credentials(authorization: str | None, cookie: str | None) -> str:
+    """What a request is let in by: its Authorization, else the cookie of a login; empty: it has neither."""
+    if authorization:
+        return authorization
+    found = _SESSION.search(cookie or "")
+    return "" if found is None else f"Session {found[1]}"
+
+
+class Senders:
+    """Which tenant an Authorization is of, as of the last request with it that was let in."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}
+        self._knowing = threading.Lock()
+
+    def met(self, authorization: str, tenant_id: int) -> None:
+        """It is good, and of this tenant."""
+        place = _place(authorization)
+        if self._known.get(place) == tenant_id:
+            return
+        with self._knowing:
+            self._known[place] = tenant_id
+            if len(self._known) > MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+
+    def tenant(self, authorization: str) -> int | None:
+        """Whose it is; None: not known, which may be because it is good for nothing."""
+        return self._known.get(_place(authorization))
+
+
+def _place(authorization: str) -> bytes:
+    """The same for each spelling of one key: `bearer  KEY ` is let in as `Bearer KEY` is."""
+    scheme, _, secret = authorization.strip().partition(" ")
+    return hashlib.sha256(f"{scheme.lower()} {secret.strip()}".encode("utf-8", "surrogatepass")).digest()
+
+
+class BodyRoom:
+    """The room of one server.
+
+    Args:
+        senders: Who is known.
+        most: Bytes of all bodies together.
+        keyed: Keys are demanded: without, whoever is not known is the one person who uses this server.
+    """
+
+    def __init__(self, senders: Senders, most: int = MOST_BYTES, *, keyed: bool = True) -> None:
+        self.senders = senders
+        self._of_tenant = most * 3 // 4 if keyed else most
+        self._of_strangers = most // 4 if keyed else most
+        self._most = most
+        self._counting = threading.Lock()  # bodies are read by the loop, and given back by who has answered
+        self._taken: Counter[int | None] = Counter()
+
+    @property
+    def taken(self) -> int:
+        """Bytes in hand."""
+        return self._taken.total()
+
+    def take(self, size: int, tenant: int | None) -> bool:
+        """Whether there was room for so many bytes; then they are taken."""
+        with self._counting:
+            strangers = self._taken[None]
+            if tenant is None:
+                largest = max((taken for one, taken in self._taken.items() if one is not None), default=0)
+                fits = strangers + size <= self._of_strangers and largest + strangers + size <= self._of_tenant
+            else:
+                fits = self._taken[tenant] + strangers + size <= self._of_tenant
+            fits = fits and self._taken.total() + size <= self._most
+            self._taken[tenant] += size if fits else 0
+        return fits
+
+    def give_back(self, size: int, tenant: int | None) -> None:
+        """So many bytes are in hand no more."""
+        with self._counting:
+            self._taken[tenant] -= size
+            self._taken += Counter()  # who has none is not counted
+
+    def parser(self, settings: Adjustments) -> HTTPRequestParser:
+        """Reads one request of this server."""
+        return _Parser(settings, self)
+
+
+class _Parser(HTTPRequestParser):
+    def __init__(self, settings: Adjustments, room: BodyRoom) -> None:
+        super().__init__(settings)
+        self._room, self._taken = room, 0
+        self._tenant: int | None = None
+
+    def received(self, data: bytes) -> int:
+        """Read on, as far as there is room."""
+        consumed = super().received(data)
+        found: Any = self  # typeshed lacks what waitress sets
+        grown = found.body_bytes_received - self._taken
+        if grown > SMALL_BYTES and not found.error:
+            if not self._taken:
+                shown = credentials(found.headers.get("AUTHORIZATION"), found.headers.get("COOKIE"))
+                self._tenant = self._room.senders.tenant(shown)
+            if self._room.take(grown, self._tenant):
+                self._taken += grown
+            else:
+                found.error, found.completed = NoRoom("no room"), True
+        return consumed
+
+    def close(self) -> None:
+        """Drop the body."""
+        super().close()
+        self._room.give_back(self._taken, self._tenant)
+        self._taken = 0

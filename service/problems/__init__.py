@@ -1,0 +1,1 @@
+"""Errors as problem+json, and every code that one can carry."""

@@ -1,0 +1,197 @@
+"""Streams of events that hold no thread: the server hands their sockets over, and two threads serve them all.
+
+    view -> head of the answer -> the server writes it, and hands its socket over -> writer
+    a run has changed -> feeder: what is new of it, once for all of its streams   -> writer -> sockets that take it
+
+1. The feeder alone asks the database, the writer alone has sockets: neither a client that does not read nor a database
+   that is away holds up the others.
+2. A stream is the last answer of its connection, which ends with it.
+3. Between two events no transaction is open; a stream ends after ten minutes, and its client comes back by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from service.limits.seats import Seats
+from service.process import stream_writer
+from store import queries
+from store.database.session import is_unavailable
+from store.runs import lifecycle
+from store.runs.reading import run_events
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.process.stream_writer import Stream
+    from store.database.session import Database, Transaction
+    from store.runs.model import RunRow
+    from store.runs.reading.wait import Hub
+
+log = logging.getLogger("backprobe.service")
+
+MOST_STREAMS: Final = 1000
+MOST_PENDING: Final = 64 << 10
+"""Bytes that wait for a client; one that has more is told no more until it has read."""
+
+LOOK_SECONDS: Final = 1.0
+"""It looks so often without news, which may be lost."""
+
+PAUSE_SECONDS: Final = 0.01
+"""Between two looks, at least: what is told meanwhile is looked at together."""
+
+_BATCH: Final = 100
+BEGIN: Final = b"retry: 1000\n\n"
+_encoder: Final = msgspec.json.Encoder()
+
+
+def told_event(run: RunRow, event: queries.EventRow) -> dict[str, Any]:
+    """One event as `EventTold` describes it."""
+    return {
+        "run": run.id,
+        "seq": event.seq,
+        "kind": event.kind,
+        "at": event.at,
+        "attempt": event.attempt,
+        "detail": queries.as_json(event.payload),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What a stream is told next.
+
+    Attributes:
+        text: Events as they stand in the stream; empty: nothing has happened.
+        after: Number of the last event of it.
+        over: Nothing comes after it. more: There is more at once.
+    """
+
+    text: bytes
+    after: int
+    over: bool = False
+    more: bool = False
+
+
+def news(transaction: Transaction, run: RunRow, after: int) -> News:
+    """What happened to the run behind this number, and that it has ended."""
+    now = lifecycle.get(
+        transaction, run.id, tenant_id=run.tenant_id
+    )  # before its events: those of its end are among them
+    found = queries.events(transaction, run, after=after, limit=_BATCH)
+    text = b"".join(
+        b"id: %d\nevent: %b\ndata: %b\n\n" % (one.seq, one.kind.encode(), _encoder.encode(told_event(run, one)))
+        for one in found
+    )
+    last = found[-1].seq if found else after
+    if len(found) == _BATCH:
+        return News(text=text, after=last, more=True)
+    if now is not None and not now.ended:
+        return News(text=text, after=last)
+    end = _encoder.encode({"run": run.id, "status": None if now is None else now.status})
+    return News(text=text + b"event: end\ndata: %b\n\n" % end, after=last, over=True)
+
+
+class Streams:
+    """All streams of one process. The threads start with the first, and rest while there is none.
+
+    Attributes:
+        seats: For streams.
+    """
+
+    def __init__(self, database: Database, hub: Hub) -> None:
+        self.seats = Seats(MOST_STREAMS, "streams")
+        self._database, self._hub = database, hub
+        self._open: set[Stream] = set()
+        self._changing = threading.Lock()
+        self._wake = threading.Event()
+        self._closed = threading.Event()
+        self._writer: stream_writer.Writer | None = None
+        self._feeder = threading.Thread(target=self._feed, name="streams-feeder", daemon=True)
+
+    def begin(self, stream: Stream) -> None:
+        """Serve it from now on; its client has read nothing yet."""
+        stream.stop = time.monotonic() + stream_writer.LONGEST_SECONDS
+        with self._changing:
+            if self._closed.is_set():
+                stream.drop()
+                return
+            if self._writer is None:
+                self._writer = stream_writer.Writer(self._ended)
+                self._feeder.start()
+            self._open.add(stream)
+            self._writer.post(stream, BEGIN)
+        self._wake.set()
+
+    def close(self) -> None:
+        """End all streams."""
+        with self._changing:
+            self._closed.set()
+        self._wake.set()
+        if self._writer is not None:
+            self._feeder.join(5)
+            self._writer.close()
+
+    def _ended(self, stream: Stream) -> None:
+        with self._changing:
+            self._open.discard(stream)
+        stream.give_back()
+
+    def _unfed(self) -> Sequence[Stream]:
+        with self._changing:
+            return [stream for stream in self._open if not stream.fed]
+
+    def _feed(self) -> None:
+        while not self._closed.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            with self._hub.heard(self._wake.set):
+                while (streams := self._unfed()) and not self._closed.is_set():
+                    began = time.monotonic()
+                    looked = self._look(streams)
+                    rest = max(PAUSE_SECONDS, 4 * (time.monotonic() - began)) if looked else LOOK_SECONDS
+                    self._closed.wait(min(rest, LOOK_SECONDS))
+                    self._wake.wait(LOOK_SECONDS)
+                    self._wake.clear()
+
+    def _look(self, streams: Sequence[Stream]) -> bool:
+        """Tell each what it has not been told; that all is over, once nobody listens any more. False: not now."""
+        if self._hub.stopping:
+            for stream in streams:
+                self._post(stream, b"", over=True)
+            return True
+        try:
+            with self._database.read() as transaction:
+                self._tell(transaction, streams)
+        except Exception as error:  # the fence of this thread: a database that is away comes back
+            if not is_unavailable(error):
+                log.exception("streams could not be told what has happened")
+            return False
+        return True
+
+    def _tell(self, transaction: Transaction, streams: Sequence[Stream]) -> None:
+        standing = run_events.standing(transaction, {stream.run.run_id for stream in streams})
+        told: dict[tuple[int, int], News] = {}
+        for stream in streams:
+            last, ended = standing.get(stream.run.run_id, (0, True))
+            if (last <= stream.after and not ended) or len(stream.pending) > MOST_PENDING:
+                continue
+            place = stream.run.run_id, stream.after
+            if place not in told:
+                told[place] = news(transaction, stream.run, stream.after)
+            found = told[place]
+            stream.after = found.after
+            self._post(stream, found.text, over=found.over)
+            if found.more:
+                self._wake.set()
+
+    def _post(self, stream: Stream, text: bytes, *, over: bool) -> None:
+        stream.fed = over
+        if self._writer is not None:
+            self._writer.post(stream, text, last=over)

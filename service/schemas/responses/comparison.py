@@ -1,0 +1,62 @@
+"""What a comparison of two runs tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from service.schemas.responses.findings import FindingTold
+from store.queries.history.alignment import PlacedTensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorChange:
+    """One tensor of both runs, and which of its facts differ; a gradient's norm only beyond a factor of ten."""
+
+    a: PlacedTensor
+    b: PlacedTensor
+    changed: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorComparison:
+    """Tensors of two runs in numbers, and the first 500 of each kind: `in_a` and `in_b` have no partner."""
+
+    aligned: int
+    changed: int
+    only_a: int
+    only_b: int
+    changes: list[TensorChange]
+    in_a: list[PlacedTensor]
+    in_b: list[PlacedTensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingComparison:
+    """Findings by fingerprint: `in_b` are those that are new, `in_a` those that are fixed."""
+
+    new: int
+    fixed: int
+    same: int
+    in_b: list[FindingTold]
+    in_a: list[FindingTold]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileDiff:
+    """A file that differs; `diff` is unified, null where the file is too long for one."""
+
+    path: str
+    in_a: bool
+    in_b: bool
+    diff: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What is different between two runs."""
+
+    a: str
+    b: str
+    findings: FindingComparison
+    tensors: TensorComparison
+    source: list[FileDiff]

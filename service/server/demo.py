@@ -1,0 +1,105 @@
+"""`serve --demo`: the tutorial snippet through the whole service, over HTTP, its result in the terminal."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.settings import Settings
+
+SNIPPET: Final = """\
+import torch
+import torch.nn.functional as F
+
+x = torch.ones(1, 3)
+y = torch.zeros(1, 2)
+W = torch.full((3, 2), 0.5, requires_grad=True)
+b = torch.zeros(2, requires_grad=True)
+
+z = (x @ W) + b
+y_pred = F.relu(z)
+loss = F.mse_loss(y_pred, y)
+loss.backward()
+"""
+"""Leaves and non-leaves, as torch's own tutorial introduces them."""
+
+_PATIENCE_SECONDS: Final = 180
+"""The first start of a worker compiles and loads torch from a cold disk."""
+
+
+def show(url: str, settings: Settings, stop: threading.Event) -> None:
+    """Submit the snippet, print its tensors, backward calls and findings, and where its page is."""
+    begun = time.monotonic()
+    ask = partial(_asked, url, settings.api_key)
+    run = _submitted(ask)
+    deadline = begun + _PATIENCE_SECONDS
+    while not run["ended"] and time.monotonic() < deadline and not stop.is_set():
+        run = ask("GET", run["links"]["self"], headers={"Prefer": "wait=5"})
+    if stop.is_set():
+        return
+    page = url + run["links"]["page"]
+    if not run["ended"]:
+        _print(f"The worker has not finished the tutorial snippet yet; see {settings.store.home / 'logs'} and {page}")
+        return
+    _print(f"\n{_report(settings, run['id'])}\n")
+    _print(f"The run, {run['status']} {time.monotonic() - begun:.1f} s after it was sent: {page}")
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _submitted(ask: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    body = json.dumps({"source": SNIPPET, "labels": {"demo": "tutorial"}}).encode()
+    return ask("POST", "/v1/runs", body, {"Content-Type": "application/json", "Prefer": "wait=5"})
+
+
+def _asked(
+    url: str,
+    key: str | None,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    sent = {**(headers or {}), **({"Authorization": f"Bearer {key}"} if key else {})}
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+    try:
+        connection.request(method, path, body, sent)
+        answer = connection.getresponse()
+        told: dict[str, Any] = json.loads(answer.read())
+    finally:
+        connection.close()
+    if answer.status >= 400:
+        raise RuntimeError(f"the service refused its own example: {told['detail']}")
+    return told
+
+
+def _report(settings: Settings, public_id: str) -> str:
+    from backprobe.rules import judge
+    from backprobe.show.reports import terminal_report as text
+    from store.database.session import Database
+    from store.records import storage
+    from store.runs import lifecycle
+
+    database = Database(settings.store.database_url)
+    try:
+        with database.read() as transaction:
+            run = lifecycle.get(transaction, public_id)
+            record = storage.load(transaction, run.key) if run is not None and run.key is not None else None
+    finally:
+        database.close()
+    if record is None:
+        return "There is no record of it; its page tells why."
+    return text.render(record, judge(record), color=sys.stdout.isatty(), width=120, tables=True)

@@ -1,0 +1,1 @@
+"""What this process tells of itself: metrics and a log line for each request."""

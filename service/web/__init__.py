@@ -1,0 +1,1 @@
+"""Requests and answers: bodies, parameters, pages, cursors, idempotency, compression."""

@@ -1,0 +1,166 @@
+"""The items of audits: a page of them with their verdicts, the matrix of items and rules, the audit's findings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from store.audits.audits import Audit
+from store.audits.policy import Cell, Found, Rules, Verdict
+from store.database.session import Transaction
+from store.tables import audit_cell, audit_item, finding, record, run, snippet
+
+AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemRow:
+    """One item.
+
+    Attributes:
+        custom_id: None: it came without one that could be kept; `problem` has its line.
+        run: Public id; None: it was refused, and `problem` says why. status: of the run.
+        ended: Nothing more comes of it. verdict: None: it goes on.
+        cells: What the policy says of its findings, by rule; a rule that passes has none.
+        rules_judged: Of the run: how many rules looked at the whole record.
+        unnamed: Public id of the run's snippet, if whoever sent that named no file.
+        number, run_id: Not shown.
+    """
+
+    n: int
+    custom_id: str | None
+    run: str | None
+    status: str | None
+    ended: bool
+    verdict: Verdict | None
+    problem: Mapping[str, Any] | None
+    cells: tuple[Cell, ...]
+    run_id: int | None
+    ruleset: str | None
+    rules_judged: int
+    unnamed: str | None
+
+
+def page(
+    transaction: Transaction,
+    found: Audit,
+    rules: Rules,
+    known: frozenset[str],
+    *,
+    custom_id: str | None = None,
+    after: int = -1,
+    limit: int = AT_ONCE,
+    ruleset: str | None = None,
+) -> list[ItemRow]:
+    """Items behind place `after`, in order.
+
+    Args:
+        transaction: To read by.
+        found: Their audit.
+        rules: Of its policy.
+        known: Fingerprints of its baseline.
+        custom_id: Only this one.
+        after: Place of the last one of the page before.
+        limit: Items at most.
+        ruleset: As the audit was judged under it, which it was; None: by the findings of today.
+    """
+    i = audit_item
+    query = (
+        sa.select(
+            i,
+            run.c.public_id.label("run"),
+            run.c.status,
+            run.c.ruleset,
+            run.c.rules_judged,
+            run.c.result_attempt,
+            snippet.c.public_id.label("unnamed"),
+        )
+        .select_from(i)
+        .outerjoin(run, run.c.id == i.c.run_id)
+        .outerjoin(snippet, sa.and_(snippet.c.id == run.c.snippet_id, ~snippet.c.named))
+        .where(i.c.audit_id == found.number, i.c.n > after)
+    )
+    if custom_id is not None:
+        query = query.where(i.c.custom_id == custom_id)
+    rows = transaction.execute(query.order_by(i.c.n).limit(limit)).all()
+    if ruleset is not None:
+        then = _cells(transaction, found, ruleset, [row.n for row in rows])
+        return [_told(row, rules, tuple(then[row.n]), judged=True) for row in rows]
+    attempts = {row.run_id: row.result_attempt for row in rows if row.result_attempt is not None}
+    findings = _findings(transaction, attempts)
+    lacking = _not_run(transaction, attempts)
+    return [_item(row, rules, known, findings[row.run_id], lacking.get(row.run_id, ())) for row in rows]
+
+
+def _item(row: Any, rules: Rules, known: frozenset[str], findings: Sequence[Found], lacking: Sequence[str]) -> ItemRow:
+    over = row.status not in ("queued", "running")
+    cells = tuple(rules.cells(findings, known, lacking)) if over else ()
+    return _told(row, rules, cells, judged=row.ruleset is not None)
+
+
+def _told(row: Any, rules: Rules, cells: tuple[Cell, ...], *, judged: bool) -> ItemRow:
+    over = row.status not in ("queued", "running")
+    return ItemRow(
+        n=row.n,
+        custom_id=row.custom_id,
+        run=row.run,
+        status=row.status,
+        ended=over,
+        verdict=rules.verdict(row.status, cells, judged=judged) if over else None,
+        problem=row.problem,
+        cells=cells,
+        run_id=row.run_id,
+        ruleset=row.ruleset,
+        rules_judged=row.rules_judged or 0,
+        unnamed=row.unnamed,
+    )
+
+
+def _cells(transaction: Transaction, found: Audit, ruleset: str, places: Sequence[int]) -> Mapping[int, list[Cell]]:
+    """What was said of items under a ruleset."""
+    c = audit_cell.c
+    query = sa.select(audit_cell).where(c.audit_id == found.number, c.ruleset == ruleset, c.n.in_(places))
+    then: defaultdict[int, list[Cell]] = defaultdict(list)
+    for row in transaction.execute(query.order_by(c.n, c.rule)):
+        then[row.n].append(Cell(rule=row.rule, state=row.state, findings=row.findings, known=row.known))
+    return then
+
+
+def _findings(transaction: Transaction, attempts: Mapping[int, int]) -> Mapping[int | None, list[Found]]:
+    """What rules say of runs today, without what a comment suppresses."""
+    f = finding.c
+    query = sa.select(f.run_id, f.attempt, f.rule, f.code, f.level, f.confidence, f.fingerprint).where(
+        f.run_id.in_(attempts), f.gone_at.is_(None), f.suppressed.is_(None)
+    )
+    found: defaultdict[int | None, list[Found]] = defaultdict(list)
+    for row in transaction.execute(query.order_by(f.run_id, f.n)):
+        if attempts[row.run_id] == row.attempt:
+            names = ("rule", "code", "level", "confidence", "fingerprint")
+            found[row.run_id].append(Found(**{name: getattr(row, name) for name in names}))
+    return found
+
+
+def _not_run(transaction: Transaction, attempts: Mapping[int, int]) -> Mapping[int | None, tuple[str, ...]]:
+    """Names of the rules that lacked a fact of a run."""
+    query = sa.select(record.c.run_id, record.c.attempt, record.c.rules_not_run).where(record.c.run_id.in_(attempts))
+    return {
+        row.run_id: tuple(one["name"] for one in row.rules_not_run or ())
+        for row in transaction.execute(query)
+        if attempts[row.run_id] == row.attempt
+    }
+
+
+def fingerprints(transaction: Transaction, audit_id: int) -> frozenset[str]:
+    """Of all that the runs of an audit show today."""
+    query = (
+        sa.select(finding.c.fingerprint)
+        .join_from(audit_item, run, run.c.id == audit_item.c.run_id)
+        .join(finding, sa.and_(finding.c.run_id == run.c.id, finding.c.attempt == run.c.result_attempt))
+        .where(audit_item.c.audit_id == audit_id, finding.c.gone_at.is_(None), finding.c.suppressed.is_(None))
+        .distinct()
+    )
+    return frozenset(transaction.execute(query).scalars())

@@ -1,0 +1,1 @@
+"""Connections, transactions, settings, ids, and the clock of the database."""

@@ -1,0 +1,117 @@
+"""Bring a database to the schema of this code, or say clearly why not."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from store.database.session import Database, Transaction
+
+_LOCK: Final = 0x6261_636B
+"""Key of the PostgreSQL advisory lock under which one process migrates and the others wait."""
+
+
+class DatabaseTooNew(Exception):
+    """A newer Backprobe has migrated this database; this code must not touch it."""
+
+    def __init__(self, revision: str, known: str) -> None:
+        super().__init__(
+            f"the database is at revision {revision}; this Backprobe knows up to {known}: upgrade Backprobe"
+        )
+        self.revision, self.known = revision, known
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Migrate the database at `url` up; one process does, others wait and then find nothing to do.
+
+    A SQLite file is copied first, beside itself, if a migration is due.
+
+    Raises:
+        DatabaseTooNew: it is at a revision that this code does not have.
+    """
+    _run(url, revision, up=True)
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Migrate the database at `url` down to a revision, or to "base". Data of what goes is lost.
+
+    Raises:
+        DatabaseTooNew: it is at a revision that this code does not have.
+    """
+    _run(url, revision, up=False)
+
+
+def at_head(url: str) -> bool:
+    """The database's schema is the one of this code. A database that does not answer raises what the driver raises."""
+    database = Database(url)
+    try:
+        with database.read() as reading:
+            return _current(reading) == head()
+    finally:
+        database.close()
+
+
+def head() -> str:
+    """The newest revision that this code has."""
+    newest = ScriptDirectory.from_config(_config()).get_current_head()
+    assert newest is not None, "the wheel has no revisions"  # noqa: S101 - a packaging error, which a test looks for
+    return newest
+
+
+def _run(url: str, revision: str, *, up: bool) -> None:
+    database = Database(url)
+    try:
+        with database.begin() as transaction:
+            if not database.sqlite:
+                transaction.execute(sa.text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+            current = _current(transaction)
+            newest = head()
+            refuse_newer(current)
+            if up and current == newest and revision == "head":
+                return
+            if database.sqlite and current is not None:
+                _copy(Path(database.url.database or ""), current)
+            config = _config()
+            config.attributes["connection"] = transaction
+            (command.upgrade if up else command.downgrade)(config, revision)
+    finally:
+        database.close()
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _current(transaction: Transaction) -> str | None:
+    return MigrationContext.configure(transaction).get_current_revision()
+
+
+def refuse_newer(current: str | None) -> None:
+    """Go on if this code has that revision.
+
+    Raises:
+        DatabaseTooNew: it has not.
+    """
+    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+    if current is not None and current not in known:
+        raise DatabaseTooNew(current, head())
+
+
+def _copy(path: Path, revision: str) -> None:
+    """Copy a SQLite database, with what lies in its WAL, to `NAME.before-REVISION`. We hold its write lock."""
+    target = path.with_name(f"{path.name}.before-{revision}")
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(target)) as copy:
+        source.backup(copy)
+    target.chmod(path.stat().st_mode & 0o777)

@@ -1,0 +1,181 @@
+"""Where the database, the broker and their files are: the environment, read once into a frozen value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import platformdirs
+
+from store.webhooks.destination import Allowed
+
+EMBEDDED: Final = "embedded"
+"""The broker URL of a service without a broker server: files below the home."""
+
+EMBEDDED_TRANSPORT: Final = "workers.broker.atomicfs:Transport"
+"""kombu finds the embedded broker's transport by this name, so that nobody imports it."""
+
+POLL_SECONDS: Final = 0.03
+"""How often the embedded broker looks for a wake-up: 0.6 % of a core when idle, 72 ms from submit to done (p50)."""
+
+QUEUES: Final[Mapping[str, str]] = {"cpu": "backprobe.cpu.v1", "gpu": "backprobe.gpu.v1"}
+"""The broker's queue for each queue of runs. Queue arguments cannot change under a name, so the name has a version."""
+
+EXECUTE_NEXT: Final = "backprobe.execute_next"
+"""The one task: look at this queue of runs."""
+
+FEWEST_CHARACTERS: Final = 32
+"""Of BACKPROBE_SECRET: as 128 bits in hex."""
+
+WAKE_UP_SECONDS: Final = 60
+"""A broker that can drops a wake-up older than this, by its own clock; one that comes late finds nothing to claim.
+
+Never Celery's `expires`: the worker would compare its clock with the publisher's, and be deaf with a wrong one.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings:
+    """Where everything that outlives a process lies; what may hold a password is not in its repr.
+
+    Attributes:
+        home: Folder with the SQLite database, the embedded broker, logs and lock; nothing creates it but `make_home`.
+        database_url: SQLAlchemy URL with its driver.
+        broker_url: A kombu URL, or "embedded".
+        max_database_bytes: Beyond it tenants that store more than their share are refused, and nearly there their
+            oldest records go; None: no cap.
+        secret: The server's, where processes share no home; None: the home's (`store.access.secret`).
+        spans_url: The collector's, for spans of OpenTelemetry; None: there is none.
+        outward: Ports to which webhooks may lead, and networks although they are not global.
+    """
+
+    home: Path
+    database_url: str = field(repr=False)
+    broker_url: str = field(repr=False)
+    max_database_bytes: int | None = None
+    secret: bytes | None = field(default=None, repr=False)
+    spans_url: str | None = field(default=None, repr=False)
+    outward: Allowed = field(default_factory=Allowed)
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ, home: Path | None = None) -> StoreSettings:
+        """Read BACKPROBE_HOME, _DATABASE_URL, _BROKER_URL, and what else the attributes name.
+
+        They are _MAX_DATABASE_BYTES, _SECRET, _SPANS_URL, _WEBHOOK_NETWORKS and _WEBHOOK_PORTS. An empty one is
+        unset.
+
+        Args:
+            environ: The environment.
+            home: Wins over BACKPROBE_HOME.
+
+        Raises:
+            ValueError: one of the last five is not what it must be; the operator must act.
+        """
+        named = environ.get("BACKPROBE_HOME")
+        folder = home or (Path(named) if named else Path(platformdirs.user_data_dir("backprobe")))
+        folder = folder.expanduser().absolute()
+        return cls(
+            home=folder,
+            database_url=with_driver(environ.get("BACKPROBE_DATABASE_URL") or f"sqlite:///{folder / 'backprobe.db'}"),
+            broker_url=environ.get("BACKPROBE_BROKER_URL") or EMBEDDED,
+            max_database_bytes=_bytes(environ.get("BACKPROBE_MAX_DATABASE_BYTES") or None),
+            secret=_secret(environ.get("BACKPROBE_SECRET") or None),
+            spans_url=_spans_url(environ.get("BACKPROBE_SPANS_URL") or None),
+            outward=Allowed.from_environment(environ),
+        )
+
+    @property
+    def embedded(self) -> bool:
+        """The broker is ours, in files below the home."""
+        return self.broker_url == EMBEDDED
+
+    def make_home(self) -> Path:
+        """Create the home, readable by its owner only, and return it."""
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self.home
+
+
+def _bytes(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ValueError(f"BACKPROBE_MAX_DATABASE_BYTES is {text!r}; it must be a number of bytes, such as 20000000000")
+    return int(text)
+
+
+def _spans_url(text: str | None) -> str | None:
+    parts = None if text is None else urlsplit(text)
+    if parts is not None and (parts.scheme not in {"http", "https"} or not parts.hostname):
+        raise ValueError(
+            f"BACKPROBE_SPANS_URL begins with {parts.scheme!r}; it must be one like http://collector:4318/v1/traces"
+        )
+    return text
+
+
+def _secret(text: str | None) -> bytes | None:
+    if text is not None and len(text) < FEWEST_CHARACTERS:
+        raise ValueError(
+            f"BACKPROBE_SECRET has {len(text)} characters and needs {FEWEST_CHARACTERS}: `openssl rand -hex 32`"
+        )
+    return None if text is None else text.encode()
+
+
+def with_driver(url: str) -> str:
+    """The database URL with the driver we ship: `postgres://` and `postgresql://` mean psycopg 3."""
+    for scheme in ("postgresql://", "postgres://"):
+        if url.startswith(scheme):
+            return "postgresql+psycopg://" + url.removeprefix(scheme)
+    return url
+
+
+def celery_settings(settings: StoreSettings) -> dict[str, Any]:
+    """The Celery configuration that publisher and worker share, lower-case keys as `app.conf.update` takes them.
+
+    A message carries a wake-up and no work, so it is acknowledged early, never prefetched in number, and its loss
+    costs a second at most.
+    """
+    shared: dict[str, Any] = {
+        "task_acks_late": False,
+        "worker_prefetch_multiplier": 1,
+        "task_ignore_result": True,
+        "result_backend": None,
+        "accept_content": ["json"],
+        "task_serializer": "json",
+        "task_default_queue": QUEUES["cpu"],
+        "task_create_missing_queues": True,
+        "broker_connection_retry_on_startup": True,
+        "worker_enable_remote_control": False,
+        "worker_send_task_events": False,
+        "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,  # it makes a record of each line that is written
+        "enable_utc": True,
+    }
+    return shared | _broker(settings)
+
+
+def _broker(settings: StoreSettings) -> dict[str, Any]:
+    if settings.embedded:
+        folder = settings.home / "broker"
+        options: dict[str, Any] = {
+            "data_folder_in": str(folder / "messages"),
+            "data_folder_out": str(folder / "messages"),
+            "control_folder": str(folder / "control"),
+            "polling_interval": POLL_SECONDS,
+        }
+        return {
+            "broker_url": "filesystem://",
+            "broker_transport": EMBEDDED_TRANSPORT,
+            "broker_transport_options": options,
+        }
+    scheme = urlsplit(settings.broker_url).scheme
+    if scheme in ("redis", "rediss"):
+        options = {"socket_timeout": 30, "socket_connect_timeout": 5, "health_check_interval": 10}
+    elif scheme in ("amqp", "amqps", "pyamqp"):
+        options = {"confirm_publish": True}
+    else:
+        options = {}
+    return {"broker_url": settings.broker_url, "broker_transport_options": options}

@@ -1,0 +1,136 @@
+"""Groups of findings: the same finding over all runs of a project, counted in the transaction that stores it.
+
+1. Groups are touched in order of their fingerprints: two runs that end at once wait for each other, never in a circle.
+2. What people made of a group stays, with one exception: a finding that is seen again after it was fixed opens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from backprobe.rules import Finding
+from store.database.ids import new_id
+from store.database.session import Transaction
+from store.tables import Now, finding_group
+
+ROWS: Final = 500
+"""Groups in one statement: 15 values each, and SQLite takes 32,766."""
+
+_SEEN: Final = ("rule", "level", "path", "line", "message")
+"""Columns that tell of the finding seen last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shower:
+    """The run that shows findings."""
+
+    run_id: int
+    public_id: str
+    tenant_id: int
+    project_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a run's findings did to a group.
+
+    Attributes:
+        group: Its public id, `fg_...`. what: `new`: no run had shown it; `returned`: it had been fixed.
+    """
+
+    group: str
+    fingerprint: str
+    rule: str
+    level: str
+    what: str
+
+
+def show(transaction: Transaction, shower: Shower, findings: Sequence[Finding]) -> tuple[Change, ...]:
+    """Count findings of one run into their groups, which are made where there are none; new and returned ones.
+
+    Args:
+        transaction: The one that stores the findings.
+        shower: Their run. It shows each fingerprint once: those that it had shown before are not to be passed.
+        findings: What it shows; of several with one fingerprint the first one counts. One that a comment in the source
+            suppresses is counted, but neither opens a fixed group nor is told as new.
+    """
+    by_fingerprint: dict[str, Finding] = {}
+    for one in findings:
+        by_fingerprint.setdefault(one.fingerprint, one)
+    ordered = [by_fingerprint[fingerprint] for fingerprint in sorted(by_fingerprint)]
+    changes: list[Change] = []
+    for start in range(0, len(ordered), ROWS):
+        changes += _counted(transaction, shower, ordered[start : start + ROWS])
+    return tuple(changes)
+
+
+def _counted(transaction: Transaction, shower: Shower, findings: Sequence[Finding]) -> list[Change]:
+    insert = postgresql.insert if transaction.dialect.name == "postgresql" else sqlite.insert
+    changes: list[Change] = []
+    for suppressed in (False, True):
+        some = [one for one in findings if (one.suppressed is not None) == suppressed]
+        if not some:
+            continue
+        added = insert(finding_group).values([_values(shower, one) for one in some])
+        facts = _facts(shower, added.excluded) | ({} if suppressed else _opened(shower))
+        upsert = added.on_conflict_do_update(index_elements=["project_id", "fingerprint"], set_=facts)
+        for row in transaction.execute(upsert.returning(finding_group)):
+            what = _what(shower, row)
+            if what is not None and not suppressed:
+                told = {name: getattr(row, name) for name in ("fingerprint", "rule", "level")}
+                changes.append(Change(group=row.public_id, what=what, **told))
+    return changes
+
+
+def _values(shower: Shower, one: Finding) -> dict[str, Any]:
+    return {
+        "public_id": new_id("fg"),
+        "tenant_id": shower.tenant_id,
+        "project_id": shower.project_id,
+        "fingerprint": one.fingerprint,
+        "rule": one.rule.name,
+        "level": one.level,
+        "path": one.location.path,
+        "line": one.location.region.start_line,
+        "message": one.message,
+        "state": "open",
+        "first_run_id": shower.run_id,
+        "last_run_id": shower.run_id,
+        "first_seen_at": Now(),
+        "last_seen_at": Now(),
+        "runs": 1,
+        "returned": 0,
+        "version": 1,
+    }
+
+
+def _facts(shower: Shower, excluded: Any) -> dict[str, Any]:
+    return {name: excluded[name] for name in _SEEN} | {
+        "last_run_id": shower.run_id,
+        "last_seen_at": Now(),
+        "runs": finding_group.c.runs + 1,
+        "version": finding_group.c.version + 1,
+    }
+
+
+def _opened(shower: Shower) -> dict[str, Any]:
+    """A fixed group opens; the run is the actor that opened it, which tells that it was this one."""
+    fixed = finding_group.c.state == "fixed"
+    return {
+        "state": sa.case((fixed, "open"), else_=finding_group.c.state),
+        "returned": finding_group.c.returned + sa.case((fixed, 1), else_=0),
+        "state_by": sa.case((fixed, shower.public_id), else_=finding_group.c.state_by),
+        "state_at": sa.case((fixed, Now()), else_=finding_group.c.state_at),
+        "reason": sa.case((fixed, sa.null()), else_=finding_group.c.reason),
+    }
+
+
+def _what(shower: Shower, row: Any) -> str | None:
+    if row.runs == 1 and row.first_run_id == shower.run_id:
+        return "new"
+    return "returned" if row.state_by == shower.public_id and row.last_run_id == shower.run_id else None

@@ -1,0 +1,1 @@
+"""The autograd graph: nodes, backward calls, the view of it, and what was retained."""

@@ -1,0 +1,1 @@
+"""Values over moments: series, heatmaps, highest norms, two runs aligned."""

@@ -1,0 +1,92 @@
+"""What is needed of a run to lay it beside another: its tensors with their place in words, and its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from backprobe.record.rows.tensors import Grad
+from store import tables
+from store.database.session import Transaction
+from store.queries.tensors.tensor_pages import same_key
+from store.records.reader import at_key
+from store.runs.model import RunRow
+
+_t: Final = tables.tensor
+_s: Final = tables.site
+_m: Final = tables.moment
+_c: Final = tables.module_call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedTensor:
+    """A tensor, where it was made, and its last state.
+
+    Attributes:
+        module_call: The calls of modules that it was made in, `h.3.attn#0`; None: in none.
+        path, line, function: Of the statement where it was first seen; None: at none.
+        is_leaf, requires_grad, retains_grad, grad: None: no snapshot of it was taken.
+    """
+
+    tensor: int
+    name: str | None
+    fqn: str | None
+    module_call: str | None
+    path: str | None
+    line: int | None
+    function: str | None
+    is_leaf: bool | None
+    requires_grad: bool | None
+    retains_grad: bool | None
+    grad: Grad | None
+    grad_norm: float | None
+    held_bytes: int
+
+
+def placed_tensors(transaction: Transaction, run: RunRow, *, limit: int) -> tuple[PlacedTensor, ...]:
+    """The tensors of a run that have a name or an fqn, in order, at most `limit`."""
+    key = run.key
+    if key is None:
+        return ()
+    query = (
+        sa.select(_t, _s.c.path, _s.c.function, _c.c.chain)
+        .select_from(_t)
+        .outerjoin(_s, sa.and_(same_key(_s, _t), _s.c.site == _t.c.site))
+        .outerjoin(_m, sa.and_(same_key(_m, _t), _m.c.moment == _t.c.moment))
+        .outerjoin(_c, sa.and_(same_key(_c, _t), _c.c.module_call == _m.c.module_call))
+        .where(at_key(_t, key), sa.or_(_t.c.name.is_not(None), _t.c.fqn.is_not(None)))
+        .order_by(_t.c.tensor)
+        .limit(limit)
+    )
+    return tuple(
+        PlacedTensor(
+            tensor=row.tensor,
+            name=row.name,
+            fqn=row.fqn,
+            module_call=row.chain,
+            path=row.path,
+            line=row.line,
+            function=row.function,
+            is_leaf=row.is_leaf,
+            requires_grad=row.requires_grad,
+            retains_grad=row.retains_grad,
+            grad=row.grad,
+            grad_norm=row.grad_norm,
+            held_bytes=row.held_bytes,
+        )
+        for row in transaction.execute(query)
+    )
+
+
+def texts(transaction: Transaction, run: RunRow) -> dict[str, str]:
+    """The files of the run's snippet, by path; none where it has no snippet of its own."""
+    f = tables.snippet_file
+    query = (
+        sa.select(f.c.path, f.c.body)
+        .join_from(f, tables.snippet, tables.snippet.c.id == f.c.snippet_id)
+        .where(tables.snippet.c.public_id == run.snippet, tables.snippet.c.tenant_id == run.tenant_id, f.c.is_text)
+        .order_by(f.c.n)
+    )
+    return {row.path: row.body.decode() for row in transaction.execute(query)}

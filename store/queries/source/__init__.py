@@ -1,0 +1,1 @@
+"""Source lines, output, and which runs a rule found something in."""

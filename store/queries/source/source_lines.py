@@ -1,0 +1,228 @@
+"""The source, line by line, with what happened on each line."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from store import tables
+from store.database.session import Transaction
+from store.queries.source.program_answers import LineBinding, SourceFile, SourceLine
+from store.queries.tensors.tensor_answers import TensorRow
+from store.queries.tensors.tensor_pages import same_key, why_none_row
+from store.queries.tensors.tensor_states import AT_ONCE, tensors_at
+from store.records.reader import at_key
+from store.runs.model import RunKey, RunRow
+from store.runs.snippets import started
+
+_STATE: Final = ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "grad")
+
+LISTED: Final = 5000
+"""Names annotated in one file."""
+
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+"""What ends a line for Python's own line numbers; `str.splitlines` would end lines at form feeds too."""
+
+_s: Final = tables.site
+_b: Final = tables.binding
+_t: Final = tables.tensor
+_REAL: Final[sa.Double[float]] = sa.Double()
+
+
+def source(
+    transaction: Transaction, run: RunRow, *, path: str | None = None, at: int | None = None
+) -> SourceFile | None:
+    """A file of the run's snippet, annotated; it needs no record, only then nothing is annotated.
+
+    A run without a snippet was recorded elsewhere: its files are those whose text, or some lines of it, came along.
+
+    Args:
+        transaction: To read by.
+        run: Whose snippet.
+        path: One of the snippet's; None: the entry.
+        at: As it was at this moment: what came later is left out, but for the findings; None: at the end.
+
+    Returns:
+        None: no such file.
+    """
+    bodies = _texts(transaction, run)
+    first = next(iter(bodies), None) if run.entry is None else started(bodies, run.entry)
+    wanted = first if path is None else path
+    if wanted is None or wanted not in bodies:
+        return None
+    others = tuple(name for name in bodies if name != first)
+    return SourceFile(
+        path=wanted,
+        files=(first, *others) if first is not None else others,
+        lines=_lines(transaction, run, wanted, bodies[wanted], at),
+    )
+
+
+def _texts(transaction: Transaction, run: RunRow) -> dict[str, str]:
+    """The text of each file by its path."""
+    if run.snippet is None:
+        if run.key is None:
+            return {}
+        kept = transaction.execute(sa.select(tables.record.c.sources).where(at_key(tables.record, run.key))).scalar()
+        return {row["path"]: row["text"] for row in kept or () if row["text"]}
+    f = tables.snippet_file
+    query = (
+        sa.select(f.c.path, f.c.body)
+        .join_from(f, tables.snippet, tables.snippet.c.id == f.c.snippet_id)
+        .where(tables.snippet.c.public_id == run.snippet, tables.snippet.c.tenant_id == run.tenant_id, f.c.is_text)
+        .order_by(f.c.n)
+    )
+    return {row.path: row.body.decode() for row in transaction.execute(query)}
+
+
+def _lines(transaction: Transaction, run: RunRow, path: str, text: str, at: int | None) -> tuple[SourceLine, ...]:
+    texts = _LINE_END.split(text.removeprefix("\ufeff"))
+    if texts and not texts[-1]:
+        texts.pop()
+    key = run.key
+    bindings = _bindings(transaction, run, key, path, at) if key else {}
+    passes = _passes(transaction, key, path, at) if key else {}
+    calls = _calls(transaction, key, path, at) if key else {}
+    saved = _saved(transaction, key, path, at) if key else {}
+    findings = _findings(transaction, run, path)
+    return tuple(
+        SourceLine(
+            line=number,
+            text=line,
+            bindings=tuple(bindings.get(number, ())),
+            passes=passes.get(number, 0),
+            backward_calls=tuple(calls.get(number, ())),
+            saved_bytes=saved.get(number, (0, 0))[0],
+            held_bytes=saved.get(number, (0, 0))[1],
+            findings=tuple(findings.get(number, ())),
+        )
+        for number, line in enumerate(texts, start=1)
+    )
+
+
+def _until(column: Any, at: int | None) -> tuple[sa.ColumnElement[bool], ...]:
+    return () if at is None else (column <= at,)
+
+
+def _bindings(
+    transaction: Transaction, run: RunRow, key: RunKey, path: str, at: int | None
+) -> dict[int, list[LineBinding]]:
+    """For each line the names bound there, each with the tensor it got last."""
+    at_line = (
+        sa.select(_s.c.line, _b.c.name, sa.func.max(_b.c.binding).label("binding"), sa.func.count().label("times"))
+        .join_from(_b, _s, sa.and_(same_key(_s, _b), _s.c.site == _b.c.site))
+        .where(at_key(_b, key), _s.c.path == path, *_until(_b.c.moment, at))
+        .group_by(_s.c.line, _b.c.name)
+        .subquery()
+    )
+    query = (
+        sa.select(_t, at_line.c.line.label("at_line"), at_line.c.name.label("bound_name"), at_line.c.times)
+        .join_from(at_line, _b, sa.and_(at_key(_b, key), _b.c.binding == at_line.c.binding))
+        .join(_t, sa.and_(same_key(_t, _b), _t.c.tensor == _b.c.tensor))
+        .order_by(at_line.c.line, at_line.c.binding)
+        .limit(LISTED)
+    )
+    rows = transaction.execute(query).all()
+    then = {} if at is None else _then(transaction, run, sorted({row.tensor for row in rows}), at)
+    found: dict[int, list[LineBinding]] = defaultdict(list)
+    for row in rows:
+        told = _line_binding(row)
+        found[row.at_line].append(told if at is None else _as_it_was(told, then.get(row.tensor)))
+    return found
+
+
+def _then(transaction: Transaction, run: RunRow, numbers: Sequence[int], at: int) -> dict[int, TensorRow]:
+    """The tensors of these numbers that had been seen by then."""
+    found: dict[int, TensorRow] = {}
+    for start in range(0, len(numbers), AT_ONCE):
+        some = numbers[start : start + AT_ONCE]
+        found |= {row.tensor: row for row in tensors_at(transaction, run, at, limit=AT_ONCE, numbers=some).items}
+    return found
+
+
+def _as_it_was(told: LineBinding, row: TensorRow | None) -> LineBinding:
+    if row is None or row.state is None:
+        nothing = dict.fromkeys(_STATE)
+        return replace(told, **nothing, why_none=None, grad_norm=None)
+    state = {name: getattr(row.state, name) for name in _STATE}
+    return replace(told, **state, why_none=row.why_none, grad_norm=row.grad_norm)
+
+
+def _line_binding(row: Any) -> LineBinding:
+    return LineBinding(
+        name=row.bound_name,
+        times=row.times,
+        tensor=row.tensor,
+        shape=None if row.shape is None else tuple(row.shape),
+        dtype=row.dtype,
+        is_leaf=row.is_leaf,
+        requires_grad=row.requires_grad,
+        retains_grad=row.retains_grad,
+        grad_fn=row.grad_fn,
+        grad=row.grad,
+        why_none=why_none_row(row._mapping),  # noqa: SLF001 - SQLAlchemy's documented name
+        grad_norm=row.grad_norm,
+    )
+
+
+def _passes(transaction: Transaction, key: RunKey, path: str, at: int | None) -> dict[int, int]:
+    m = tables.moment
+    query = (
+        sa.select(_s.c.line, sa.func.count().label("passed"))
+        .join_from(m, _s, sa.and_(same_key(_s, m), _s.c.site == m.c.site))
+        .where(at_key(m, key), m.c.kind == "after-statement", _s.c.path == path, *_until(m.c.moment, at))
+        .group_by(_s.c.line)
+    )
+    return {row.line: row.passed for row in transaction.execute(query)}
+
+
+def _calls(transaction: Transaction, key: RunKey, path: str, at: int | None) -> dict[int, list[int]]:
+    b = tables.backward_call
+    query = (
+        sa.select(_s.c.line, b.c.call)
+        .join_from(b, _s, sa.and_(same_key(_s, b), _s.c.site == b.c.site))
+        .where(at_key(b, key), _s.c.path == path, *_until(b.c.moment_before, at))
+        .order_by(b.c.call)
+    )
+    found: dict[int, list[int]] = defaultdict(list)
+    for line, call in transaction.execute(query):
+        found[line].append(call)
+    return found
+
+
+def _saved(transaction: Transaction, key: RunKey, path: str, at: int | None) -> dict[int, tuple[int, int]]:
+    """For each line what its nodes saved, and how much of that is held."""
+    n, b = tables.node, tables.backward_call
+    over = sa.select(b.c.call).where(
+        at_key(b, key), sa.func.coalesce(b.c.moment_after, b.c.moment_before + 1) <= (at or 0)
+    )
+    freed = n.c.freed_by.is_not(None) if at is None else n.c.freed_by.in_(over)
+    gone = n.c.died.is_not(None) if at is None else sa.func.coalesce(n.c.died <= at, sa.false())
+    size = sa.cast(n.c.saved_bytes, _REAL)
+    held = sa.case((sa.or_(sa.func.coalesce(freed, sa.false()), gone), 0.0), else_=size)
+    query = (
+        sa.select(_s.c.line, sa.func.sum(size).label("saved"), sa.func.sum(held).label("held"))
+        .join_from(n, _s, sa.and_(same_key(_s, n), _s.c.site == n.c.site))
+        .where(at_key(n, key), _s.c.path == path, *_until(n.c.first_seen, at))
+        .group_by(_s.c.line)
+    )
+    # a hostile record may overflow
+    most = 2.0**53
+    return {row.line: (int(min(row.saved, most)), int(min(row.held, most))) for row in transaction.execute(query)}
+
+
+def _findings(transaction: Transaction, run: RunRow, path: str) -> dict[int, list[str]]:
+    f = tables.finding
+    found: dict[int, list[str]] = defaultdict(list)
+    if run.key is not None:
+        query = sa.select(f.c.line, f.c.public_id).where(
+            f.c.run_id == run.run_id, f.c.attempt == run.key.attempt, f.c.path == path, f.c.gone_at.is_(None)
+        )
+        for line, public_id in transaction.execute(query.order_by(f.c.n)):
+            found[line].append(public_id)
+    return found

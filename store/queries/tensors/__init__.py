@@ -1,0 +1,1 @@
+"""Tensors and snapshots: pages, one in full, the state at a moment."""

@@ -1,0 +1,91 @@
+"""The frames of a watched run as a record, and their going once it has ended."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from backprobe.record import BadRecord, FrameReader, Record
+from store.database.session import Database
+from store.recorders.recorders import MOST_BYTES, MOST_ROWS
+from store.tables import Now, frame, run
+
+MOST_WEIGHT: Final = 256 << 20
+"""Bytes of memory that the rows of one record may take; what comes beyond is left out, and the record is partial."""
+
+FRAMES: Final = 8
+"""Read at a time: they have 1 MiB at most."""
+
+PIECE_BYTES: Final = 4 << 20
+"""Bytes of frames that are dropped at a time."""
+
+KEPT_SECONDS: Final = 24 * 3600.0
+"""How long frames of ended runs are known by their hash: a sender that was not answered asks again within a day."""
+
+_BODIES: Final = (
+    sa.select(frame.c.n, frame.c.body)
+    .where(frame.c.run_id == sa.bindparam("its_run"), frame.c.n >= sa.bindparam("since"), frame.c.body.is_not(None))
+    .order_by(frame.c.n)
+    .limit(FRAMES)
+)
+_SIZES: Final = sa.select(frame.c.n, frame.c.size_bytes).where(frame.c.run_id == sa.bindparam("its_run"))
+_LEFT: Final = (
+    sa.select(frame.c.run_id)
+    .distinct()
+    .join_from(frame, run, run.c.id == frame.c.run_id)
+    .where(frame.c.body.is_not(None), run.c.finished_at.is_not(None))
+)
+
+
+def drop_bodies(database: Database, run_id: int) -> None:
+    """Forget the bytes of an ended run's frames, some megabytes at a time; their hashes stay for a day."""
+    with database.read() as reading:
+        sizes = reading.execute(_SIZES.where(frame.c.body.is_not(None)).order_by(frame.c.n), {"its_run": run_id}).all()
+    first, total = 0, 0
+    for at, row in enumerate(sizes):
+        total += row.size_bytes
+        if total >= PIECE_BYTES or at == len(sizes) - 1:
+            some = frame.c.n.between(sizes[first].n, row.n)
+            with database.begin() as transaction:
+                transaction.execute(sa.update(frame).where(frame.c.run_id == run_id, some).values(body=None))
+            first, total = at + 1, 0
+
+
+def drop_left(database: Database, *, limit: int = 1000) -> int:
+    """Drop what a crash left of the frames of ended runs, and hashes that nobody asks for any more; rows deleted."""
+    with database.read() as reading:
+        left = reading.execute(_LEFT.limit(10)).scalars().all()
+    for run_id in left:
+        drop_bodies(database, run_id)
+    old = (
+        sa.select(frame.c.run_id, frame.c.n)
+        .join_from(frame, run, run.c.id == frame.c.run_id)
+        .where(frame.c.at < Now(-KEPT_SECONDS), frame.c.body.is_(None), run.c.finished_at < Now(-KEPT_SECONDS))
+        .limit(limit)
+    )
+    with database.begin() as transaction:
+        pair = sa.tuple_(frame.c.run_id, frame.c.n)
+        return transaction.execute(sa.delete(frame).where(pair.in_(old))).rowcount
+
+
+def record_of(database: Database, run_id: int, frames: int) -> tuple[Record | None, BadRecord | None]:
+    """The record that the frames make, as far as they are good, and why not further."""
+    reader = FrameReader(MOST_BYTES, MOST_ROWS, max_weight=MOST_WEIGHT)
+    refused, since = None, 0
+    while since < frames and refused is None:
+        with database.read() as reading:
+            page = reading.execute(_BODIES, {"its_run": run_id, "since": since}).all()
+        if not page:  # somebody else has written the end meanwhile: the fence will say so
+            break
+        for row in page:
+            since = row.n + 1
+            try:
+                reader.feed(bytes(row.body))
+            except BadRecord as error:
+                refused = error
+                break
+    try:
+        return reader.record(), refused
+    except BadRecord as error:
+        return None, error

@@ -1,0 +1,135 @@
+"""What recorders have sent so far, shown while they go on: decoded once more, and written as a worker's run in hand is.
+
+1. A recorder is answered before any of this, and the end of its run has all of it again: what is shown may lag or stop.
+2. Each transaction looks whether frames still come: once the end is begun nothing more is written.
+3. Frames are a stranger's, and so is how much stays in memory of them: the runs that were heard of last are shown, each
+   until it holds too much. How that is written: `store.records.live_record`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from backprobe.record import frame_rows
+from store.database.session import Database, Transaction, is_unavailable
+from store.recorders.recorders import claim_of
+from store.records.expiry.sweep import delete_records
+from store.records.live_record import LiveRecord
+from store.runs.claims import RECORDER, renew
+from store.runs.model import Claim, FencedOut
+from store.runs.transitions import in_status
+from store.tables import frame, recorder, run
+
+MOST_SHOWN: Final = 8
+"""Runs that are shown at a time, those that were heard of last."""
+
+MOST_HELD: Final = 50_000
+"""Rows of one run in memory: its tensors and their names, its moments and lines, and snapshots that wait for them."""
+
+FRAMES: Final = 2
+"""Decoded at a time, of 1 MiB at most: those of a hostile recorder take a hundred times their bytes."""
+
+_log: Final = logging.getLogger(__name__)
+
+_OPEN: Final = (
+    sa.select(run, recorder.c.next_frame)
+    .join_from(run, recorder, recorder.c.run_id == run.c.id)
+    .where(in_status("running"), run.c.origin == "watched", run.c.lease_owner == RECORDER)
+    .where(run.c.cancel_requested_at.is_(None), recorder.c.next_frame > 0)
+    .order_by(run.c.heartbeat_at.desc())
+    .limit(MOST_SHOWN)
+)
+_BODIES: Final = (
+    sa.select(frame.c.body)
+    .where(frame.c.run_id == sa.bindparam("its_run"), frame.c.n >= sa.bindparam("since"), frame.c.body.is_not(None))
+    .order_by(frame.c.n)
+    .limit(FRAMES)
+)
+
+
+@dataclass(slots=True)
+class _View:
+    """One run that is shown.
+
+    Attributes:
+        wanted: The first frame that was not decoded yet. over: no more of it is shown.
+    """
+
+    claim: Claim
+    record: LiveRecord
+    wanted: int = 0
+    over: bool = False
+
+
+class Views:
+    """All of one process; what another one has written before is dropped and written anew."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._open: dict[int, _View] = {}
+
+    def turn(self, seconds: float) -> None:
+        """Show what has come since the last turn, for so long at most, and two frames more."""
+        until = time.monotonic() + seconds
+        with self._database.read() as reading:
+            rows = reading.execute(_OPEN).all()
+        self._open = {row.id: self._open[row.id] for row in rows if row.id in self._open}
+        for row in rows:
+            if self._show(row, until):
+                return
+
+    def _show(self, row: Any, until: float) -> bool:
+        """Whether the time is over."""
+        try:
+            view = self._open.get(row.id) or self._opened(row)
+            while not view.over and view.wanted < row.next_frame:
+                with self._database.read() as reading:
+                    bodies = reading.execute(_BODIES, {"its_run": row.id, "since": view.wanted}).scalars().all()
+                if not bodies:
+                    break
+                self._decode(view, bodies)
+                if time.monotonic() > until:
+                    return True
+        except FencedOut:
+            self._open.pop(row.id, None)
+        except Exception as error:  # noqa: BLE001 - a stranger's frames may break anything; the end has them again
+            if is_unavailable(error):
+                self._open.pop(row.id, None)
+            else:
+                self._give_up(row.id, type(error).__name__)
+        return False
+
+    def _opened(self, row: Any) -> _View:
+        claim = claim_of(row, worker=RECORDER, lease_seconds=0.0)
+        with self._database.begin() as transaction:
+            _drop_shown(transaction, claim)
+        view = self._open[row.id] = _View(claim, LiveRecord(self._database, claim))
+        return view
+
+    def _decode(self, view: _View, bodies: Sequence[Any]) -> None:
+        for body in bodies:
+            kind, rows = frame_rows(bytes(body))
+            if kind != "end":
+                view.record.take(kind, rows)
+        view.wanted += len(bodies)
+        view.record.flush()
+        if view.record.held > MOST_HELD:
+            self._give_up(view.claim.run_id, "it holds too many rows")
+
+    def _give_up(self, run_id: int, why: str) -> None:
+        view = self._open.get(run_id)
+        if view is not None:
+            view.over = True
+            view.record = LiveRecord(self._database, view.claim)  # what was held is let go
+            _log.warning("no more of %s is shown before its end: %s", view.claim.public_id, why)
+
+
+def _drop_shown(transaction: Transaction, claim: Claim) -> None:
+    renew(transaction, claim)
+    delete_records(transaction, claim.part, claim.run_id, below=claim.attempt + 1)

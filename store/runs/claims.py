@@ -1,0 +1,240 @@
+"""A worker's hold on a run: claim, heartbeat, release. The lease is time, the attempt number is the fence.
+
+1. Each write here says which attempt makes it; a stale one changes no row and raises `FencedOut`.
+2. The database's clock decides every lease. A worker measures its own time, and kills its child before the lease ends.
+3. The search among tenants runs outside the write lock: under it, 100,000 queued runs stalled all other writers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import sqlalchemy as sa
+
+from backprobe.isolation import IsolationLevel
+from store.database.session import Database, Transaction
+from store.runs.limits import Limits
+from store.runs.model import Claim, FencedOut, Queue, Status
+from store.runs.transitions import in_status, leave_event, moved
+from store.tables import SECONDS, Now, run, run_attempt, snippet, snippet_file
+
+RECORDER: Final = "recorder"
+"""`run.lease_owner` of a watched run while frames come."""
+
+# Tenants with something queued in this queue, the least served first. The recursion is a skip scan: one probe of the
+# index run_queue per tenant, however many runs each has queued.
+_TENANTS: Final = sa.text("""
+with recursive waiting(tenant_id) as (
+  select min(tenant_id) from run where queue = :queue and status = 'queued'
+  union all
+  select (select min(r.tenant_id) from run r
+          where r.queue = :queue and r.status = 'queued' and r.tenant_id > w.tenant_id)
+  from waiting w where w.tenant_id is not null),
+busy as (select tenant_id, count(*) as n from run where status = 'running' and origin <> 'watched'
+  group by tenant_id)
+select w.tenant_id
+from waiting w join tenant t on t.id = w.tenant_id left join busy b on b.tenant_id = w.tenant_id
+where coalesce(b.n, 0) < t.max_running
+order by coalesce(b.n, 0) * 1.0 / t.weight,
+  (select max(r.claimed_at) from run r where r.tenant_id = w.tenant_id) nulls first, w.tenant_id
+""")
+
+_lease: Final = sa.bindparam("lease_seconds", type_=SECONDS)
+_next: Final = run.alias("next")
+_FIRST: Final = (
+    sa.select(_next.c.id)
+    .where(
+        _next.c.status == sa.literal_column("'queued'"),
+        _next.c.queue == sa.bindparam("of_queue"),
+        _next.c.tenant_id == sa.bindparam("of_tenant"),
+        _next.c.not_before <= Now(),
+        _next.c.min_isolation.in_(sa.bindparam("levels", expanding=True)),
+        sa.or_(_next.c.device_class.is_(None), _next.c.device_class.in_(sa.bindparam("devices", expanding=True))),
+    )
+    .order_by(_next.c.rank_at, _next.c.id)
+    .limit(1)
+    .with_for_update(skip_locked=True)  # SQLite has no such clause, and needs none: BEGIN IMMEDIATE
+    .scalar_subquery()
+)
+_CLAIM: Final = (
+    moved("queued", "running")
+    .where(run.c.id == _FIRST)
+    .values(
+        attempt=run.c.attempt + 1,
+        lease_owner=sa.bindparam("worker"),
+        lease_until=Now(_lease),
+        heartbeat_at=Now(),
+        claimed_at=Now(),
+        started_at=Now(),
+    )
+    .returning(run)
+)
+_ATTEMPT: Final = sa.insert(run_attempt).values(
+    run_id=sa.bindparam("opened_run", type_=sa.BigInteger()),
+    attempt=sa.bindparam("opened_attempt", type_=sa.SmallInteger()),
+    worker=sa.bindparam("worker"),
+    started_at=Now(),
+)
+_FILES: Final = (
+    sa.select(snippet.c.entry, snippet.c.named, snippet.c.public_id, snippet_file.c.path, snippet_file.c.body)
+    .join_from(snippet, snippet_file, snippet_file.c.snippet_id == snippet.c.id)
+    .where(snippet.c.id == sa.bindparam("snippet_id"), snippet_file.c.is_text)
+    .order_by(snippet_file.c.n)
+)
+MINE: Final = (run.c.id == sa.bindparam("my_run"), run.c.attempt == sa.bindparam("my_attempt"))
+"""The fence. Together with the status in `moved`, it makes every write of a stale attempt change no row."""
+
+_recorders: Final = run.c.lease_owner == RECORDER
+_BEAT: Final = (
+    sa.update(run)
+    .where(*MINE, in_status("running"))
+    .values(
+        lease_until=sa.case((_recorders, run.c.lease_until), else_=Now(_lease)),  # renewed by the frames alone
+        heartbeat_at=sa.case((_recorders, run.c.heartbeat_at), else_=Now()),
+    )
+    .returning(run.c.cancel_requested_at, run.c.lease_owner)
+)
+_CLOSE_ATTEMPT: Final = (
+    sa.update(run_attempt)
+    .where(run_attempt.c.run_id == sa.bindparam("my_run"), run_attempt.c.attempt == sa.bindparam("my_attempt"))
+    .values(ended_at=Now())
+)
+CLOSE_FINISHED: Final = _CLOSE_ATTEMPT.values(
+    outcome="finished", isolation=sa.bindparam("its_isolation", type_=run_attempt.c.isolation.type)
+)
+"""The attempt of `mine` has ended as it should; the outcome stands in the statement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """What a heartbeat hears."""
+
+    cancel_requested: bool
+
+
+def mine(claim: Claim) -> dict[str, int]:
+    """The parameters of `MINE`."""
+    return {"my_run": claim.run_id, "my_attempt": claim.attempt}
+
+
+def close_attempt(transaction: Transaction, run_id: int, attempt: int, outcome: str, **facts: Any) -> None:
+    """Write how an attempt ended."""
+    statement = _CLOSE_ATTEMPT.values(outcome=outcome, **facts)
+    transaction.execute(statement, {"my_run": run_id, "my_attempt": attempt})
+
+
+def claim(
+    database: Database,
+    worker: str,
+    *,
+    queue: Queue = "cpu",
+    lease_seconds: float = 30.0,
+    levels: Sequence[IsolationLevel] = ("none",),
+    devices: Sequence[str] = ("cpu",),
+) -> Claim | None:
+    """Take the next run of a queue, fairly among tenants; None: nothing that this worker may run is waiting.
+
+    Args:
+        database: The queue.
+        worker: `worker_node.id` of the one that takes it.
+        queue: Of which queue.
+        lease_seconds: How long the claim holds unless it is renewed.
+        levels: Isolation levels that it really offers: a run is taken if its least level is among them. List all
+            that are at most as strong as the strongest.
+        devices: Device classes that it offers.
+    """
+    with database.read() as reading:
+        tenants = reading.execute(_TENANTS, {"queue": queue}).scalars().all()
+    asked = {"worker": worker, "lease_seconds": lease_seconds, "levels": list(levels), "devices": list(devices)}
+    for tenant_id in tenants:
+        with database.begin() as transaction:
+            row = transaction.execute(_CLAIM, asked | {"of_queue": queue, "of_tenant": tenant_id}).first()
+            if row is None:
+                continue
+            opened = {"opened_run": row.id, "opened_attempt": row.attempt, "worker": worker}
+            beside = (_ATTEMPT, opened)
+            leave_event(transaction, row, "claimed", row.public_id, attempt=row.attempt, beside=beside)
+        return _claimed(database, row, lease_seconds)
+    return None
+
+
+def _claimed(database: Database, row: Any, lease_seconds: float) -> Claim:
+    with database.read() as reading:
+        files = reading.execute(_FILES, {"snippet_id": row.snippet_id}).all()
+    return Claim(
+        run_id=row.id,
+        public_id=row.public_id,
+        part=row.part,
+        tenant_id=row.tenant_id,
+        project_id=row.project_id,
+        attempt=row.attempt,
+        max_attempts=row.max_attempts,
+        worker=row.lease_owner,
+        files={file.path: file.body.decode() for file in files},
+        entry=files[0].entry,
+        arguments=tuple(row.arguments),
+        limits=Limits.from_stored(row.limits),
+        capture=row.capture,
+        seed=row.seed,
+        rules=row.rules,
+        queue=row.queue,
+        device_class=row.device_class,
+        min_isolation=row.min_isolation,
+        lease_seconds=lease_seconds,
+        cancel_requested=row.cancel_requested_at is not None,
+        traceparent=row.traceparent,
+        unnamed=None if files[0].named else files[0].public_id,
+    )
+
+
+def heartbeat(database: Database, claim: Claim, *, lease_seconds: float | None = None) -> Beat:
+    """Renew the lease by `lease_seconds` (the claim's by default) from the database's now.
+
+    Raises:
+        FencedOut: another owns the run, or it has ended. Kill the child.
+    """
+    with database.begin() as transaction:
+        return renew(transaction, claim, lease_seconds)
+
+
+def renew(transaction: Transaction, claim: Claim, lease_seconds: float | None = None) -> Beat:
+    """A heartbeat inside a transaction that goes on to write: it locks the run's row against the reaper.
+
+    Who shows a watched run while it goes on names itself `RECORDER`: it writes only until the end is begun.
+
+    Raises:
+        FencedOut: another owns the run, or it has ended.
+    """
+    seconds = claim.lease_seconds if lease_seconds is None else lease_seconds
+    row = transaction.execute(_BEAT, mine(claim) | {"lease_seconds": seconds}).first()
+    if row is None or (claim.worker == RECORDER and row.lease_owner != RECORDER):
+        raise FencedOut(claim.public_id, claim.attempt)
+    return Beat(cancel_requested=row.cancel_requested_at is not None)
+
+
+def release(
+    database: Database,
+    claim: Claim,
+    *,
+    outcome: Literal["released", "sandbox-broke"] = "released",
+    reason: str = "",
+) -> Status:
+    """Give a claimed run back, unfinished.
+
+    `released` (the worker shuts down): queued again at once, and the attempt is not counted. `sandbox-broke`: queued
+    again after a pause if attempts are left, else lost. A run whose cancel was asked for is canceled instead.
+
+    Returns:
+        The status that the run has now.
+
+    Raises:
+        FencedOut: another owns the run, or it has ended.
+    """
+    from store.runs.expiry import give_back
+
+    with database.begin() as transaction:
+        renew(transaction, claim)
+        row = transaction.execute(sa.select(run).where(run.c.id == claim.run_id)).one()
+        return give_back(transaction, row, outcome, reason)

@@ -1,0 +1,1 @@
+"""Logs, trace context, spans, and whether the broker answers."""

@@ -1,0 +1,1 @@
+"""Runs in a kernel of their own, by gVisor."""

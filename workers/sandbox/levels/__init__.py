@@ -1,0 +1,1 @@
+"""The levels of isolation: what a machine can give, and the proof that it holds."""

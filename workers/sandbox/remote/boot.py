@@ -1,0 +1,300 @@
+"""How a zygote comes to be: exec'ed here, or by an executor behind a unix socket. The trusted side's half."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+import workers
+from backprobe import stack
+from workers.sandbox.gvisor import runsc
+from workers.sandbox.gvisor.runsc import Guest
+from workers.sandbox.levels.names import Confinement, as_arguments, unprivileged
+from workers.sandbox.process import private_root, seccomp
+
+STACK_BYTES: Final = stack.RAISED
+"""RLIMIT_STACK at exec: deep graphs under capture are freed on the main thread's stack, which grows as it is used."""
+
+THREAD_BYTES: Final = 8 << 20
+"""The stack of every other thread, out of the run's address space: the zygote sets it before any thread starts."""
+
+TRUSTED: Final = Confinement(uid=unprivileged())
+"""Level `none`; what root starts becomes somebody else all the same."""
+
+ANSWER_SECONDS: Final = 5.0
+"""How long an executor may take to take a connection or to answer a question."""
+
+WANT_ZYGOTE: Final = b"zygote"
+CHECK: Final = b"check"
+OK: Final = b"ok"
+OFFER: Final = b"offer"
+"""What is said on an executor's socket before anything else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A zygote that boots or is warm.
+
+    Attributes:
+        control: Our end of its socket, non-blocking; closing it ends the zygote.
+        process: Its process; None if an executor holds it.
+        guest: The sandbox that it runs in, at level `gvisor`; its process is then runsc's.
+    """
+
+    control: socket.socket
+    process: subprocess.Popen[bytes] | None = None
+    guest: Guest | None = None
+
+    def retire(self) -> None:
+        """Let the zygote end by itself: it sees the end of its socket, and leaves nothing behind."""
+        self.control.close()
+
+    def kill(self) -> None:
+        """End a zygote that is lost or does not answer; what it leaves, the next one removes."""
+        self.control.close()
+        if self.process is not None:
+            self.process.kill()
+
+    def gone(self) -> bool:
+        """It has ended, as far as that can be seen from here; what a sandbox kept on disk is removed then."""
+        ended = self.process is None or self.process.poll() is not None
+        if ended and self.guest is not None:
+            self.guest.sweep()
+        return ended
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end, and kill it then."""
+        if self.process is None:
+            return
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.gone()
+
+
+def exec_zygote(visible_devices: str | None = "", confinement: Confinement = TRUSTED) -> Link:
+    """Start a zygote on this machine.
+
+    Args:
+        visible_devices: CUDA_VISIBLE_DEVICES of its children: "" hides every GPU, None leaves all visible.
+
+    Raises:
+        OSError: what the level needs is not here; the text says what.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    with theirs, contextlib.ExitStack() as in_vain:
+        in_vain.callback(ours.close)
+        guest = _start_guest(theirs) if confinement.level == "gvisor" else None
+        process = popen_zygote(theirs, visible_devices, confinement) if guest is None else guest.process
+        in_vain.pop_all()
+    return Link(control=ours, process=process, guest=guest)
+
+
+def exec_keeper(
+    visible_devices: str | None,
+    memory_fraction: float = 1.0,
+    program: tuple[str, ...] = (),
+    confinement: Confinement = TRUSTED,
+) -> Link:
+    """Start a process for one run that has devices, and its keeper, which speaks for it as a zygote does.
+
+    Args:
+        visible_devices: CUDA_VISIBLE_DEVICES of the run: None leaves all visible.
+        memory_fraction: Of each device's memory, what the run may take, in ``(0, 1]``.
+        program: Arguments of the interpreter that make it that process; empty: the usual ones.
+        confinement: Whom both become; no level but `none` is given to runs with a device.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs, contextlib.ExitStack() as in_vain:
+        in_vain.callback(ours.close)
+        process = popen_keeper(theirs, visible_devices, memory_fraction, program, confinement)
+        in_vain.pop_all()
+    ours.setblocking(False)
+    return Link(control=ours, process=process)
+
+
+def popen_keeper(
+    control: socket.socket,
+    visible_devices: str | None,
+    memory_fraction: float,
+    program: tuple[str, ...] = (),
+    confinement: Confinement = TRUSTED,
+) -> subprocess.Popen[bytes]:
+    """Exec a keeper that serves `control`, with an environment built from nothing.
+
+    Raises:
+        PermissionError: it would be root's.
+    """
+    _never_root(confinement)
+    words = [str(control.fileno()), "--memory-fraction", str(memory_fraction)]
+    words += [] if confinement.uid is None else ["--uid", str(confinement.uid)]
+    words += [] if visible_devices is None else [f"--visible-devices={visible_devices}"]
+    words += ["--program", *program] if program else []
+    return subprocess.Popen(
+        [sys.executable, "-P", "-s", "-m", "workers.sandbox.gpu.keeper", *words],
+        env=_environment(visible_devices),
+        pass_fds=[control.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def connect_executor(path: str) -> Link:
+    """Ask the executor at this unix socket for a zygote of our own.
+
+    Raises:
+        OSError: nobody listens there.
+    """
+    control = _connected(path)
+    control.send(WANT_ZYGOTE)
+    control.setblocking(False)
+    return Link(control=control)
+
+
+def executor_answers(path: str) -> bool:
+    """An executor listens at this unix socket."""
+    try:
+        with _connected(path) as connection:
+            connection.send(CHECK)
+            return connection.recv(64) == OK
+    except OSError:
+        return False
+
+
+def executor_offers(path: str, patience_seconds: float) -> Confinement:
+    """How an executor confines its children; one that is not there yet is waited for.
+
+    Its children are attested from here; a cgroup or a uid of their own this side cannot give them.
+
+    Raises:
+        OSError: none answered in time, or what it said is no confinement.
+    """
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        try:
+            with _connected(path) as connection:
+                connection.send(OFFER)
+                said = msgspec.json.decode(connection.recv(4096), type=Confinement)
+                return replace(said, uids=0, cgroups=False, no_cgroups="the executor is in another container")
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+        except msgspec.DecodeError as error:
+            raise OSError(f"the executor at {path} does not say how it confines programs: {error}") from None
+
+
+def _connected(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.settimeout(ANSWER_SECONDS)  # one that hangs would else hold the selector thread for ever
+    try:
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def popen_zygote(
+    control: socket.socket, visible_devices: str | None, confinement: Confinement = TRUSTED
+) -> subprocess.Popen[bytes]:
+    """Exec a zygote that serves `control`, with an environment built from nothing.
+
+    Raises:
+        OSError: what the level needs is not here; the text says what.
+    """
+    _never_root(confinement)
+    apart = confinement.level == "namespace"
+    calls = None if confinement.level == "none" else _in_memory(seccomp.compiled(folder=apart))
+    more_calls = _in_memory(seccomp.compiled(several=True, folder=True)) if apart else None
+    words = as_arguments(confinement, calls, more_calls)
+    memory = [one for one in (calls, more_calls) if one is not None]
+    command = [sys.executable, "-P", "-s", "-m", "workers.sandbox.process.zygote", str(control.fileno()), *words]
+    if confinement.private_root:
+        command = private_root.wrapped(command)
+    before = resource.getrlimit(resource.RLIMIT_STACK)
+    hard = before[1]
+    soft = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+    try:
+        return subprocess.Popen(
+            command,
+            env=_environment(visible_devices),
+            pass_fds=[control.fileno(), *memory],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,  # Ctrl-C in a terminal is the worker's to hear
+        )
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, before)
+        for one in memory:
+            os.close(one)
+
+
+def _never_root(confinement: Confinement) -> None:
+    if unprivileged() is not None and not confinement.uid:
+        raise PermissionError("nobody was named whom programs of root become (BACKPROBE_SANDBOX_UID)")
+
+
+def _start_guest(control: socket.socket) -> Guest:
+    calls = _in_memory(seccomp.compiled(folder=True))
+    words = [str(runsc.CONTROL), "--level", "gvisor", "--calls", str(runsc.CALLS)]
+    try:
+        return runsc.start(
+            control,
+            [sys.executable, "-P", "-s", "-m", "workers.sandbox.gvisor.guest", *words],
+            _environment(""),
+            calls,
+            STACK_BYTES,
+        )
+    finally:
+        os.close(calls)
+
+
+def _in_memory(content: bytes) -> int:
+    descriptor = os.memfd_create("backprobe-calls", os.MFD_CLOEXEC)
+    os.write(descriptor, content)
+    return descriptor
+
+
+def _environment(visible_devices: str | None) -> dict[str, str]:
+    environment = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "2",  # glibc reserves 64 MB of address space per arena
+    }
+    if visible_devices is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = visible_devices
+    home = Path(str(workers.__file__)).resolve().parents[1]
+    if home.name not in ("site-packages", "dist-packages"):  # a checkout that is not installed
+        environment["PYTHONPATH"] = str(home)
+    return environment
+
+
+def exit_text(link: Link) -> str:
+    """How a zygote ended, in words."""
+    if link.process is None:
+        return "its executor closed the connection"
+    link.wait(1.0)
+    code = link.process.returncode
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

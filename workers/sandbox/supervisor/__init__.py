@@ -1,0 +1,1 @@
+"""The trusted side: starts children, counts, caps, kills, decides."""
