@@ -96,7 +96,7 @@ def missing_assets(root: Path = ROOT) -> list[str]:
 
 
 class CoreBuildHook(BuildHookInterface):
-    """Adds the extension to a wheel; an editable install gets it in place. Nothing is built without the pages' scripts."""
+    """Adds the extension to a wheel; an editable install gets it in place. No build without the pages' scripts."""
 
     PLUGIN_NAME = "custom"
 
@@ -104,7 +104,9 @@ class CoreBuildHook(BuildHookInterface):
         """Build the extension, or say in one line why there is none."""
         root = Path(self.root)
         if version != "editable" and (missing := missing_assets(root)):
-            raise RuntimeError(f"the pages' scripts were not built ({', '.join(missing)} missing): run `make web` first")
+            raise RuntimeError(
+                f"the pages' scripts were not built ({', '.join(missing)} missing): run `make web` first"
+            )
         if self.target_name != "wheel":
             return
         try:

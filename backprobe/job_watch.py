@@ -1,5 +1,7 @@
 """`with backprobe.watch(model, optimizer) as watching:` in a training job: the record of the block, and its findings.
 
+With `url=`, or BACKPROBE_URL set, the record goes to a service while the job goes on (`backprobe.recorder`).
+
 It sees parameters by name, module calls, backward calls with the line that made them, graphs, saved bytes, gradients,
 what happens to `.grad`, optimizers. It does not see locals: `backprobe run` and `backprobe watch` as commands do.
 """
@@ -9,6 +11,8 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import weakref
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Self
@@ -16,6 +20,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Self
 if TYPE_CHECKING:
     from backprobe.capture.program.watch import Watch
     from backprobe.record import Record
+    from backprobe.recorder.finding_poll import FindingTold
+    from backprobe.recorder.health import Health
+    from backprobe.recorder.record_sender import Sender
+    from backprobe.recorder.sources import SourcePolicy
+    from backprobe.recorder.training_job import Asked, Ranks
     from backprobe.rules import Finding, Judgement
 
 _WIDTH: Final = 100
@@ -35,10 +44,12 @@ class Watching:
         histograms: bool = False,
         tier: Literal["state", "grad", "full"] = "full",
         save: str | Path | None = None,
-        report: bool = True,
+        report: bool | None = None,
+        sending: Asked | None = None,
     ) -> None:
         from backprobe.capture import Options
         from backprobe.capture.program.watch import check
+        from backprobe.recorder.training_job import Asked
 
         if every is not None and every < 1:
             raise ValueError(f"every={every}: a step is taken at every so many, so it is 1 or more")
@@ -46,7 +57,11 @@ class Watching:
         self._watched: tuple[Any, ...] = watched
         self._options = Options(tier=tier, entry="watch", every=every, histograms=histograms)
         self._path = None if save is None else Path(save)
-        self._report = report
+        self._sending = Asked(url="") if sending is None else sending
+        self._sending.check()
+        self._report = not self._sending.sends if report is None else report
+        self._sender: Sender | None = None
+        self._idle: str | None = None
         self._frames: list[bytes] = []
         self._file: BinaryIO | None = None
         self._watch: Watch | None = None
@@ -63,12 +78,20 @@ class Watching:
         self._names = names_given(frame, len(self._watched))
         return self
 
+    def called(self, names: Sequence[str | None]) -> Self:
+        """What the record calls the things that are watched, in their order."""
+        self._names = list(names)
+        return self
+
     def __enter__(self) -> Self:
         from backprobe.capture.program.watch import Watch
         from backprobe.record.encoding.codec import MAGIC
 
         if self._watch is not None:
             raise RuntimeError("a watch is used once: make another one with backprobe.watch(...)")
+        self._open_sender()
+        if self._idle is not None:
+            return self
         watch = Watch(self._options, self._keep)
         self._file = None if self._path is None else self._path.open("wb", buffering=0)
         self._keep(MAGIC, keeps_frame=False)
@@ -80,6 +103,24 @@ class Watching:
         self._watch, self._watched = watch, ()
         return self
 
+    def _open_sender(self) -> None:
+        """Make the sender, where the record is sent; or let this process be, where another one of its job records."""
+        if not self._sending.sends:
+            return
+        from backprobe.capture.torch_access.ranks import rank_and_size
+        from backprobe.recorder.target import place_of
+
+        rank, world_size = rank_and_size()
+        place = place_of(rank=rank, world_size=world_size)
+        if not self._sending.records(place):
+            self._idle = f"this is rank {place.rank}, and the first rank records: ranks='all' makes a run of each"
+            return
+        self._sender = self._sending.sender(place, tier=self._options.tier, every=self._options.every)
+        if self._sender is not None:
+            weakref.finalize(
+                self, self._sender.close, None
+            )  # a job that ends inside of the block: what was put is sent
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._watch is None or os.getpid() != self._pid:
             return
@@ -87,8 +128,12 @@ class Watching:
             self._watch.stop(error)
         finally:
             self._close()
+            if self._sender is not None:
+                self._sender.close({})
         if self._report:
             self._print()
+        elif self._sender is not None:
+            sys.stderr.write(f"{self._sender.health.summary()}\n")
 
     @property
     def record(self) -> Record:
@@ -99,6 +144,8 @@ class Watching:
         """
         if self._record is not None:
             return self._record
+        if self._idle is not None:
+            raise RuntimeError(f"nothing was watched: {self._idle}")
         from backprobe.record import FrameReader
 
         reader = FrameReader(max_bytes=1 << 30, max_rows=10_000_000)
@@ -126,6 +173,10 @@ class Watching:
         """The findings of the judgement that are not suppressed."""
         return tuple(finding for finding in self.judgement.findings if finding.suppressed is None)
 
+    def health(self) -> Health | None:
+        """How the sending goes; None: nothing is sent."""
+        return None if self._sender is None else self._sender.health
+
     def summary(self) -> str:
         """The findings as text, and a line that says what was judged."""
         from backprobe.show.reports import concise
@@ -141,6 +192,8 @@ class Watching:
         """The sink: keep frames here, and in the file as long as it takes them."""
         if keeps_frame:
             self._frames.append(frames)
+            if self._sender is not None:
+                self._sender.put(frames)
         if self._file is None:
             return
         try:
@@ -164,13 +217,19 @@ class Watching:
         sys.stderr.write(f"{text}\n")
 
 
-def watch(
+def watch(  # noqa: PLR0913 - a block has one door, and each argument is a keyword with a default
     *watched: Any,
     every: int | None = None,
     histograms: bool = False,
     tier: Literal["state", "grad", "full"] = "full",
     save: str | Path | None = None,
-    report: bool = True,
+    report: bool | None = None,
+    url: str | None = None,
+    project: str | None = None,
+    source: SourcePolicy = "lines",
+    on_finding: FindingTold | None = None,
+    ranks: Ranks = "first",
+    labels: Mapping[str, str] | None = None,
 ) -> Watching:
     """Watch modules, optimizers and tensors for the length of a `with` block.
 
@@ -182,13 +241,26 @@ def watch(
         histograms: At each step taken, count the elements of each parameter and gradient by size; at the tier "full".
         tier: How much is recorded: "state" walks no graph, "grad" reads no values.
         save: A file for the record, which `backprobe show` and `backprobe.load` read.
-        report: Print the findings to standard error at the end.
+        report: Print the findings to standard error at the end; None: where the record is not sent.
+        url: A service that gets the record while the job goes on; None: as BACKPROBE_URL says; "": none. Its key is
+            BACKPROBE_API_KEY. A service that is away, slow or refuses never holds the job up: `health()` tells.
+        project: Of the service; None: as BACKPROBE_PROJECT says.
+        source: What of the program's text is sent: "lines" that the record names, "full" or "none".
+        on_finding: Called with each finding that the service makes while the job goes on, in a thread of ours, as the
+            API has it (`finding["rule"]["name"]`). Set a flag in it, and look at that between two steps.
+        ranks: Of a job of several processes that is sent, the "first" is recorded, or "all", as a run each.
+        labels: Of the run, beside `group`, `rank` and `world_size`.
 
     Raises:
         TypeError: something is no module, optimizer or tensor.
+        ValueError: an argument cannot be; the message says what can.
         RuntimeError: on entering, if another capture is active in this process.
     """
-    return Watching(*watched, every=every, histograms=histograms, tier=tier, save=save, report=report).named(_caller())
+    from backprobe.recorder.training_job import Asked
+
+    sending = Asked(url=url, project=project, source=source, on_finding=on_finding, ranks=ranks, labels=labels)
+    made = Watching(*watched, every=every, histograms=histograms, tier=tier, save=save, report=report, sending=sending)
+    return made.named(_caller())
 
 
 def _caller() -> FrameType | None:

@@ -9,7 +9,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 import backprobe
-from backprobe.cli.commands import agents, browser, comparison, configuration, explain, rules, run, service_runs, show
+from backprobe.cli.audit import command
+from backprobe.cli.commands import (
+    agents,
+    browser,
+    comparison,
+    configuration,
+    explain,
+    rules,
+    run,
+    service_runs,
+    show,
+    spool,
+)
 from backprobe.cli.commands.installed_commands import commands, register
 from backprobe.cli.commands.language_server import add_lsp
 from backprobe.cli.exit_codes import UsageError
@@ -27,6 +39,8 @@ BUILT_IN: Final = {
     "config": configuration.add_config,
     "mcp": agents.add_mcp,
     "lsp": add_lsp,
+    "audit": command.add_audit,
+    "spool": spool.add_spool,
 }
 
 

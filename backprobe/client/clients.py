@@ -56,6 +56,11 @@ class Client:
     def __init__(self, url: str, key: str | None = None, *, transport: httpx.BaseTransport | None = None) -> None:
         self._http = httpx.Client(**_settings(url, key), transport=transport)
 
+    @property
+    def url(self) -> str:
+        """Of the service, without a slash at its end."""
+        return str(self._http.base_url).rstrip("/")
+
     def __enter__(self) -> Self:
         return self
 
@@ -207,6 +212,11 @@ class AsyncClient:
 
     def __init__(self, url: str, key: str | None = None, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._http = httpx.AsyncClient(**_settings(url, key), transport=transport)
+
+    @property
+    def url(self) -> str:
+        """As `Client.url`."""
+        return str(self._http.base_url).rstrip("/")
 
     async def __aenter__(self) -> Self:
         return self

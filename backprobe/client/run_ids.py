@@ -1,21 +1,5 @@
-"""Ids of runs that a recorder makes itself, so that its job can start with the service away."""
+"""Ids of runs that a recorder makes itself: see `backprobe.run_id`."""
 
-from __future__ import annotations
+from backprobe.run_id import new_run_id
 
-import secrets
-import time
-from typing import Final
-
-_ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_LETTERS: Final = 26
-
-
-def new_run_id() -> str:
-    """`run_` and a UUIDv7 in Crockford's base32. The service refuses one whose time is far from its own.
-
-    Source:
-        RFC 9562, 5.7 (UUID version 7): 48 bits of Unix milliseconds, version, 12 + 62 random bits.
-    """
-    ms = time.time_ns() // 1_000_000
-    bits = (ms & (1 << 48) - 1) << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62)
-    return "run_" + "".join(_ALPHABET[bits >> shift & 31] for shift in range(5 * (_LETTERS - 1), -1, -5))
+__all__ = ["new_run_id"]

@@ -161,7 +161,7 @@ class _Texts:
     def file(self, path: str | None) -> queries.SourceFile | None:
         """A file with its lines; None: no such file, or none at all."""
         if path not in self._files:
-            found = queries.source(self._transaction, self._run, path=path) if self._run.snippet else None
+            found = queries.source(self._transaction, self._run, path=path)
             self._files[path] = found
             if found is not None:
                 self._files[found.path] = found

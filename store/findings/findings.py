@@ -24,7 +24,15 @@ SELECT_FINDING: Final = (
         finding_group.c.state.label("group_state"),
         finding_group.c.owner.label("group_owner"),
     )
-    .join_from(finding, run, sa.and_(run.c.id == finding.c.run_id, run.c.result_attempt == finding.c.attempt))
+    .join_from(
+        finding,
+        run,
+        sa.and_(
+            run.c.id == finding.c.run_id,
+            # a watched run is judged while it goes on, and has no result yet
+            sa.func.coalesce(run.c.result_attempt, run.c.attempt) == finding.c.attempt,
+        ),
+    )
     .outerjoin(
         finding_group,
         sa.and_(

@@ -19,11 +19,13 @@ from store.findings.findings import values_of
 from store.findings.groups import Shower, show
 from store.records.reader import at_key, load_record
 from store.records.rows import whys_by_tensor
+from store.runs.claims import RECORDER
 from store.runs.completion import facts_of_judgement
-from store.runs.model import ENDED, RunKey, RunRow
+from store.runs.model import ENDED, Claim, RunKey, RunRow
 from store.runs.reading.run_rows import get
-from store.runs.transitions import tell
+from store.runs.transitions import in_status, leave_event, tell
 from store.tables import Now, finding, record, run, snippet, tensor
+from store.webhooks.end_events import tell_groups
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -167,7 +169,37 @@ def judged_again(
     return change
 
 
-def _findings(transaction: Transaction, one: Due, judgement: Judgement) -> Change:
+def judged_meanwhile(database: Database, claim: Claim, judgement: Judgement) -> int | None:
+    """Write what the rules say of a watched run that goes on, and tell of what is new: by an event, and to webhooks.
+
+    Its end is judged like any other, and what stays keeps its row; what the whole record does not show is gone then.
+
+    Returns:
+        Findings that it had not shown before; None: its end is in hand, and nothing was written.
+    """
+    counted = facts_of_judgement(judgement) | {"version": run.c.version + 1, "events": run.c.events + 1}
+    mine = (run.c.id == claim.run_id, run.c.attempt == claim.attempt, in_status("running"))
+    still = sa.update(run).where(*mine, run.c.lease_owner == RECORDER).values(counted)
+    columns = (run.c.id, run.c.part, run.c.events, run.c.public_id, run.c.tenant_id, run.c.project_id)
+    one = Due(
+        number=claim.run_id,
+        public_id=claim.public_id,
+        key=claim.key,
+        tenant_id=claim.tenant_id,
+        project_id=claim.project_id,
+        ruleset=None,
+    )
+    with database.begin() as transaction:
+        row = transaction.execute(still.returning(*columns)).first()
+        if row is None:
+            return None
+        change = _findings(transaction, one, judgement, tells=row)
+        payload = {"new": change.new, "findings": len(judgement.findings)}
+        leave_event(transaction, row, "judged", row.public_id, attempt=claim.attempt, payload=payload)
+    return change.new
+
+
+def _findings(transaction: Transaction, one: Due, judgement: Judgement, *, tells: Any = None) -> Change:
     which = {"of_run": one.number, "of_attempt": one.key.attempt}
     before = {row.fingerprint: row for row in transaction.execute(_OF_RUN, which)}
     owner = {"run_id": one.number, "attempt": one.key.attempt, "tenant_id": one.tenant_id, "project_id": one.project_id}
@@ -191,7 +223,9 @@ def _findings(transaction: Transaction, one: Due, judgement: Judgement) -> Chang
             fields |= {"gone_at": Now(), "gone_ruleset": judgement.ruleset}
         transaction.execute(sa.update(finding).where(finding.c.id == row.id).values(fields))
     who = Shower(run_id=one.number, public_id=one.public_id, tenant_id=one.tenant_id, project_id=one.project_id)
-    show(transaction, who, first_shown)  # webhooks hear nothing of it: newer rules would tell of every stored run
+    changes = show(transaction, who, first_shown)
+    if tells is not None:  # else webhooks hear nothing of it: newer rules would tell of every stored run
+        tell_groups(transaction, tells, changes)
     return Change(gone=len(gone), **counts)
 
 

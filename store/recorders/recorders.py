@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -71,9 +72,11 @@ _HOLD: Final = (
     .with_for_update()  # SQLite has no such clause, and needs none: BEGIN IMMEDIATE
 )
 _RECORDER: Final = sa.select(recorder).where(recorder.c.run_id == sa.bindparam("its_run"))
-_HASH: Final = sa.select(frame.c.sha256).where(
-    frame.c.run_id == sa.bindparam("its_run"), frame.c.n == sa.bindparam("its_n")
+_HASHES: Final = sa.select(frame.c.n, frame.c.sha256).where(
+    frame.c.run_id == sa.bindparam("its_run"), frame.c.n.between(sa.bindparam("first"), sa.bindparam("last"))
 )
+_Numbered = tuple[int, bytes, Sent]
+"""A frame with its number and the hash of its bytes."""
 
 
 def begin(transaction: Transaction, asked: Recording) -> bool:
@@ -194,58 +197,94 @@ def take(
     transaction: Transaction,
     public_id: str,
     n: int,
-    sent: Sent,
-    *,
+    *sent: Sent,
     tenant_id: int = 1,
     sees_project: int | None = None,
     lease_seconds: float = LEASE_SECONDS,
 ) -> int:
-    """Keep a frame, and the run for another `lease_seconds`; the number of the next frame that is wanted.
+    """Keep frames, and the run for another `lease_seconds`; the number of the next frame that is wanted.
+
+    Args:
+        transaction: To write by.
+        public_id: The run's.
+        n: Number of the first of `sent`; the others follow it. Those that have come before change nothing.
+        sent: One or more: all that are new are kept, or none.
+        tenant_id: Whose run.
+        sees_project: The only project that the caller sees; None: all of the tenant's.
+        lease_seconds: Silence after which the recorder is taken to be gone.
 
     Raises:
-        Unknown: there is no such run. Missing: frames before it. Differs: it had come with other bytes.
-        Ended: it is new, and the run takes no more. TooLarge, Misplaced.
+        Unknown: there is no such run. Missing: frames before them. Differs: one had come with other bytes.
+        Ended: some are new, and the run takes no more. TooLarge, Misplaced.
     """
     row = held(transaction, public_id, tenant_id=tenant_id, sees_project=sees_project)
     state = recorder_of(transaction, row.id)
-    digest = hashlib.sha256(sent.body).digest()
-    if n < state.next_frame:
-        known = transaction.execute(_HASH, {"its_run": row.id, "its_n": n}).scalar()
-        if known is not None and bytes(known) == digest:
-            return state.next_frame  # also after the end: it is in the record
-        if row.status not in ENDED:
-            raise Differs(f"frame {n} of run {public_id} has come, with other bytes")
+    numbered = [(at, hashlib.sha256(one.body).digest(), one) for at, one in enumerate(sent, n)]
+    fresh = _fresh(transaction, row, state, numbered)
+    if not fresh:
+        return state.next_frame  # also after the end: they are in the record
     if row.status in ENDED or row.cancel_requested_at is not None or row.lease_owner != RECORDER:
         said = row.status if row.status in ENDED else "being ended"
         raise Ended(f"run {public_id} takes no more frames: it is {said}")
-    if n > state.next_frame:
-        raise Missing(f"frame {n} has come before frame {state.next_frame}", state.next_frame)
-    _check_place(state, sent)
-    _check_size(row, state, sent)
-    facts = {"run_id": row.id, "n": n, "sha256": digest, "size_bytes": len(sent.body), "body": sent.body}
-    transaction.execute(sa.insert(frame).values(at=Now()), facts)
-    counted = {"next_frame": n + 1, "rows": state.rows + sent.rows, "last": sent.kind}
+    if fresh[0][0] > state.next_frame:
+        raise Missing(f"frame {fresh[0][0]} has come before frame {state.next_frame}", state.next_frame)
+    frames = [one for _, _, one in fresh]
+    _check_places(state.last, frames)
+    _check_size(row, state, frames)
+    transaction.execute(
+        sa.insert(frame).values(at=Now()),
+        [
+            {"run_id": row.id, "n": at, "sha256": digest, "size_bytes": len(one.body), "body": one.body}
+            for at, digest, one in fresh
+        ],
+    )
+    wanted = state.next_frame + len(frames)
+    rows = state.rows + sum(one.rows for one in frames)
+    counted = {"next_frame": wanted, "rows": rows, "last": frames[-1].kind}
     transaction.execute(sa.update(recorder).where(recorder.c.run_id == row.id).values(**counted))
     kept = {"lease_until": Now(lease_seconds), "heartbeat_at": Now(), "version": run.c.version + 1}
-    kept["record_bytes"] = run.c.record_bytes + len(sent.body)
+    kept["record_bytes"] = run.c.record_bytes + sum(len(one.body) for one in frames)
     transaction.execute(sa.update(run).where(run.c.id == row.id).values(**kept))
-    return n + 1
+    return wanted
 
 
-def _check_place(state: Any, sent: Sent) -> None:
-    if state.last == "end":
-        raise Misplaced("bytes-after-end", "a frame follows the end frame")
-    if state.last is None and sent.kind != "header":
-        raise Misplaced("no-header", "the first frame is not a header")
-    if state.last is not None and sent.kind == "header":
-        raise Misplaced("second-header", "a second header frame")
+def _fresh(transaction: Transaction, row: Any, state: Any, numbered: Sequence[_Numbered]) -> Sequence[_Numbered]:
+    """Those of the frames that have not come; of an ended run also those whose hash is not known any more.
+
+    Raises:
+        Differs: one had come with other bytes.
+    """
+    first, last = numbered[0][0], numbered[-1][0]
+    known: dict[int, bytes] = {}
+    if first < state.next_frame:
+        which = {"its_run": row.id, "first": first, "last": last}
+        known = {found.n: bytes(found.sha256) for found in transaction.execute(_HASHES, which)}
+    fresh: list[_Numbered] = []
+    for at, digest, one in numbered:
+        if at < state.next_frame and known.get(at) == digest:
+            continue
+        if at < state.next_frame and row.status not in ENDED:
+            raise Differs(f"frame {at} of run {row.public_id} has come, with other bytes")
+        fresh.append((at, digest, one))
+    return fresh
 
 
-def _check_size(row: Any, state: Any, sent: Sent) -> None:
+def _check_places(last: str | None, sent: Sequence[Sent]) -> None:
+    for one in sent:
+        if last == "end":
+            raise Misplaced("bytes-after-end", "a frame follows the end frame")
+        if last is None and one.kind != "header":
+            raise Misplaced("no-header", "the first frame is not a header")
+        if last is not None and one.kind == "header":
+            raise Misplaced("second-header", "a second header frame")
+        last = one.kind
+
+
+def _check_size(row: Any, state: Any, sent: Sequence[Sent]) -> None:
     for what, there, more, most in (
-        ("bytes", row.record_bytes, len(sent.body), MOST_BYTES),
-        ("rows", state.rows, sent.rows, MOST_ROWS),
-        ("frames", state.next_frame, 1, MOST_FRAMES),
+        ("bytes", row.record_bytes, sum(len(one.body) for one in sent), MOST_BYTES),
+        ("rows", state.rows, sum(one.rows for one in sent), MOST_ROWS),
+        ("frames", state.next_frame, len(sent), MOST_FRAMES),
     ):
         if there + more > most:
             said = f"run {row.public_id} has {there:,} {what}, and may have {most:,}: {more:,} more are too many"

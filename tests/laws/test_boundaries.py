@@ -29,6 +29,8 @@ MAY_READ_ENVIRONMENT: dict[str, str] = {
     "backprobe/cli/output.py": "NO_COLOR and FORCE_COLOR are asked of every command line",
     "backprobe/notebook/magics.py": "where `%%backprobe --submit` sends a record, and the key to it",
     "backprobe/mcp_server/engines.py": "hands its own environment on to the programs that it starts, without the key",
+    "backprobe/cli/audit/outputs.py": "GITHUB_STEP_SUMMARY, where a workflow wants the table",
+    "backprobe/recorder/target.py": "what a cluster says of the recorder: service, key, project, rank, home",
     "store/telemetry/logs.py": "how a process logs, which it must before it can complain of its settings",
     "service/server/serve.py": "hands its own environment on to the parts that it starts",
 }

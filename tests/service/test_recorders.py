@@ -11,7 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from backprobe.client import ApiError, AsyncClient, Client, new_run_id
-from backprobe.record import MOST_FRAME_BYTES, dumps, loads, split
+from backprobe.record import MAGIC, dumps, loads, split
+from service.api.runs.recorders import MOST_FRAMES_AT_ONCE, MOST_REQUEST_BYTES
 from store import tables
 from store.recorders import ending as recorder_end
 from store.recorders import recorders
@@ -115,9 +116,106 @@ def test_what_cannot_be_is_refused_with_its_code(begin, send, end, frames, site)
     assert begin("run_0" + "0" * 25, 422)["code"] == "id-time-refused"
 
 
+def test_the_source_that_came_along_is_shown_with_its_lines(site, begin, send, end, frames, samples):
+    run = begin()["id"]
+    assert site.client.get(f"/v1/runs/{run}/source").json["code"] == "source-not-kept"
+    send(run, 0, b"".join(frames))
+    Views(site.context.database).turn(60.0)
+    (source,) = samples.tutorial().sources
+    for _ in range(2):
+        told = site.client.get(f"/v1/runs/{run}/source").json
+        assert (told["path"], told["files"]) == (source.path, [source.path])
+        assert [line["text"] for line in told["lines"]] == source.text.rstrip("\n").split("\n")
+        assert any(line["bindings"] for line in told["lines"])
+        assert site.client.get(f"/v1/runs/{run}/source?file=gone.py").status_code == 404
+        line = next(line["text"] for line in told["lines"] if "requires_grad" in line["text"])
+        assert line.split("=")[0].strip() in site.client.get(f"/runs/{run}").text
+        end(run)
+
+
+def test_a_run_is_judged_while_it_goes_on_and_its_end_changes_nothing_of_it(site, begin, send, end, frames, samples):
+    from workers.upkeep.rejudging import Rejudging
+    from workers.watched_judging import LEAST_SECONDS, WatchedJudging
+
+    hook = {"url": "https://hook.example/x", "events": ["finding.new"]}
+    site.client.post("/v1/webhooks", json=hook)
+    run, now = begin()["id"], [0.0]
+    judging = WatchedJudging(site.context.database, lambda: now[0])
+    judging.turn()
+    assert site.client.get(f"/v1/runs/{run}/findings").json["code"] == "not-judged-yet"
+    send(run, 0, b"".join(frames[:-1]))
+    judging.turn()
+    Views(site.context.database).turn(60.0)
+    (finding,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    assert (finding["rule"]["code"], finding["run"]) == ("BP101", run)
+    assert [one["id"] for one in site.client.get("/v1/findings").json["items"]] == [finding["id"]]
+    assert site.client.get(f"/v1/findings/{finding['id']}").json["id"] == finding["id"]
+    told = site.client.get(f"/v1/runs/{run}").json
+    assert (told["status"], told["findings"]["warning"]) == ("running", 1)
+    events = site.client.get(f"/v1/runs/{run}/events").json["items"]
+    assert [(one["kind"], one["detail"]) for one in events][-1] == ("judged", {"new": 1, "findings": 1})
+    with site.context.database.read() as transaction:
+        kinds = transaction.execute(sa.select(tables.outbox.c.kind)).scalars().all()
+    assert kinds == ["finding.new"]
+    judging.turn()
+    assert site.client.get(f"/v1/runs/{run}").json["version"] == told["version"], "nothing new has come"
+    send(run, len(frames) - 1, frames[-1])
+    judging.turn()
+    assert site.client.get(f"/v1/runs/{run}/events").json["items"][-1]["seq"] == events[-1]["seq"], (
+        "it is not due again"
+    )
+    now[0] += LEAST_SECONDS
+    judging.turn()
+    assert site.client.get(f"/v1/runs/{run}/events").json["items"][-1]["detail"] == {"new": 0, "findings": 1}
+    end(run, frames=len(frames))
+    Rejudging(site.context.database).turn()
+    (after,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    assert {**after, "group": None} == {**finding, "group": None}
+    assert site.client.get(f"/v1/runs/{run}/findings?gone=true").json["items"] == []
+    (group,) = site.client.get("/v1/finding-groups").json["items"]
+    assert group["runs"] == 1
+    judging.turn()
+
+
+def test_a_run_whose_end_is_in_hand_is_not_judged_beside_it(site, begin, send, frames):
+    from store.recorders.judging import open_runs
+    from workers.watched_judging import WatchedJudging
+
+    run = begin()["id"]
+    send(run, 0, b"".join(frames))
+    (seen,) = open_runs(site.context.database)
+    with site.context.database.begin() as transaction:
+        recorder_end.close(transaction, run, recorder_end.Told())
+    WatchedJudging(site.context.database).turn()
+    assert seen.claim.public_id == run
+    assert site.client.get(f"/v1/runs/{run}/findings").json["code"] == "not-judged-yet"
+
+
+def test_many_frames_go_in_one_request_and_those_that_have_come_before_change_nothing(site, begin, send, end, frames):
+    run = begin()["id"]
+    assert send(run, 0, b"".join(frames[:3])).headers["Next-Frame"] == "3"
+    assert send(run, 1, b"".join(frames[1:-1])).headers["Next-Frame"] == str(len(frames) - 1)
+    assert send(run, 0, b"".join(frames[:3])).headers["Next-Frame"] == str(len(frames) - 1)
+    assert send(run, 1, frames[1] + frames[1], 409).json["code"] == "frame-differs"
+    gap = send(run, len(frames), b"".join(frames[-2:]), 409)
+    assert (gap.json["code"], gap.headers["Next-Frame"]) == ("frame-missing", str(len(frames) - 1))
+    send(run, len(frames) - 1, frames[-1])
+    assert end(run, frames=len(frames))["status"] == "succeeded"
+    assert send(run, 0, b"".join(frames)).headers["Next-Frame"] == str(len(frames))
+
+
+def test_of_frames_of_which_one_is_refused_none_is_kept(site, begin, send, frames):
+    run = begin()["id"]
+    for bad in (frames[0] + b"PK", frames[0] + frames[1] + frames[0], frames[1] + frames[0], MAGIC, MAGIC + frames[0]):
+        assert send(run, 0, bad, 422).json["code"] == "bad-record"
+    many = send(run, 0, frames[0] + frames[1] * MOST_FRAMES_AT_ONCE, 422)
+    assert many.json["errors"][0]["code"] == "too-many-frames"
+    assert site.client.get(f"/v1/runs/{run}").json["recorder"]["next_frame"] == 0
+
+
 def test_more_than_a_run_may_have_is_too_large(begin, send, frames, monkeypatch):
     run = begin()["id"]
-    assert send(run, 0, b"x" * (MOST_FRAME_BYTES + 1), 413).json["code"] == "too-large"
+    assert send(run, 0, b"x" * (MOST_REQUEST_BYTES + 1), 413).json["code"] == "too-large"
     send(run, 0, frames[0])
     monkeypatch.setattr(recorders, "MOST_BYTES", len(frames[0]))
     assert "may have" in send(run, 1, frames[1], 413).json["detail"]

@@ -100,7 +100,8 @@ CONFINED = {
 """Files whose tests share a warm process of each isolation level: one lane, so that each level is warmed once."""
 
 SERVED = {
-    f"tests/acceptance/test_{name}.py" for name in ("bad_programs", "bad_requests", "language_server", "seed_claims")
+    f"tests/acceptance/test_{name}.py"
+    for name in ("bad_programs", "bad_requests", "language_server", "recorder", "seed_claims")
 }
 """Files that ask one running service, of which there is one for each stack."""
 

@@ -26,6 +26,7 @@ from store.runs.clock import Clock, move_times
 from store.webhooks import outbox
 from workers.upkeep.leader import Leadership
 from workers.upkeep.rejudging import Rejudging
+from workers.watched_judging import WatchedJudging
 
 TURN_SECONDS: Final = 1.0
 IDLE_WAKE_SECONDS: Final = 30.0
@@ -79,6 +80,7 @@ class Reaper:
         self._done_at: dict[str, float] = {}
         self._rejudging = Rejudging(database)
         self._views = Views(database)
+        self._watched = WatchedJudging(database)
         self._clock = clock or Clock(database)
         self._set_by = 0.0
         """Seconds that are still to be made up for."""
@@ -98,6 +100,7 @@ class Reaper:
             self._fenced("expiring queued runs", self._expire_queued)
         self._fenced("ending recorders", self._end_recorders)
         self._fenced("showing recorders", lambda: self._views.turn(SHOWING_SECONDS))
+        self._fenced("judging recorders", self._watched.turn)
         self._fenced("dropping silent workers", self._drop_silent)
         self._fenced("waking workers", self._wake)
         self._fenced("planning deliveries", self._plan_deliveries)

@@ -709,7 +709,7 @@ static PyObject *passes_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     PyObject *twin = PyImport_ImportModule("backprobe.capture.tracking.graph.passes");
     passes->measured = twin == NULL ? NULL : PyObject_GetAttrString(twin, "measured");
     Py_XDECREF(twin);
-    twin = passes->measured == NULL ? NULL : PyImport_ImportModule("backprobe.capture.completion");
+    twin = passes->measured == NULL ? NULL : PyImport_ImportModule("backprobe.capture.tracking.completion");
     passes->complete = twin == NULL ? NULL : PyObject_GetAttrString(twin, "complete_pass");
     Py_XDECREF(twin);
     passes->writer = Py_NewRef(writer);

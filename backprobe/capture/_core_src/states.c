@@ -398,7 +398,7 @@ static int complete(bp_states *states, const bp_known *known, const seen *now, i
         return 0;
     }
     const bp_state *state = &known->state;
-    PyObject *module = PyImport_ImportModule("backprobe.capture.completion");
+    PyObject *module = PyImport_ImportModule("backprobe.capture.tracking.completion");
     PyObject *facts = module == NULL
         ? NULL
         : Py_BuildValue("(LLNNNsONNNN)", (long long)known->number, (long long)moment, PyBool_FromLong(state->is_leaf),

@@ -18,6 +18,7 @@ from backprobe.cli.exit_codes import INTERRUPTED, OURS, SCRIPT, OutputLost, Usag
 from backprobe.cli.misplaced_options import hint, misplaced
 from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
 from backprobe.cli.project_settings import settled
+from backprobe.cli.sender_options import add_sending, sender_of
 from backprobe.tiers import EVERY_TIER
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def add_watch(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--tier", choices=("state", "grad", "full"), help=TIERS)
+    add_sending(parser)
     _add_program(parser)
     parser.set_defaults(run=_run, entry="watch", own=parser)
 
@@ -126,6 +128,8 @@ def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -
         report(record, judgement, args, args.named, stream, children)
         if (option := misplaced(args.arguments, args.own, (row.text for row in record.sources))) is not None:
             print(hint(option, args.entry), file=stream, flush=True)
+        if "sent" in args:
+            print(args.sent, file=stream)
     except OutputLost as error:
         print(f"backprobe: {error}", file=stream)
         return OURS
@@ -172,12 +176,14 @@ def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record |
         family=family,
         check=args.check_gradients,
     )
-    with _Saved(args.save) as kept:
+    with _Saved(args.save) as kept, sender_of(args) as sender:
         kept.write(MAGIC)
 
         def sink(data: bytes) -> None:
             frames.append(data)  # decoded when the program has ended: it takes longer than the program's own statements
             kept.write(data)
+            if sender is not None:
+                sender.put(data)
 
         if args.module is None:
             end = run_path(args.script, args.arguments, options, sink)

@@ -131,7 +131,12 @@ def ask(args: argparse.Namespace, what: Callable[[Client], int]) -> int:
         return OURS
 
 
-def _labels(given: list[str]) -> dict[str, str]:
+def labels_of(given: list[str]) -> dict[str, str]:
+    """Labels as they are written: NAME=VALUE.
+
+    Raises:
+        UsageError: one is not.
+    """
     labels: dict[str, str] = {}
     for one in given:
         name, equals, value = one.partition("=")
@@ -169,7 +174,7 @@ def _submit(args: argparse.Namespace) -> int:
         "entry": args.module or files[0]["path"],
         "isolation": args.isolation,
         "device": args.device,
-        "labels": _labels(args.label),
+        "labels": labels_of(args.label),
         "capture": {"tier": args.tier, "every": args.every, "histograms": args.histograms},
         "seed": args.seed,
     }

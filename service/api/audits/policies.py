@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from backprobe.rules.framework.manual import UnknownRule, every_rule, manual
 from backprobe.rules.framework.rule import Confidence
+from backprobe.rules.policy import unknown_pattern
 from service.auth.caller import caller, demand_tenant
 from service.context import context
 from service.openapi.document import ONCE, STORING, Answer, Operations, answers
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 blueprint = Operations("policies", __name__, tag="Audits")
 
-_LEVELS: Final = ("level:error", "level:warning", "level:note")
-_BEGINNING: Final = re.compile(r"[A-Z]+[0-9]*")
 _Pattern = Annotated[str, Field(pattern=r"^(\*|level:[a-z]{1,10}|[A-Za-z0-9-]{1,64})$")]
 _Patterns = Annotated[list[_Pattern], Field(max_length=200)]
 _Name = Annotated[Short, Field(min_length=1, max_length=100)]
@@ -170,25 +167,11 @@ def _checked(asked: PolicyRules) -> dict[str, Any]:
     places: list[Place] = []
     for field in ("fail", "warn"):
         for n, pattern in enumerate(getattr(asked, field)):
-            if said := _unknown(pattern):
+            if said := unknown_pattern(pattern):
                 places.append(Place(pointer=pointer((field, n)), code="unknown-rule", detail=said))
     if places:
         raise Problem("unknown-rule", places[0].detail, places=tuple(places))
     return asked.model_dump(exclude={"name"})
-
-
-def _unknown(pattern: str) -> str | None:
-    if pattern == "*" or pattern in _LEVELS:
-        return None
-    if pattern.startswith("level:"):
-        return f"There is no {pattern}; there are {', '.join(_LEVELS)}."
-    if _BEGINNING.fullmatch(pattern) and any(rule.code.startswith(pattern) for rule in every_rule()):
-        return None
-    try:
-        found = manual(pattern).rule
-    except UnknownRule as error:
-        return f"{str(error)[0].upper()}{str(error)[1:]}"
-    return None if pattern in (found.name, found.code) else f"Write it as {found.name} or {found.code}."
 
 
 def _taken(name: str) -> Problem:

@@ -71,17 +71,20 @@ def _span(query: SourceQuery) -> tuple[int, int]:
     headers=("If-None-Match",),
 )
 def get_source(run: str, query: SourceQuery) -> Response:
-    """The code line by line: names bound with their state, passes, backward calls, bytes held, findings."""
+    """The code line by line: names bound with their state, passes, backward calls, bytes held, findings.
+
+    Of a run whose record was made elsewhere the files are those whose text came along; a line that did not is `…`.
+    """
     first, last = _span(query)
     with context().database.read() as transaction:
         row = run_of(transaction, run)
         if same := not_modified(row):
             return same
-        if row.snippet is None:
-            raise Problem("source-not-kept", f"Run {row.id} has no snippet of its own.")
         moment = None if query.at is None else moment_at(transaction, row, query.at)
         found = queries.source(transaction, row, path=query.file, at=moment)
-        kept = found is not None or lifecycle.program_of(transaction, row) is not None
+        kept = found is not None or row.snippet is None or lifecycle.program_of(transaction, row) is not None
+    if row.snippet is None and found is None and query.file is None:
+        raise Problem("source-not-kept", f"Run {row.id} has no snippet, and its record came without the source.")
     if not kept:
         raise Problem("source-not-kept", f"The program of run {row.id} is not kept.")
     if found is None:

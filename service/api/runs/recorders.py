@@ -13,12 +13,13 @@ import hashlib
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from flask import Response, request
 from pydantic import ConfigDict, Field, model_validator
 
-from backprobe.record import MOST_FRAME_BYTES, BadRecord, frame_kind
+from backprobe.record import MAGIC, BadRecord, frame_kind, split
 from backprobe.record.record import Tier
 from service.api.access.projects import place_of_caller
 from service.api.records.record_file import MEDIA
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 blueprint = Operations("recorders", __name__, tag="Runs")
 
 RETRY_SECONDS: Final = 2
+MOST_REQUEST_BYTES: Final = 4 << 20
+MOST_FRAMES_AT_ONCE: Final = 2000
+"""In one request: 30 steps of a job are some 500 frames."""
+
 _MOST_INTEGER: Final = 2**31 - 1
 _BYTES: Final = {MEDIA: {"schema": {"type": "string", "contentMediaType": MEDIA}}}
 _DECODING: Final = threading.Lock()
@@ -134,7 +139,7 @@ def _sentence(error: Exception) -> str:
 
 def _bad(code: str, error: Exception) -> Problem:
     place = Place(pointer="#", code=code, detail=_sentence(error))
-    hint = "Send one frame of `backprobe.record`, its length before it, as `backprobe.record.split` cuts a record."
+    hint = "Send frames of `backprobe.record`, each with its length before it, as `backprobe.record.split` cuts them."
     return Problem("bad-record", place.detail, places=(place,), hint=hint)
 
 
@@ -200,9 +205,11 @@ def begin_run(run: str, body: RecorderAsked) -> Response:
     takes=_BYTES,
 )  # fmt: skip
 def send_frame(run: str, n: int) -> Response:
-    """Send one frame of a record, of at most 1 MiB: the header first, in order, without a gap.
+    """Send frames of a record, of at most 1 MiB each: the header first, in order, without a gap.
 
-    The same frame again changes nothing. A run has at most 64 MiB, 2,000,000 rows and 100,000 frames.
+    A body has one frame or several that follow each other, up to 4 MiB and 2,000 of them; `n` is the first one's
+    number. All that are new are kept, or none; the same frames again change nothing. A run has at most 64 MiB,
+    2,000,000 rows and 100,000 frames.
     """
     asking, shared = caller(), context()
     with shared.database.read() as transaction:
@@ -211,26 +218,40 @@ def send_frame(run: str, n: int) -> Response:
     if request.mimetype != MEDIA:
         raise Problem("unsupported-media-type", f"The body's type is {request.content_type or 'not given'!r:.100}.",
                       hint=f"Send `Content-Type: {MEDIA}`.")  # fmt: skip
-    request.max_content_length = MOST_FRAME_BYTES
+    request.max_content_length = MOST_REQUEST_BYTES
     sent = request.get_data(cache=False)
-    try:
-        with _DECODING:
-            kind, rows = frame_kind(sent)
-    except BadRecord as error:
-        raise _bad(error.code, error) from None
+    frames = _frames(sent)
     with within_quotas(), _refusals(run), shared.database.begin() as transaction:
         shared.room.demand(transaction, tenant_id=asking.tenant_id)
-        one = recorder_requests.Sent(body=sent, kind=kind, rows=rows)
         try:
             sees = {"tenant_id": asking.tenant_id, "sees_project": asking.project_id}
             wanted = recorders.take(
-                transaction, run, n, one, **sees, lease_seconds=shared.settings.recorder_lease_seconds
+                transaction, run, n, *frames, **sees, lease_seconds=shared.settings.recorder_lease_seconds
             )
         except recorder_requests.NotWatched as error:
             raise Problem("run-differs", _sentence(error)) from None
         except recorder_requests.Differs as error:
             raise Problem("frame-differs", _sentence(error)) from None
     return Response(status=204, headers={"Next-Frame": str(wanted)})
+
+
+def _frames(sent: bytes) -> list[recorder_requests.Sent]:
+    """The frames in a body, each one decoded by itself and let go again.
+
+    Raises:
+        Problem: `bad-record`.
+    """
+    found: list[recorder_requests.Sent] = []
+    try:
+        for one in islice(split(sent) if sent and not sent.startswith(MAGIC) else (sent,), MOST_FRAMES_AT_ONCE + 1):
+            with _DECODING:
+                kind, rows = frame_kind(one)
+            found.append(recorder_requests.Sent(body=one, kind=kind, rows=rows))
+    except BadRecord as error:
+        raise _bad(error.code, error) from None
+    if len(found) > MOST_FRAMES_AT_ONCE:
+        raise _bad("too-many-frames", ValueError(f"more than {MOST_FRAMES_AT_ONCE:,} frames in one request"))
+    return found
 
 
 @blueprint.post("/v1/runs/<run>/end")

@@ -39,6 +39,8 @@ def source(
 ) -> SourceFile | None:
     """A file of the run's snippet, annotated; it needs no record, only then nothing is annotated.
 
+    A run without a snippet was recorded elsewhere: its files are those whose text, or some lines of it, came along.
+
     Args:
         transaction: To read by.
         run: Whose snippet.
@@ -48,15 +50,8 @@ def source(
     Returns:
         None: no such file.
     """
-    f = tables.snippet_file
-    query = (
-        sa.select(f.c.path, f.c.body)
-        .join_from(f, tables.snippet, tables.snippet.c.id == f.c.snippet_id)
-        .where(tables.snippet.c.public_id == run.snippet, tables.snippet.c.tenant_id == run.tenant_id, f.c.is_text)
-        .order_by(f.c.n)
-    )
-    bodies = {row.path: row.body for row in transaction.execute(query)}
-    first = None if run.entry is None else started(bodies, run.entry)
+    bodies = _texts(transaction, run)
+    first = next(iter(bodies), None) if run.entry is None else started(bodies, run.entry)
     wanted = first if path is None else path
     if wanted is None or wanted not in bodies:
         return None
@@ -64,8 +59,25 @@ def source(
     return SourceFile(
         path=wanted,
         files=(first, *others) if first is not None else others,
-        lines=_lines(transaction, run, wanted, bodies[wanted].decode(), at),
+        lines=_lines(transaction, run, wanted, bodies[wanted], at),
     )
+
+
+def _texts(transaction: Transaction, run: RunRow) -> dict[str, str]:
+    """The text of each file by its path."""
+    if run.snippet is None:
+        if run.key is None:
+            return {}
+        kept = transaction.execute(sa.select(tables.record.c.sources).where(at_key(tables.record, run.key))).scalar()
+        return {row["path"]: row["text"] for row in kept or () if row["text"]}
+    f = tables.snippet_file
+    query = (
+        sa.select(f.c.path, f.c.body)
+        .join_from(f, tables.snippet, tables.snippet.c.id == f.c.snippet_id)
+        .where(tables.snippet.c.public_id == run.snippet, tables.snippet.c.tenant_id == run.tenant_id, f.c.is_text)
+        .order_by(f.c.n)
+    )
+    return {row.path: row.body.decode() for row in transaction.execute(query)}
 
 
 def _lines(transaction: Transaction, run: RunRow, path: str, text: str, at: int | None) -> tuple[SourceLine, ...]:

@@ -1,0 +1,147 @@
+"""`backprobe audit PATH... --policy policy.toml`: many programs, one verdict, for a merge to wait for."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from backprobe.cli.arguments import Subparsers
+from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, UsageError
+
+if TYPE_CHECKING:
+    from backprobe.cli.audit.policy_file import PolicyFile
+    from backprobe.cli.audit.programs import Program
+    from backprobe.client import Client
+    from backprobe.show.audits.report import AuditReport
+
+_SILENT_SECONDS: Final = 30.0
+"""Between two lines of progress where nobody looks at a terminal."""
+
+
+def add_audit(subparsers: Subparsers) -> None:
+    """Add `audit`."""
+    parser = subparsers.add_parser(
+        "audit",
+        help="run or judge many programs by a policy",
+        usage="backprobe audit [OPTION...] [PATH...]",
+        description="Each PATH is a script, a folder of scripts or of records, a record (.bprec), a run of the "
+        "service, or @FILE with one of these a line; without any, the policy's `entries` and `run` say what is run. "
+        "The service runs them, or --local does.",
+        epilog="Exit code: 0 passed, 1 the policy failed, 2 usage, 3 we failed, 130 Ctrl-C, which cancels the audit.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="*")
+    parser.add_argument("--policy", type=Path, metavar="FILE", help="TOML; without one, findings of level error fail")
+    parser.add_argument(
+        "--local", action="store_true", help="run and judge here, one after the other, without a service"
+    )
+    parser.add_argument("--url", help="of the service (default: BACKPROBE_URL, else http://127.0.0.1:8000)")
+    parser.add_argument("--project", metavar="PROJECT", help="of the service")
+    parser.add_argument(
+        "--baseline", metavar="AUDIT", help="findings that it has are known: an audit's id, or with --local its JSON"
+    )
+    parser.add_argument("--again", action="store_true", help="do not take the result of an audit of the same before")
+    parser.add_argument("--label", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
+    parser.add_argument(
+        "--format", action="append", default=[], dest="formats",
+        choices=("text", "json", "sarif", "junit", "github", "html"), help="may be repeated, each with its --output",
+    )  # fmt: skip
+    parser.add_argument("--output", action="append", default=[], type=Path, dest="files", metavar="FILE")
+    parser.add_argument("--exit-zero", action="store_true", help="report only: exit with 0 also where the policy fails")
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from backprobe.cli.audit.outputs import outputs, write
+    from backprobe.cli.audit.policy_file import policy_file
+    from backprobe.cli.audit.programs import programs
+
+    asked = outputs(args.formats, args.files)
+    policy = policy_file(args.policy)
+    chosen = programs(args.paths, policy)
+    found: list[AuditReport] = []
+    if args.local:
+        found.append(_locally(args, chosen, policy))
+        code = CLEAN
+    else:
+        code = _on_service(args, chosen, policy, found)
+    if not found:
+        return code
+    write(found[0], asked)
+    if found[0].word == "canceled":
+        return OURS
+    return CLEAN if found[0].word == "passed" or args.exit_zero else FINDINGS
+
+
+def _locally(args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile) -> AuditReport:
+    from backprobe.cli.audit.local import audited
+
+    known = () if args.baseline is None else _known(Path(args.baseline))
+    return audited(chosen, policy, known, _Progress())
+
+
+def _known(path: Path) -> tuple[str, ...]:
+    """The fingerprints in the JSON that an audit before has written."""
+    import json
+
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return tuple(one["fingerprint"] for item in told["items"] for one in item["findings"])
+    except OSError as error:
+        raise UsageError(f"cannot read the baseline `{path}`: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"`{path}` is not what `backprobe audit --format json` writes") from None
+
+
+def _on_service(
+    args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile, found: list[AuditReport]
+) -> int:
+    from backprobe.cli.commands.service_runs import ask, labels_of
+
+    labels = labels_of(args.label)
+    commit = _commit()
+    if commit is not None:
+        labels.setdefault("commit", commit)
+
+    def audit(client: Client) -> int:
+        from backprobe.cli.audit.remote import RemoteAudit, audited
+
+        more: dict[str, Any] = {"baseline": args.baseline, "labels": labels, "project": args.project}
+        wanted = RemoteAudit(programs=chosen, policy=policy, again=args.again, **more)
+        found.append(audited(client, wanted, _Progress()))
+        return CLEAN
+
+    return ask(args, audit)
+
+
+def _commit() -> str | None:
+    """The commit that is checked out; None: there is no git, or no repository."""
+    try:
+        asked = ["git", "rev-parse", "HEAD"]
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    said = done.stdout.strip()
+    return said if done.returncode == 0 and len(said) in (40, 64) else None
+
+
+class _Progress:
+    """Tells how far it is: on a terminal in one line, else every half minute."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._told_at = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if self._terminal:
+            print(
+                f"\rbackprobe: {done} of {total} done", end="\n" if done == total else "", file=sys.stderr, flush=True
+            )
+        elif now - self._told_at >= _SILENT_SECONDS:
+            self._told_at = now
+            print(f"backprobe: {done} of {total} done", file=sys.stderr, flush=True)

@@ -1,0 +1,135 @@
+"""An audit on this machine, without a service: scripts run one after the other under capture, or records judged."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from backprobe.cli.audit.paths import from_here
+from backprobe.cli.audit.policy_file import PolicyFile
+from backprobe.cli.audit.programs import Program
+from backprobe.rules.policy import Cell, Found, Rules, Verdict
+from backprobe.show.audits.report import AuditedItem, AuditReport
+from backprobe.show.reports.program_report import Reported, reported
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+
+WALL_SECONDS: Final = 120
+"""Of one program, unless its policy says otherwise: what the service takes by default."""
+
+_LAST_BYTES: Final = 2000
+"""Of what a program that did not end well wrote to stderr."""
+
+Progress = Callable[[int, int], None]
+
+
+def audited(programs: Sequence[Program], policy: PolicyFile, known: Sequence[str], progress: Progress) -> AuditReport:
+    """Run and judge them.
+
+    Args:
+        programs: Scripts and records.
+        policy: Which findings fail.
+        known: Fingerprints of the baseline.
+        progress: Told how many are done, and of how many.
+    """
+    items: list[AuditedItem] = []
+    for done, one in enumerate(programs):
+        progress(done, len(programs))
+        items.append(_item(one, policy, frozenset(known)))
+    verdicts = [item.verdict for item in items]
+    passed = policy.rules.passes({word: verdicts.count(word) for word in set(verdicts) if word is not None})
+    return AuditReport(name=policy.name, word="passed" if passed else "failed", items=items)
+
+
+def _item(one: Program, policy: PolicyFile, known: frozenset[str]) -> AuditedItem:
+    if one.run is not None or one.path is None:
+        return _refused(one.name, "a run of the service is judged there: leave --local out")
+    if one.is_record:
+        return _judged(one, _read(one.path), policy.rules, known, None)
+    with tempfile.TemporaryDirectory(prefix="backprobe-audit-") as folder:
+        record = Path(folder) / "record.bprec"
+        why = _run(one, policy, record)
+        found = _read(record) if record.exists() else None
+        return _judged(one, found, policy.rules, known, why)
+
+
+def _run(one: Program, policy: PolicyFile, record: Path) -> str | None:
+    """Run a script under capture; why it did not end well, None: it did."""
+    settings, defaults = one.settings, policy.defaults
+    command = [sys.executable, "-m", "backprobe", "run", "--exit-zero", "--format", "concise", "--save", str(record)]
+    for option, value in (("tier", settings.tier or defaults.tier), ("every", settings.every or defaults.every)):
+        command += [f"--{option}", str(value)] if value is not None else []
+    command += [str(one.path), *settings.arguments]
+    seconds = {**defaults.limits, **settings.limits}.get("wall_seconds", WALL_SECONDS)
+    done = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            start_new_session=True)  # fmt: skip
+    try:
+        _, said = done.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        _kill(done)
+        return f"it was stopped after {seconds} s"
+    except BaseException:
+        _kill(done)
+        raise
+    if done.returncode == 0:
+        return None
+    return f"exit code {done.returncode}: {said[-_LAST_BYTES:].decode(errors='replace').strip()}"
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End it and what it has started."""
+    os.killpg(process.pid, 9)
+    process.communicate()
+
+
+def _read(path: Path) -> Record | None:
+    import backprobe
+    from backprobe.record import BadRecord
+
+    try:
+        return backprobe.load(path)
+    except (OSError, BadRecord):
+        return None
+
+
+def _judged(one: Program, record: Record | None, rules: Rules, known: frozenset[str], why: str | None) -> AuditedItem:
+    from backprobe.rules import judge
+
+    name = one.name
+    if record is None:
+        return _refused(name, why or "it is no record that can be read")
+    judgement = judge(record)
+    if one.path is not None and not one.is_record:
+        folder = one.path.parent
+        judgement = replace(judgement, findings=tuple(from_here(found, folder) for found in judgement.findings))
+    told = reported(record, judgement, script=name)
+    found = [
+        Found(
+            rule=one.rule.name,
+            code=one.rule.code,
+            level=one.level,
+            confidence=one.confidence,
+            fingerprint=one.fingerprint,
+        )
+        for one in judgement.findings
+        if one.suppressed is None
+    ]
+    cells = rules.cells(found, known, [skipped.name for skipped in judgement.not_run])
+    status = "succeeded" if told.ended_well else "failed"
+    return AuditedItem(
+        name=name, verdict=rules.verdict(status, cells, judged=True), cells=tuple(cells), reported=told, problem=why
+    )
+
+
+def _refused(name: str, why: str) -> AuditedItem:
+    cells: tuple[Cell, ...] = ()
+    verdict: Verdict = "not-run"
+    told = Reported(name=name, findings=(), ended_well=False, ending="refused", ruleset=None, rules_judged=0)
+    return AuditedItem(name=name, verdict=verdict, cells=cells, reported=told, problem=why)

@@ -1,0 +1,180 @@
+"""An audit on the service: programs sent as one audit, waited for, and told as an `AuditReport`."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from backprobe.cli.audit.imports import MOST_FILES, imported_files
+from backprobe.cli.audit.policy_file import PolicyFile
+from backprobe.cli.audit.programs import Program, shown
+from backprobe.cli.exit_codes import UsageError
+from backprobe.rules import Finding
+from backprobe.rules.policy import Cell
+from backprobe.show.audits.report import AuditedItem, AuditReport
+from backprobe.show.reports.program_report import Reported
+
+if TYPE_CHECKING:
+    from backprobe.client import Client, Run
+
+_LINES: Final = "application/x-ndjson"
+_WAIT_SECONDS: Final = 10
+"""In one request, so that there is something to tell of now and then."""
+
+_CARRIED: Final = ("device", "tier", "every", "seed")
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteAudit:
+    """What is asked of the service.
+
+    Attributes:
+        baseline: Public id of an audit whose findings are known. labels: of the audit.
+        again: Begin another one where the same was audited before.
+    """
+
+    programs: Sequence[Program]
+    policy: PolicyFile
+    baseline: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    project: str | None = None
+    again: bool = False
+
+
+def audited(client: Client, asked: RemoteAudit, progress: Progress) -> AuditReport:
+    """Begin the audit, or find the one that the same job began before; wait for its end.
+
+    Raises:
+        UsageError: a program cannot be sent.
+        KeyboardInterrupt: after what was begun is canceled.
+    """
+    lines = [_item(client, one, asked.policy) for one in asked.programs]
+    head: dict[str, Any] = {"name": asked.policy.name, "labels": dict(asked.labels)}
+    head |= {name: value for name, value in (("baseline", asked.baseline), ("project", asked.project)) if value}
+    if asked.policy.is_given:
+        head["policy"] = _policy(client, asked.policy)
+    content = b"".join(msgspec.json.encode(line) + b"\n" for line in (head, *lines))
+    key = uuid.uuid4().hex if asked.again else hashlib.sha256(content).hexdigest()
+    begun = client.call("POST", "/v1/audits", body=content, headers={"Content-Type": _LINES, "Idempotency-Key": key})
+    audit = begun["id"]
+    try:
+        while begun["finished_at"] is None:
+            progress(begun["items"]["total"] - begun["items"]["running"], begun["items"]["total"])
+            begun = client.call("GET", f"/v1/audits/{audit}", headers={"Prefer": f"wait={_WAIT_SECONDS}"})
+    except KeyboardInterrupt:
+        client.call("POST", f"/v1/audits/{audit}/cancel")
+        print(f"backprobe: audit {audit} is canceled, with what it had not begun", file=sys.stderr)
+        raise
+    return _report(client, begun, asked.policy.name)
+
+
+def _policy(client: Client, policy: PolicyFile) -> str:
+    """The policy of that name, with these rules: as it is, revised, or made."""
+    known = next((one for one in client.items("/v1/policies") if one["name"] == policy.name), None)
+    body = policy.body
+    if known is None:
+        return client.call("POST", "/v1/policies", body=body)["id"]
+    if all(known[name] == value for name, value in body.items()):
+        return known["id"]
+    etag = {"If-Match": f'"{known["revision"]}"'}
+    return client.call("PUT", f"/v1/policies/{known['id']}", body=body, headers=etag)["id"]
+
+
+def _item(client: Client, one: Program, policy: PolicyFile) -> dict[str, Any]:
+    """A program as `POST /v1/audits` takes it."""
+    if one.run is not None:
+        return {"custom_id": one.name, "run": one.run}
+    if one.path is None:
+        raise ValueError(f"{one.name} is neither a file nor a run")
+    if one.is_record:
+        return {"custom_id": one.name, "run": client.upload(one.path.read_bytes()).id}
+    settings, defaults = one.settings, policy.defaults
+    told: dict[str, Any] = {"custom_id": one.name, "entry": shown(one.path), "arguments": list(settings.arguments)}
+    told["files"] = [{"path": shown(path), "text": _text(path)} for path in _files(one, policy)]
+    given = {name: getattr(defaults, name) for name in _CARRIED}
+    given |= {name: value for name in _CARRIED if (value := getattr(settings, name)) is not None}
+    capture = {name: given.pop(name) for name in ("tier", "every")}
+    told |= {name: value for name, value in given.items() if value is not None}
+    told["capture"] = {name: value for name, value in capture.items() if value is not None}
+    told["limits"] = {**defaults.limits, **settings.limits}
+    return told if policy.isolation is None else told | {"isolation": policy.isolation}
+
+
+def _files(one: Program, policy: PolicyFile) -> list[Path]:
+    """The script, the project's modules that it imports, and the files that the policy names for it."""
+    script = one.path or Path()
+    found = dict.fromkeys(imported_files(script, (script.parent, Path.cwd(), policy.folder)))
+    for pattern in one.settings.files:
+        matching = [path for path in sorted(policy.folder.glob(pattern)) if path.is_file()]
+        if not matching:
+            raise UsageError(f"{one.name}: no file is `{pattern}`, seen from {policy.folder}")
+        found |= dict.fromkeys(matching)
+    if len(found) > MOST_FILES:
+        raise UsageError(f"{one.name} has {len(found)} files; {MOST_FILES} of one program is the most that is sent")
+    return list(found)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except OSError as error:
+        raise UsageError(f"cannot read `{path}`: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        hint = "the service takes text only; `--local` runs it here"
+        raise UsageError(f"`{path}` is not UTF-8 text: {hint}") from None
+
+
+def _report(client: Client, told: Mapping[str, Any], name: str) -> AuditReport:
+    audit = told["id"]
+    findings: defaultdict[str, list[Finding]] = defaultdict(list)
+    for one in client.items(f"/v1/audits/{audit}/findings", limit=1000):
+        findings[one["run"]].append(msgspec.convert(one, Finding))
+    base = client.url
+    runs = {one.id: one for one in client.runs(audit=audit, limit=1000)}
+    rows = client.items(f"/v1/audits/{audit}/items", limit=1000)
+    items = tuple(_audited(one, runs.get(one["run"]), findings, base) for one in rows)
+    counted = told["findings"] if told["baseline"] is not None else None
+    return AuditReport(
+        name=name, word=told["verdict"] or "canceled", items=items, url=f"{base}{told['links']['self']}", audit=audit,
+        **(counted or {}),
+    )  # fmt: skip
+
+
+def _audited(
+    told: Mapping[str, Any], row: Run | None, findings: Mapping[str, Sequence[Finding]], base: str
+) -> AuditedItem:
+    run, problem = told["run"], told["problem"]
+    counted: Mapping[str, Any] = {} if row is None else row.findings
+    outcome = {} if row is None else row.told.get("outcome") or {}
+    return AuditedItem(
+        name=told["custom_id"] or f"(item {told['n']})",
+        verdict=told["verdict"],
+        cells=tuple(Cell(**cell) for cell in told["cells"]),
+        run=run,
+        problem=None if problem is None else f"{problem['code']}: {problem['detail']}",
+        reported=Reported(
+            name=told["custom_id"] or f"(item {told['n']})",
+            findings=tuple(_worst_first(findings.get(run, ()))),
+            ended_well=told["status"] == "succeeded",
+            ending=told["status"] or "refused",
+            exit_code=outcome.get("exit_code"),
+            ruleset=counted.get("ruleset"),
+            rules_judged=counted.get("rules_judged") or 0,
+            base_url=base,
+        ),
+    )
+
+
+def _worst_first(findings: Sequence[Finding]) -> Iterator[Finding]:
+    for level in ("error", "warning", "note"):
+        yield from (one for one in findings if one.level == level)

@@ -1,0 +1,108 @@
+"""`backprobe spool list|send|drop`: records that `watch` could not send, in files below the home."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backprobe.cli.arguments import Subparsers
+from backprobe.cli.exit_codes import CLEAN, OURS, UsageError
+
+if TYPE_CHECKING:
+    from backprobe.recorder.spool import Spooled
+
+
+def add_spool(subparsers: Subparsers) -> None:
+    """Add `spool`."""
+    parser = subparsers.add_parser(
+        "spool",
+        help="records of training jobs that could not be sent",
+        usage="backprobe spool [-h] (list | send | drop) [--home FOLDER] [RUN...]",
+        description="Where the service was away, slow or refused, `backprobe watch` keeps the record of a job in files "
+        "below BACKPROBE_HOME. `send` sends them with the key in BACKPROBE_API_KEY to the service that each one was "
+        "for; `drop` deletes them.",
+        epilog="Exit code: 0 done, 2 usage, 3 something is left.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("what", choices=("list", "send", "drop"))
+    parser.add_argument("runs", metavar="RUN", nargs="*", help="of the list; without one, all of them")
+    parser.add_argument("--home", type=Path, metavar="FOLDER", help="default: BACKPROBE_HOME, else the user's own")
+    parser.add_argument("--url", help="send to this service instead of the one that each was for")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the list")
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from backprobe.recorder.spool import spooled
+    from backprobe.recorder.target import spool_home
+
+    home = spool_home() if args.home is None else args.home / "spool"
+    found = list(spooled(home))
+    known = {one.run for one in found}
+    strange = [run for run in args.runs if run not in known]
+    if strange:
+        raise UsageError(f"there is no run `{strange[0]}` in {home}; `backprobe spool list` tells which there are")
+    chosen = [one for one in found if not args.runs or one.run in args.runs]
+    if args.what == "list":
+        return _listed(chosen, args.format)
+    if args.what == "send":
+        return _sent(chosen, args.url)
+    return _dropped(chosen)
+
+
+def _listed(found: list[Spooled], form: str) -> int:
+    if form == "json":
+        print(json.dumps([_told(one) for one in found], indent=2))
+        return CLEAN
+    for one in found:
+        state = "in use" if one.in_use else "ended" if one.end is not None else "cut off"
+        print(f"{one.run}  {one.size:>12,} bytes  {state:8}  {one.url}")
+    if not found:
+        print("nothing is spooled", file=sys.stderr)
+    return CLEAN
+
+
+def _told(one: Spooled) -> dict[str, object]:
+    frames = sum(piece.count for piece in one.pieces)
+    return {
+        "run": one.run, "url": one.url, "bytes": one.size, "frames": frames, "ended": one.end is not None,
+        "in_use": one.in_use, "folder": str(one.folder),
+    }  # fmt: skip
+
+
+def _sent(found: list[Spooled], url: str | None) -> int:
+    from backprobe.recorder.connection import Connection, checked_url
+    from backprobe.recorder.resending import resend
+    from backprobe.recorder.target import key_of
+
+    key, left = key_of(), 0
+    for one in found:
+        try:
+            to = checked_url(url or one.url)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        with contextlib.closing(Connection(to, key)) as connection:
+            why = resend(one, connection)
+        if why is None:
+            print(f"{one.run}  sent to {to}/runs/{one.run}")
+        else:
+            left += 1
+            print(f"backprobe: {one.run} is left: {why}", file=sys.stderr)
+    return OURS if left else CLEAN
+
+
+def _dropped(found: list[Spooled]) -> int:
+    left = 0
+    for one in found:
+        if one.in_use:
+            left += 1
+            print(f"backprobe: {one.run} is left: its job goes on", file=sys.stderr)
+            continue
+        shutil.rmtree(one.folder)
+        print(f"{one.run}  dropped")
+    return OURS if left else CLEAN

@@ -1,0 +1,1 @@
+"""Training loops of others, watched from their first step to their last; a module here imports its library."""

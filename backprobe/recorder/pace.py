@@ -1,0 +1,82 @@
+"""When something is sent: how long frames are gathered, and how long a service that is away is left alone."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Final
+
+LEAST_SECONDS: Final = 2.0
+MOST_SECONDS: Final = 180.0
+SHARE: Final = 0.15
+"""Frames are gathered for this share of the time since the start, between the two bounds above: 1,000 steps are then at
+most some 50 requests for steps of up to 3 s, and a request in three minutes for longer ones."""
+
+SOON_BYTES: Final = 256 << 10
+"""That are sent after `LEAST_SECONDS`, however long the job goes on: a step was taken in full."""
+
+FIRST_PAUSE_SECONDS: Final = 1.0
+LONGEST_PAUSE_SECONDS: Final = 60.0
+
+
+class Pace:
+    """How long frames are gathered before they are sent.
+
+        waiting      since the start   since the last request
+        1 KiB        5 s               2 s        -> sent
+        1 KiB        100 s             2 s        -> after 15 s
+        300 KiB      100 s             2 s        -> sent
+
+    Args:
+        clock: Seconds that only grow: a machine's clock may be set.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = self._last = clock()
+
+    def due_in(self, waiting_bytes: int) -> float:
+        """Seconds until so many bytes are sent; 0: now."""
+        return max(0.0, self._last + self.wanted(waiting_bytes) - self._clock())
+
+    def wanted(self, waiting_bytes: int) -> float:
+        """Seconds between two requests, where so many bytes wait."""
+        if waiting_bytes >= SOON_BYTES:
+            return LEAST_SECONDS
+        return min(max(SHARE * (self._clock() - self._began), LEAST_SECONDS), MOST_SECONDS)
+
+    def sent(self) -> None:
+        """Something has been sent, or spooled."""
+        self._last = self._clock()
+
+
+class Backoff:
+    """How long a service is left alone that did not answer or asked for time: 1, 2, 4 ... 60 s, spread by a half.
+
+    Args:
+        clock: As in `Pace`.
+        spread: A number in [0, 1), by which many recorders do not come back at once.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, spread: Callable[[], float] = random.random
+    ) -> None:
+        self._clock, self._spread = clock, spread
+        self._pause = FIRST_PAUSE_SECONDS
+        self._until = clock()
+
+    def left(self) -> float:
+        """Seconds for which nothing may be sent; 0: it may."""
+        return max(0.0, self._until - self._clock())
+
+    def failed(self, retry_after: float | None = None) -> None:
+        """A request failed; the service asked to be left alone for so many seconds, or did not say."""
+        pause = self._pause * (0.5 + self._spread())
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+        asked = min(retry_after or 0.0, 10 * LONGEST_PAUSE_SECONDS)
+        self._until = self._clock() + max(min(pause, LONGEST_PAUSE_SECONDS), asked)
+
+    def answered(self) -> None:
+        """The service has taken something."""
+        self._pause, self._until = FIRST_PAUSE_SECONDS, self._clock()

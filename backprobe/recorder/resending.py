@@ -1,0 +1,88 @@
+"""Runs of the spool sent after all: by the next recorder of the same service, or by `backprobe spool send`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from backprobe.recorder.connection import Connection
+from backprobe.recorder.delivery import Delivery
+from backprobe.recorder.spool import Spooled, SpoolFolder, spooled
+
+MOST_PAUSE_SECONDS: Final = 5.0
+"""To wait for a service that asks for time, once per request; longer, and the rest is left for another time."""
+
+
+def resend(one: Spooled, connection: Connection, stop: Callable[[], bool] = lambda: False) -> str | None:
+    """Send a run of the spool; its files go as they are taken.
+
+    Args:
+        one: Of `spooled`.
+        connection: To its service.
+        stop: Whether to leave the rest for another time.
+
+    Returns:
+        Why some of it is left; None: nothing is.
+    """
+    folder = SpoolFolder(one.folder.parent, one.run)
+    if not folder.hold():
+        return "the job that spooled it goes on, and sends it itself"
+    try:
+        delivery = Delivery(connection, one.run, one.body)
+        delivery.pieces.extend(one.pieces)
+        delivery.end = one.end
+        why = _delivered(delivery, folder, one.url, stop)
+        if why is None:
+            folder.remove()
+        return why
+    finally:
+        folder.close()
+
+
+def _delivered(delivery: Delivery, folder: SpoolFolder, url: str, stop: Callable[[], bool]) -> str | None:
+    tried = False
+    while delivery.waits:
+        if stop():
+            return "it was stopped"
+        first = delivery.pieces[0] if delivery.begun and delivery.pieces else None
+        reply = delivery.advance()
+        if delivery.run != folder.path.name:
+            move(delivery, folder)
+            folder.keep_run(url, delivery.body)
+        if reply.meaning == "taken":
+            tried = False
+            if first is not None:
+                delivery.pieces.popleft()
+                folder.let_go(first)
+        elif reply.meaning == "again":
+            pause = reply.retry_after or 0.0
+            if tried or pause > MOST_PAUSE_SECONDS:
+                return reply.why
+            tried = True
+            time.sleep(pause)
+    if delivery.stopped is not None and delivery.wanted:
+        return delivery.stopped
+    return None
+
+
+def move(delivery: Delivery, folder: SpoolFolder) -> None:
+    """The run has another id than its folder: the folder and its pieces take it.
+
+    Raises:
+        OSError: the folder cannot be renamed.
+    """
+    folder.rename(delivery.run)
+    for at, piece in enumerate(tuple(delivery.pieces)):
+        delivery.pieces[at] = folder.here(piece)
+
+
+def resend_all(home: Path, url: str, connection: Connection, stop: Callable[[], bool]) -> bool:
+    """Send what other jobs have spooled for a service; what cannot be sent now stays. False: it was stopped."""
+    for one in spooled(home):
+        if stop():
+            return False
+        if one.url == url and not one.in_use:
+            resend(one, connection, stop)
+    return True

@@ -1,0 +1,146 @@
+"""What a policy says of an audit's item: the rules it fails by, those it is warned by, and its verdict.
+
+The same for an audit of the service and for one on this machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from backprobe.rules.framework.manual import UnknownRule, every_rule, manual
+from backprobe.severity import CONFIDENCES
+
+Verdict = Literal["pass", "warn", "fail", "error", "not-run"]
+"""Of an item. error: its program failed or exceeded a limit. not-run: nobody judged it, which is never a pass."""
+
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+WORST: Final = ("fail", "error", "not-run", "warn", "pass")
+
+LEVEL_PATTERNS: Final = ("level:error", "level:warning", "level:note")
+
+_CONFIDENCES: Final = tuple(reversed(CONFIDENCES))
+_FAMILY: Final = re.compile(r"[A-Z]+[0-9]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A finding as far as a policy looks at it."""
+
+    rule: str
+    code: str
+    level: str
+    confidence: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One rule's word on one item; `known`: how many of the findings the baseline had."""
+
+    rule: str
+    state: Literal["warn", "fail", "not-run"]
+    findings: int
+    known: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """A policy's body. The default is the policy of an audit that names none.
+
+    Attributes:
+        fail, warn: Names or codes of rules, beginnings of codes (`BP3`), `level:error`, or `*`; fail goes first.
+        min_confidence: Findings less sure are not looked at.
+        new_only: Findings of the baseline neither fail nor warn.
+        not_run: What an item that could not be judged does to the audit.
+    """
+
+    fail: Sequence[str] = ("level:error",)
+    warn: Sequence[str] = ("*",)
+    min_confidence: str = "heuristic"
+    new_only: bool = False
+    not_run: Literal["fail", "warn"] = "fail"
+
+    def word(self, one: Found) -> Literal["warn", "fail"] | None:
+        """What a finding does; None: nothing."""
+        if _CONFIDENCES.index(one.confidence) < _CONFIDENCES.index(self.min_confidence):
+            return None
+        if any(_names(pattern, one) for pattern in self.fail):
+            return "fail"
+        return "warn" if any(_names(pattern, one) for pattern in self.warn) else None
+
+    def cells(self, findings: Iterable[Found], known: Collection[str], not_run: Iterable[str]) -> list[Cell]:
+        """What is to be said of one item, rule by rule; a rule that passes has no cell.
+
+        Args:
+            findings: Those of its run that nobody suppressed.
+            known: Fingerprints of the baseline.
+            not_run: Names of rules that lacked a fact.
+        """
+        counts: Counter[str] = Counter()
+        old: Counter[str] = Counter()
+        words: dict[str, Literal["warn", "fail"]] = {}
+        for one in findings:
+            word = self.word(one)
+            if word is None:
+                continue
+            counts[one.rule] += 1
+            old[one.rule] += one.fingerprint in known
+            if self.new_only and one.fingerprint in known:
+                continue
+            words[one.rule] = "fail" if "fail" in (word, words.get(one.rule)) else "warn"
+        said = [Cell(rule=rule, state=words[rule], findings=counts[rule], known=old[rule]) for rule in sorted(words)]
+        lacking = sorted(set(not_run) - set(words))
+        return said + [Cell(rule=rule, state="not-run", findings=0, known=0) for rule in lacking]
+
+    def verdict(self, status: str | None, cells: Iterable[Cell], *, judged: bool) -> Verdict:
+        """Of one item.
+
+        Args:
+            status: Of its run; None: it was refused and has none.
+            judged: The rules have judged the run.
+            cells: What was said of it.
+        """
+        said = list(cells)
+        if any(cell.state == "fail" for cell in said):
+            return "fail"
+        if status in ("failed", "exceeded"):
+            return "error"
+        demanded = {cell.rule for cell in said if cell.state == "not-run"} & set(self.fail)
+        if status != "succeeded" or not judged or demanded:
+            return "not-run"
+        return "warn" if any(cell.state == "warn" for cell in said) else "pass"
+
+    def passes(self, verdicts: Mapping[str, int]) -> bool:
+        """Whether an audit with so many items of each verdict passed."""
+        bad = verdicts.get("fail", 0) + verdicts.get("error", 0)
+        return not bad and (self.not_run == "warn" or not verdicts.get("not-run", 0))
+
+
+def rules_of(body: Mapping[str, Any] | None) -> Rules:
+    """The rules in a policy's body; None: no policy."""
+    return Rules() if body is None else Rules(**body)
+
+
+def unknown_pattern(pattern: str) -> str | None:
+    """Why a pattern names no rule, in a sentence; None: it does."""
+    if pattern in ("*", *LEVEL_PATTERNS):
+        return None
+    if pattern.startswith("level:"):
+        return f"There is no {pattern}; there are {', '.join(LEVEL_PATTERNS)}."
+    if _FAMILY.fullmatch(pattern) and any(rule.code.startswith(pattern) for rule in every_rule()):
+        return None
+    try:
+        found = manual(pattern).rule
+    except UnknownRule as error:
+        return f"{str(error)[0].upper()}{str(error)[1:]}"
+    return None if pattern in (found.name, found.code) else f"Write it as {found.name} or {found.code}."
+
+
+def _names(pattern: str, one: Found) -> bool:
+    if pattern == "*" or pattern in (one.rule, one.code, f"level:{one.level}"):
+        return True
+    return _FAMILY.fullmatch(pattern) is not None and one.code.startswith(pattern)

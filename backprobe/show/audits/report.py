@@ -1,0 +1,87 @@
+"""What came of an audit, as every renderer takes it: judged on the service or here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from backprobe.rules import Finding, finding_json
+from backprobe.rules.policy import Cell, Verdict
+from backprobe.show.reports.program_report import Reported
+
+Word = Literal["passed", "failed", "canceled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedItem:
+    """One program.
+
+    Attributes:
+        verdict: None: it was not come to. cells: what rules say of it that do not pass.
+        run: Of the service; None: it was judged here, or refused. problem: why it was refused; None: it was not.
+    """
+
+    name: str
+    verdict: Verdict | None
+    cells: tuple[Cell, ...]
+    reported: Reported
+    run: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReport:
+    """An audit.
+
+    Attributes:
+        name: Of its policy. url: its address; None: it was judged here. audit: its id on the service.
+        new, known, gone: Findings by what the baseline had; each fingerprint counts once. None: there is no baseline.
+    """
+
+    name: str
+    word: Word
+    items: Sequence[AuditedItem]
+    url: str | None = None
+    audit: str | None = None
+    new: int | None = None
+    known: int | None = None
+    gone: int | None = None
+
+    def counts(self) -> dict[str, int]:
+        """Items by verdict, worst first; without those that nobody has."""
+        said = [item.verdict or "not-run" for item in self.items]
+        return {word: said.count(word) for word in ("fail", "error", "not-run", "warn", "pass") if word in said}
+
+    @property
+    def findings(self) -> list[tuple[AuditedItem, Finding]]:
+        """Those that nobody suppressed, item by item."""
+        return [(item, one) for item in self.items for one in item.reported.findings if one.suppressed is None]
+
+    def json(self) -> dict[str, Any]:
+        """As plain values; `schema` tells their shape."""
+        return {
+            "schema": "backprobe.audit/1",
+            "name": self.name,
+            "verdict": self.word,
+            "audit": self.audit,
+            "url": self.url,
+            "items": [_item(one) for one in self.items],
+            "counts": self.counts(),
+            "findings": None if self.new is None else {"new": self.new, "known": self.known, "gone": self.gone},
+        }
+
+
+def _item(item: AuditedItem) -> dict[str, Any]:
+    told = item.reported
+    return {
+        "name": item.name,
+        "verdict": item.verdict,
+        "run": item.run,
+        "problem": item.problem,
+        "ending": told.ending,
+        "exit_code": told.exit_code,
+        "rules_judged": told.rules_judged,
+        "cells": [asdict(cell) for cell in item.cells],
+        "findings": [finding_json(one, run=item.run, ruleset=told.ruleset) for one in told.findings],
+    }

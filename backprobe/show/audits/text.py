@@ -1,0 +1,65 @@
+"""An audit for a terminal: each program that does not pass with its findings, and the matrix in counts.
+
+fail     jobs/gpt.py
+         jobs/gpt.py:12:5: non-leaf-grad-read BP101 warning: `w` is not a leaf ...
+not-run  jobs/big.py: exceeded
+
+pre-merge failed: 1 fail, 1 not-run, 10 pass; 1 finding
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from backprobe.rules import Finding
+from backprobe.show.audits.report import AuditedItem, AuditReport
+from backprobe.show.plain_text import plain
+
+MOST_FINDINGS: Final = 20
+"""Of one program."""
+
+_ORDER: Final = ("fail", "error", "not-run", "warn", "pass")
+
+
+def render(report: AuditReport) -> str:
+    """The text, without a newline at its end."""
+    blocks = [_item(one) for word in _ORDER for one in report.items if (one.verdict or "not-run") == word != "pass"]
+    rules = Counter(cell.rule for item in report.items for cell in item.cells if cell.state in ("fail", "warn"))
+    lines = [f"  {count:>4}  {plain(rule)}" for rule, count in rules.most_common()]
+    table = "\n".join(["programs by rule", *lines]) if lines else ""
+    return "\n\n".join(part for part in ("\n".join(blocks), table, summary(report)) if part)
+
+
+def summary(report: AuditReport) -> str:
+    """What it came to, in a line or two."""
+    counts = ", ".join(f"{count} {word}" for word, count in report.counts().items())
+    found = len(report.findings)
+    said = f"{found} finding{'' if found == 1 else 's'}"
+    if report.new is not None:
+        said += f" ({report.new} new, {report.known} known, {report.gone} gone)"
+    where = f"\n{plain(report.url)}" if report.url else ""
+    return f"{plain(report.name)} {report.word}: {counts or 'nothing was judged'}; {said}{where}"
+
+
+def _item(item: AuditedItem) -> str:
+    why = f": {_why(item)}" if item.verdict in ("error", "not-run", None) else ""
+    head = f"{item.verdict or 'not-run':<8} {plain(item.name)}{why}"
+    found = [one for one in item.reported.findings if one.suppressed is None]
+    lines = [f"         {_line(one)}" for one in found[:MOST_FINDINGS]]
+    if len(found) > MOST_FINDINGS:
+        lines.append(f"         and {len(found) - MOST_FINDINGS} more")
+    return "\n".join([head, *lines])
+
+
+def _why(item: AuditedItem) -> str:
+    if item.problem is not None:
+        return plain(item.problem)
+    code = item.reported.exit_code
+    return plain(item.reported.ending) + (f", exit code {code}" if code else "")
+
+
+def _line(one: Finding) -> str:
+    place = one.location
+    at = f"{plain(place.path)}:{place.region.start_line}:{place.region.start_col}"
+    return f"{at}: {one.rule.name} {one.rule.code} {one.level}: {plain(one.message.partition(chr(10))[0])}"

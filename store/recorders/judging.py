@@ -1,0 +1,51 @@
+"""Watched runs that go on and have frames which no rule has looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from backprobe.record import Record
+from store.database.session import Database
+from store.recorders.frames import record_of
+from store.recorders.recorders import claim_of
+from store.runs.claims import RECORDER
+from store.runs.model import Claim
+from store.runs.transitions import in_status
+from store.tables import recorder, run
+
+MOST_OPEN: Final = 50
+"""Runs that are looked at in a turn, those that were heard of last."""
+
+_OPEN: Final = (
+    sa.select(run, recorder.c.next_frame)
+    .join_from(run, recorder, recorder.c.run_id == run.c.id)
+    .where(in_status("running"), run.c.origin == "watched", run.c.lease_owner == RECORDER)
+    .where(run.c.cancel_requested_at.is_(None), recorder.c.next_frame > 1)
+    .order_by(run.c.heartbeat_at.desc())
+    .limit(MOST_OPEN)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """A watched run, and how many frames of it have come."""
+
+    claim: Claim
+    frames: int
+
+
+def open_runs(database: Database) -> Sequence[OpenRun]:
+    """The watched runs that go on, those that were heard of last."""
+    with database.read() as reading:
+        rows = reading.execute(_OPEN).all()
+    return [OpenRun(claim=claim_of(row, worker=RECORDER, lease_seconds=0.0), frames=row.next_frame) for row in rows]
+
+
+def record_so_far(database: Database, one: OpenRun) -> Record | None:
+    """What has come of its record; None: nothing that could be judged."""
+    record, _ = record_of(database, one.claim.run_id, one.frames)
+    return record

@@ -1,0 +1,213 @@
+"""`backprobe audit --local`, and what both ways have in common: what is audited, the policy's file, formats, exit codes."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from backprobe.cli import main
+from backprobe.cli.audit.imports import imported_files
+from backprobe.cli.audit.policy_file import policy_file
+from backprobe.cli.audit.programs import programs
+from backprobe.cli.exit_codes import UsageError
+from backprobe.record import dumps
+from tests.support import samples
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def record(folder):
+    """A record with one finding of level warning, BP101."""
+    (folder / "records").mkdir()
+    path = folder / "records" / "job.bprec"
+    path.write_bytes(dumps(samples.tutorial()))
+    return path
+
+
+def policy(folder, text):
+    path = folder / "policy.toml"
+    path.write_text(text)
+    return path
+
+
+def audit(*arguments):
+    return main(["audit", "--local", *map(str, arguments)])
+
+
+def test_records_are_judged_by_the_policy_and_the_exit_code_says_it(folder, record, capsys):
+    assert audit("records") == 0
+    assert "audit passed: 1 warn; 1 finding" in capsys.readouterr().out
+    strict = policy(folder, '[policy]\nname = "pre-merge"\nfail = ["BP1"]\n')
+    assert audit("records", "--policy", strict) == 1
+    said = capsys.readouterr().out
+    assert re.search(r"^fail     records/job.bprec$", said, re.MULTILINE)
+    assert "pre-merge failed: 1 fail; 1 finding" in said
+    assert audit("records", "--policy", strict, "--exit-zero") == 0
+
+
+def test_known_findings_do_not_fail_where_only_new_ones_count(folder, record, capsys):
+    strict = policy(folder, '[policy]\nfail = ["BP101"]\nnew-only = true\n')
+    assert audit(record, "--policy", strict, "--format", "json", "--output", "before.json") == 1
+    assert audit(record, "--policy", strict, "--baseline", "before.json") == 0
+    assert "1 pass" in capsys.readouterr().out
+    assert audit(record, "--baseline", "policy.toml") == 2
+    assert "not what `backprobe audit --format json` writes" in capsys.readouterr().err
+
+
+def test_one_audit_is_written_in_every_format(folder, record, capsys, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "summary.md"))
+    pairs = [(form, f"out.{form}") for form in ("json", "sarif", "junit", "github", "html")]
+    flat = [word for form, path in pairs for word in ("--format", form, "--output", path)]
+    assert audit(record, *flat, "--format", "text") == 0
+    assert "BP101" in capsys.readouterr().out
+    told = json.loads((folder / "out.json").read_text())
+    assert (told["schema"], told["verdict"], told["counts"]) == ("backprobe.audit/1", "passed", {"warn": 1})
+    (run,) = json.loads((folder / "out.sarif").read_text())["runs"]
+    assert run["automationDetails"]["id"] == "backprobe/audit/"
+    assert [result["ruleId"] for result in run["results"]] == ["BP101"]
+    assert ET.parse(folder / "out.junit").getroot().get("failures") == "1"
+    assert (folder / "out.github").read_text().startswith("::warning file=")
+    page = (folder / "out.html").read_text()
+    assert "BP101" in page
+    assert re.findall(r"<script|<link|src=|href=|@import|url\(", page) == [], "nothing is loaded by it"
+    assert "| warn | `records/job.bprec` | non-leaf-grad-read |" in (folder / "summary.md").read_text()
+
+
+def test_a_strangers_text_is_no_markup(folder):
+    from backprobe.show.audits import html
+    from backprobe.show.audits.report import AuditedItem, AuditReport
+    from backprobe.show.reports.program_report import Reported
+
+    bad = "<script>alert(1)</script>"
+    told = Reported(name=bad, findings=(), ended_well=False, ending=bad, ruleset=None, rules_judged=0)
+    item = AuditedItem(name=bad, verdict=None, cells=(), reported=told, problem=bad)
+    assert "<script" not in html.render(AuditReport(name=bad, word="failed", items=[item]))
+
+
+def test_what_could_not_be_judged_never_passes(folder, capsys):
+    (folder / "broken.bprec").write_bytes(b"no record")
+    assert audit("broken.bprec") == 1
+    assert "not-run  broken.bprec: it is no record that can be read" in capsys.readouterr().out
+    lenient = policy(folder, '[policy]\nnot-run = "warn"\n')
+    assert audit("broken.bprec", "--policy", lenient) == 0
+
+
+def test_scripts_are_run_with_their_arguments_and_named_as_the_repository_names_them(folder, capsys):
+    (folder / "jobs").mkdir()
+    (folder / "jobs" / "a.py").write_text(f"import sys\nassert sys.argv[1:] == ['--steps', '2']\n{samples.TUTORIAL}")
+    (folder / "jobs" / "slow.py").write_text("import time\ntime.sleep(600)\n")
+    told = policy(
+        folder,
+        '[policy]\nentries = ["jobs/*.py"]\nfail = ["BP101"]\n[run."jobs/a.py"]\narguments = ["--steps", "2"]\n'
+        '[run."jobs/slow.py"]\nlimits = { wall_seconds = 1 }\n',
+    )
+    assert audit("--policy", told, "--format", "json", "--output", "out.json") == 1
+    first, slow = json.loads((folder / "out.json").read_text())["items"]
+    assert (first["name"], first["verdict"], first["findings"][0]["location"]["path"]) == (
+        "jobs/a.py",
+        "fail",
+        "jobs/a.py",
+    )
+    assert slow["verdict"] in ("not-run", "error"), "by whether its record had begun"
+    assert slow["problem"] == "it was stopped after 1 s"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[policy]\nfial = []\n", "did you mean `fail`"),
+        ('[policy]\nfail = ["non-leaf-grad-raed"]\n', "non-leaf-grad-read"),
+        ('[policy]\nfail = ["level:bad"]\n', "there are level:error"),
+        ('[policy]\nfail = "BP1"\n', "must be a list of texts"),
+        ('[policy]\nnot-run = "maybe"\n', "one of fail, warn"),
+        ("[policy]\nlimits = { wall_seconds = -1 }\n", "a table of numbers from 1"),
+        ('[run."a.py"]\nargs = []\n', "did you mean `arguments`"),
+        ('[run]\n"a.py" = 1\n', "must be a table"),
+        ("policy = 1\n", "must be a table"),
+        ("[policy", "is no TOML"),
+    ],
+)
+def test_a_policy_that_cannot_be_followed_is_refused_with_what_can(folder, text, said):
+    with pytest.raises(UsageError, match=re.escape(said)):
+        policy_file(policy(folder, text))
+
+
+def test_a_policy_is_what_it_says(folder):
+    found = policy_file(
+        policy(folder, '[policy]\nname = "p"\nfail = ["BP1"]\nmin-confidence = "likely"\ntier = "grad"\n')
+    )
+    assert (found.name, found.rules.fail, found.rules.min_confidence, found.defaults.tier) == (
+        "p",
+        ["BP1"],
+        "likely",
+        "grad",
+    )
+    assert found.body == {
+        "name": "p", "fail": ["BP1"], "warn": ["*"], "min_confidence": "likely", "new_only": False, "not_run": "fail",
+    }  # fmt: skip
+
+
+def test_a_path_is_a_script_a_folder_a_list_or_a_run(folder, record):
+    (folder / "jobs" / "deep").mkdir(parents=True)
+    for name in ("jobs/a.py", "jobs/deep/b.py", "jobs/.hidden.py", "jobs/__init__.py"):
+        (folder / name).write_text("")
+    (folder / "list.txt").write_text("# ours\njobs/deep\n\nrun_01J9ZZZZZZZZZZZZZZZZZZZZZZ\n")
+    plain = policy_file(None)
+    assert [one.name for one in programs(["jobs"], plain)] == ["jobs/a.py", "jobs/deep/b.py"]
+    assert [one.name for one in programs(["@list.txt", "jobs/a.py", "jobs/a.py"], plain)] == [
+        "jobs/deep/b.py", "run_01J9ZZZZZZZZZZZZZZZZZZZZZZ", "jobs/a.py",
+    ]  # fmt: skip
+    assert [one.name for one in programs(["records"], plain)] == ["records/job.bprec"]
+    twice = policy_file(policy(folder, '[[run."jobs/a.py"]]\narguments = ["1"]\n[[run."jobs/a.py"]]\nname = "two"\n'))
+    assert [(one.name, one.settings.arguments) for one in programs([], twice)] == [
+        ("jobs/a.py #1", ("1",)),
+        ("two", ()),
+    ]
+    for paths, said in (
+        (["gone.py"], "there is no file"),
+        ([], "nothing to audit"),
+        (["@gone"], "cannot read the list"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            programs(paths, plain)
+
+
+def test_modules_of_the_project_come_along_and_libraries_do_not(folder):
+    for name, text in {
+        "jobs/train.py": "import torch, model\nfrom lib.data import rows\nfrom lib import words\nimport gone\n",
+        "jobs/model.py": "import json\nfrom lib import data\n",
+        "lib/__init__.py": "",
+        "lib/data.py": "from . import words\nfrom .deep.one import x\n",
+        "lib/words.py": "import train\n",
+        "lib/deep/one.py": "not python (",
+    }.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    script = folder / "jobs" / "train.py"
+    found = imported_files(script, (script.parent, folder))
+    assert [path.relative_to(folder).as_posix() for path in found] == [
+        "jobs/train.py", "jobs/model.py", "lib/__init__.py", "lib/data.py", "lib/words.py", "lib/deep/one.py",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--output", "a", "--output", "b"],
+        ["--format", "json", "--format", "text"],
+        ["--format", "json", "--output", "no/a"],
+    ],
+)
+def test_formats_and_files_come_in_pairs(record, arguments, capsys):
+    assert audit(record, *arguments) == 2
+    assert "backprobe:" in capsys.readouterr().err

@@ -1,0 +1,64 @@
+"""What leaves of a program's text."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from backprobe.record import End, Site, Source, batch_frames, end_frame, frame_rows
+from backprobe.recorder.sources import SourceCut
+
+TEXT = "import torch\nsecret = 'x'\nloss = (a +\n  b)\nloss.backward()\n"
+SHA = hashlib.sha256(TEXT.encode()).hexdigest()
+
+
+def frame(*rows):
+    (one,) = batch_frames("sources" if isinstance(rows[0], Source) else "sites", list(rows))
+    return one
+
+
+def site(number, line, end_line):
+    return Site(site=number, source=0, line=line, col=1, end_line=end_line, end_col=9, kind="statement")
+
+
+SOURCE = frame(Source(source=0, path="train.py", sha256=SHA, text=TEXT))
+
+
+def texts(frames):
+    """The texts of the source rows among frames, in order."""
+    found = [frame_rows(one) for one in frames]
+    return [row.text for kind, rows in found if kind == "sources" for row in rows]
+
+
+def test_lines_that_sites_name_leave_and_others_do_not():
+    cut = SourceCut("lines")
+    assert texts(cut.applied([SOURCE])) == [""]
+    after = list(cut.applied([frame(site(0, 3, 4))]))
+    assert texts(after) == ["…\n…\nloss = (a +\n  b)\n…\n…"]
+    assert [frame_rows(one)[0] for one in after] == ["sites", "sources"]
+    assert texts(cut.applied([frame(site(1, 4, 4))])) == [], "nothing new is named"
+    assert texts(cut.applied([frame(site(2, 5, 5))])) == ["…\n…\nloss = (a +\n  b)\nloss.backward()\n…"]
+    ((row,),) = [rows for kind, rows in map(frame_rows, cut.applied([SOURCE])) if kind == "sources"]
+    assert row.sha256 == SHA
+
+
+def test_what_is_left_out_is_no_python_so_that_no_rule_takes_the_rest_for_the_program():
+    cut = SourceCut("lines")
+    list(cut.applied([SOURCE]))
+    (text,) = texts(cut.applied([frame(site(0, 5, 5))]))
+    with pytest.raises(SyntaxError):
+        compile(text, "train.py", "exec")
+
+
+def test_nothing_follows_the_end():
+    cut = SourceCut("lines")
+    list(cut.applied([SOURCE]))
+    end = end_frame(End(ending="ended", exit_code=0))
+    assert [frame_rows(one)[0] for one in cut.applied([frame(site(0, 3, 4)), end])] == ["sites", "sources", "end"]
+
+
+def test_none_sends_no_text_and_full_all_of_it():
+    assert texts(SourceCut("none").applied([SOURCE, frame(site(0, 1, 5))])) == [""]
+    frames = [SOURCE, frame(site(0, 1, 1))]
+    assert list(SourceCut("full").applied(frames)) == frames

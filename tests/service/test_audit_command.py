@@ -1,0 +1,116 @@
+"""`backprobe audit` against a real server: one audit, its policy, its findings, the same one again, and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from backprobe.cli import main
+from backprobe.cli.audit import remote
+from backprobe.client import requests
+from store.audits import judging
+
+
+@pytest.fixture
+def served(make):
+    """A site, and the address at which it is served."""
+    from service.process.address import listen
+    from service.server.http_server import Server
+
+    site = make(threads=8)
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=8)
+    server.start()
+    yield site, f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.stop()
+
+
+@pytest.fixture
+def jobs(tmp_path, monkeypatch, samples):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(remote, "_WAIT_SECONDS", 1)
+    monkeypatch.setattr(requests, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(requests, "LONGEST_PAUSE_SECONDS", 0.0)
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "train.py").write_text(samples.TUTORIAL + "import words\n")
+    (tmp_path / "jobs" / "words.py").write_text("")
+    (tmp_path / "jobs" / "list.txt").write_text("a b c")
+    (tmp_path / "policy.toml").write_text(
+        '[policy]\nname = "pre-merge"\nentries = ["jobs/train.py"]\nfail = ["BP1"]\n'
+        'limits = { wall_seconds = 30 }\n[run."jobs/train.py"]\nfiles = ["jobs/*.txt"]\narguments = ["x"]\nseed = 0\n'
+    )
+    return tmp_path
+
+
+def end(site, samples):
+    """What workers and the reaper do, until the audit is judged."""
+    while site.client.get("/v1/audits?status=judged").json["items"] == []:
+        for row in site.client.get("/v1/runs?status=queued").json["items"]:
+            site.finish(row["id"], samples.tutorial())
+        judging.settle(site.context.database)
+
+
+def test_programs_are_audited_as_one_and_a_retried_job_finds_the_same(served, jobs, samples, capsys):
+    site, url = served
+    ending = threading.Thread(target=end, args=(site, samples))
+    ending.start()
+    command = ["audit", "--policy", "policy.toml", "--url", url, "--label", "pr=12"]
+    assert main([*command, "--format", "json", "--output", "out.json", "--format", "github"]) == 1
+    ending.join()
+    told = json.loads((jobs / "out.json").read_text())
+    (item,) = told["items"]
+    assert (item["name"], item["verdict"], item["cells"][0]["rule"]) == ("jobs/train.py", "fail", "non-leaf-grad-read")
+    assert item["findings"][0]["rule"]["code"] == "BP101"
+    assert item["rules_judged"] > 10
+    assert capsys.readouterr().out.startswith("::warning file=")
+    run = site.client.get(f"/v1/runs/{item['run']}").json
+    files = site.client.get(f"/v1/snippets/{run['snippet']}").json["files"]
+    assert [one["path"] for one in files] == ["jobs/list.txt", "jobs/train.py", "jobs/words.py"]
+    assert (run["arguments"], run["entry"], run["limits"]["wall_seconds"], run["seed"]) == (
+        ["x"],
+        "jobs/train.py",
+        30,
+        0,
+    )
+    audits = site.client.get("/v1/audits").json["items"]
+    assert [(one["name"], one["labels"]["pr"]) for one in audits] == [("pre-merge", "12")]
+    assert main(command) == 1
+    assert f"pre-merge failed: 1 fail; 1 finding\n{url}/v1/audits/{audits[0]['id']}" in capsys.readouterr().out
+    assert len(site.client.get("/v1/audits").json["items"]) == 1
+    (policy,) = site.client.get("/v1/policies").json["items"]
+    assert (policy["name"], policy["fail"], policy["revision"]) == ("pre-merge", ["BP1"], 1)
+
+
+def test_a_policy_that_changed_is_its_next_revision(served, jobs, samples):
+    site, url = served
+    site.client.post("/v1/policies", json={"name": "pre-merge"})
+    ending = threading.Thread(target=end, args=(site, samples))
+    ending.start()
+    assert main(["audit", "--policy", "policy.toml", "--url", url]) == 1
+    ending.join()
+    (policy,) = site.client.get("/v1/policies").json["items"]
+    assert (policy["fail"], policy["revision"]) == (["BP1"], 2)
+
+
+def test_ctrl_c_cancels_the_audit(served, jobs, monkeypatch, capsys):
+    site, url = served
+
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("backprobe.cli.audit.command._Progress.__call__", pressed)
+    assert main(["audit", "jobs/train.py", "--url", url]) == 130
+    (audit,) = site.client.get("/v1/audits").json["items"]
+    assert audit["status"] == "canceled"
+    assert audit["id"] in capsys.readouterr().err
+
+
+def test_what_cannot_be_sent_is_refused_before_anything_is(served, jobs, capsys):
+    site, url = served
+    (jobs / "jobs" / "list.txt").write_bytes(b"\xff\xfe")
+    assert main(["audit", "--policy", "policy.toml", "--url", url]) == 2
+    assert "`--local` runs it here" in capsys.readouterr().err
+    assert site.client.get("/v1/audits").json["items"] == []
+    assert main(["audit", "jobs/train.py", "--url", "http://127.0.0.1:9", "--baseline", "x"]) == 3

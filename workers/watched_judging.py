@@ -1,0 +1,84 @@
+"""Watched runs judged while they go on: a job hears of its NaN when it happens, and not when it ends.
+
+1. All rules judge all that has come, as they will at the end: so what is told now is told then.
+2. A run is judged again when new frames have come, and `SHARE` of the time at most: one whose judging takes 0.5 s is
+   judged every 10 s. One run is judged in a turn.
+3. What was judged is known to this process only: another one judges once more, which changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from store.database.session import Database
+from store.findings.rejudging import judged_meanwhile
+from store.recorders.judging import OpenRun, open_runs, record_so_far
+from workers.judging_budget import broken_off, judged_in_time
+
+SHARE: Final = 0.05
+"""Of the time that a run goes on, for judging it."""
+
+LEAST_SECONDS: Final = 3.0
+"""Between two judgements of one run."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """Up to which frame a run was judged, and when it may be judged again."""
+
+    frames: int
+    again_at: float
+
+
+class WatchedJudging:
+    """Judges the watched runs of a database as they go on.
+
+    Args:
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        self._database, self._clock = database, clock
+        self._looked: dict[int, _Looked] = {}
+
+    def turn(self) -> None:
+        """Judge one run, if any is due."""
+        runs = open_runs(self._database)
+        known = {one.claim.run_id for one in runs}
+        self._looked = {number: looked for number, looked in self._looked.items() if number in known}
+        due = [one for one in runs if self._is_due(one)]
+        if not due:
+            return
+        one = min(due, key=lambda one: self._looked.get(one.claim.run_id, _Looked(0, 0.0)).again_at)
+        began = self._clock()
+        try:
+            self._judge(one)
+        finally:
+            now = self._clock()
+            pause = max(LEAST_SECONDS, (now - began) / SHARE)
+            self._looked[one.claim.run_id] = _Looked(one.frames, now + pause)
+
+    def _is_due(self, one: OpenRun) -> bool:
+        looked = self._looked.get(one.claim.run_id)
+        return looked is None or (looked.frames < one.frames and self._clock() >= looked.again_at)
+
+    def _judge(self, one: OpenRun) -> None:
+        try:
+            record = record_so_far(self._database, one)
+            if record is None:
+                return
+            judgement, _ = judged_in_time(record)
+            if broken_off(judgement):
+                _log.warning("judging %s while it goes on took too long", one.claim.public_id)
+                return
+            judged_meanwhile(self._database, one.claim, judgement)
+        except Exception as error:  # the fence around a task: a stranger's record, maybe
+            if self._database.away(error):
+                raise
+            _log.error("judging %s while it goes on failed: %s", one.claim.public_id, type(error).__name__)
