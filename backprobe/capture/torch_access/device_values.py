@@ -12,15 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import torch
 
 from backprobe.capture.torch_access.tensor_memory import is_watched, special
 from backprobe.capture.torch_access.torch_internals import below_autocast, below_autograd, stream_of
-
-if TYPE_CHECKING:
-    from backprobe.capture.output.writer import Writer
 
 MOST_WAITING: Final = 4096
 """Tensors whose values wait at most; a program without steps brings them over when so many do."""
@@ -29,6 +26,23 @@ PIECE: Final = 1 << 24
 """Elements for which room is taken at once to count what is not finite: 64 MiB of float32."""
 
 Then = Callable[["Values"], None]
+
+
+class Caps(Protocol):
+    """How many elements a tensor has at most whose elements are all kept."""
+
+    @property
+    def elements(self) -> int: ...
+
+
+class Rows(Protocol):
+    """Where rows go: its limits, and what was left out."""
+
+    @property
+    def caps(self) -> Caps: ...
+
+    def cut(self, what: str, why: str, /) -> None:
+        """Note what was left out, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +81,7 @@ class DeviceValues:
         waiting: Tickets in the order in which they were queued.
     """
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Rows) -> None:
         self.waiting: list[Ticket] = []
         self._writer = writer
         self._last: tuple[tuple[int, int], Ticket] | None = None
