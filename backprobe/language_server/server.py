@@ -64,7 +64,7 @@ class Server(LanguageServer):
 
     def status(self, state: str, message: str) -> None:
         """As `session.Editor` has it."""
-        if state == "idle":
+        if state == "idle" and not message.endswith(": canceled"):
             self._told_of = None  # what goes wrong next is shown again
         self.protocol.notify(STATUS, {"state": state, "message": plain(message)})
         self.window_log_message(lsp.LogMessageParams(type=lsp.MessageType.Info, message=f"{state}: {plain(message)}"))

@@ -189,16 +189,14 @@ async def test_an_editor_that_goes_takes_the_run_with_it(folder, tmp_path):
     assert gone(pid)
 
 
-async def test_a_program_that_raises_or_does_not_end_is_told_on_its_lines(folder, tmp_path):
-    endless = "import os, torch\nassert 'BACKPROBE_API_KEY' not in os.environ\nw = torch.ones(3, requires_grad=True)\n(w * 2).sum().backward()\n"
-    endless += "if __name__ == '__main__':\n    while True:\n        pass\n"
-    async with editor(
-        folder, tmp_path / "home", ENTRIES | {"seconds": 5}, {"BACKPROBE_API_KEY": "not-for-programs"}
-    ) as one:
-        one.open("train.py", endless)
+async def test_a_program_that_raises_is_told_on_its_line_and_sees_no_key(folder, tmp_path):
+    hidden = "import os\nassert 'BACKPROBE_API_KEY' not in os.environ\n"
+    environment = {"BACKPROBE_API_KEY": "not-for-programs"}
+    async with editor(folder, tmp_path / "home", ENTRIES, environment) as one:
+        one.open("train.py", hidden)
         one.save("train.py")
-        await one.status("idle: train.py: stopped after 5 s")
-        assert (3, "leaf") in await one.hints("train.py")
+        await one.status("idle: train.py: ")
+        assert one.shown("train.py") == []
         before = len(one.statuses)
         one.save("train.py", "import os\n\nos.nothing()\n")
         await one.status("idle: train.py", before)
