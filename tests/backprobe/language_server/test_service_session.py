@@ -64,7 +64,7 @@ async def test_a_refused_key_is_said_once_however_often_the_file_is_saved(tmp_pa
             await one.until(lambda: one.messages, "it is said")
             refused = f"the service at {url} refused (401 unauthorized): There is no such key. "
             assert one.messages == [f"Backprobe: {refused}set BACKPROBE_API_KEY to a key of it"]
-            assert one.statuses[-1].startswith("trouble: the service")
+            await one.until(lambda: one.statuses[-1].startswith("trouble: the service"), "the last one is refused")
             assert await one.hints("train.py") == []
         looked = [request for request in asked if request[0].startswith("GET /v1/runs?snippet_sha256=")]
         assert looked and all(sent == "" for _, _, sent in looked)  # by its hash: no text went along
