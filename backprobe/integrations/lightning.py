@@ -12,7 +12,7 @@ except ModuleNotFoundError:
     from pytorch_lightning import Callback  # pyright: ignore[reportMissingImports]  # its name before 2.0
 
 
-class WatchCallback(Callback):
+class WatchCallback(Callback):  # pyright: ignore[reportGeneralTypeIssues]  # of one package or the other
     """Enters `backprobe.watch` when training starts: the optimizers are there, and the sanity check is over.
 
     Args:
