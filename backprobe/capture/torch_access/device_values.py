@@ -32,14 +32,16 @@ class Caps(Protocol):
     """How many elements a tensor has at most whose elements are all kept."""
 
     @property
-    def elements(self) -> int: ...
+    def elements(self) -> int:
+        """The most elements."""
 
 
 class Rows(Protocol):
     """Where rows go: its limits, and what was left out."""
 
     @property
-    def caps(self) -> Caps: ...
+    def caps(self) -> Caps:
+        """The limits."""
 
     def cut(self, what: str, why: str, /) -> None:
         """Note what was left out, and why."""
