@@ -11,7 +11,6 @@ from typing import Final
 import torch
 
 from backprobe.capture.options import Caps
-from backprobe.capture.output.writer import Writer
 from backprobe.capture.torch_access.device_values import PIECE, DeviceValues, Values
 from backprobe.capture.torch_access.statistics import of_values, statistics
 from backprobe.record import Statistics
@@ -37,7 +36,7 @@ def _checks(place: Place) -> Iterator[tuple[str, Callable[[], str]]]:
 def brought(tensor: torch.Tensor) -> Statistics | None:
     """What the queue of the engine brings of a tensor."""
     found: list[Values] = []
-    values = DeviceValues(Writer(Caps(), lambda _: None))
+    values = DeviceValues(Caps().elements, lambda *_: None)
     values.read(tensor, None, found.append)
     values.settle()
     expect(len(found) == 1, "nothing came")

@@ -54,7 +54,7 @@ class Writer:
         self.caps = caps
         most_rows = max(0, caps.rows - max(caps.rows // 8, 2 * _LAST_ROWS))
         self.buffer = native.chosen(RowBuffer)(tuple(TABLES), _ENCODE, self._is_full, most_rows, MAX_FRAME, BATCH_ROWS)
-        self.values = DeviceValues(self)
+        self.values = DeviceValues(caps.elements, self.cut)
         self.sent_bytes = 0
         self.start_ns = time.perf_counter_ns()
         self._sink: Sink | None = sink

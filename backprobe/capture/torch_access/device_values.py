@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import torch
 
@@ -26,25 +26,6 @@ PIECE: Final = 1 << 24
 """Elements for which room is taken at once to count what is not finite: 64 MiB of float32."""
 
 Then = Callable[["Values"], None]
-
-
-class Caps(Protocol):
-    """How many elements a tensor has at most whose elements are all kept."""
-
-    @property
-    def elements(self) -> int:
-        """The most elements."""
-
-
-class Rows(Protocol):
-    """Where rows go: its limits, and what was left out."""
-
-    @property
-    def caps(self) -> Caps:
-        """The limits."""
-
-    def cut(self, what: str, why: str, /) -> None:
-        """Note what was left out, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +60,17 @@ class Ticket:
 class DeviceValues:
     """The queue of one recorder. Bodies of ours pass one at a time, so it needs no lock.
 
+    Args:
+        small: Elements that a tensor has at most whose elements are all kept.
+        cut: Notes what was left out, and why.
+
     Attributes:
         waiting: Tickets in the order in which they were queued.
     """
 
-    def __init__(self, writer: Rows) -> None:
+    def __init__(self, small: int, cut: Callable[[str, str], None]) -> None:
         self.waiting: list[Ticket] = []
-        self._writer = writer
+        self._small, self._cut = small, cut
         self._last: tuple[tuple[int, int], Ticket] | None = None
         self._arrived: dict[tuple[int, int, int], Ticket] = {}
 
@@ -119,7 +104,7 @@ class DeviceValues:
 
     def _queued(self, tensor: torch.Tensor) -> Ticket | None:
         """A ticket for a tensor; None where its values are not defined, or nothing of ours may run."""
-        small = tensor.numel() <= self._writer.caps.elements
+        small = tensor.numel() <= self._small
         if is_watched() or special(tensor) is not None or not (small or tensor.is_floating_point()):
             return None
         if is_capturing(tensor.device):
@@ -131,7 +116,7 @@ class DeviceValues:
                 parts = [tensor.reshape(-1).clone()] if small else reductions(tensor)
         except RuntimeError as error:  # out of memory, or a device that is broken: it is the program's to find out
             why = f"values on {tensor.device.type} were not measured: {type(error).__name__}"
-            self._writer.cut("values on a device", why)
+            self._cut("values on a device", why)
             return None
         ticket = Ticket(
             tensor.device, tensor.dtype, tuple(tensor.shape), small, parts, stream_of(tensor.device)
@@ -167,7 +152,7 @@ class DeviceValues:
                 found |= _brought(device, parts, streams)
         except RuntimeError as error:
             why = f"values did not come from {', '.join(sorted(str(one) for one in devices))}: {type(error).__name__}"
-            self._writer.cut("values on a device", why)
+            self._cut("values on a device", why)
             return None
         for ticket in tickets:
             values = _values(ticket, [found[id(part)] for part in ticket.parts])
