@@ -14,13 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from backprobe.severity import LEVELS, Level
+
 if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules import Finding
-
-Level = Literal["error", "warning", "note"]
-LEVELS: Final = ("error", "warning", "note")
-"""Worst first."""
 
 _MOST_SHOWN: Final = 5
 

@@ -11,6 +11,7 @@ import msgspec
 
 from backprobe.language_server.results import Call, Failure, Gradless, Result, Tensor, Unreadable
 from backprobe.rules.framework.finding import Finding
+from backprobe.severity import LEVELS
 from backprobe.show.amounts import number
 
 
@@ -151,5 +152,5 @@ def _failure_of_service(run: Mapping[str, Any]) -> Failure | None:
 
 
 def _counted(findings: Mapping[str, Any]) -> str:
-    count = sum(findings.get(level) or 0 for level in ("error", "warning", "note"))
+    count = sum(findings.get(level) or 0 for level in LEVELS)
     return f"{count} finding{'' if count == 1 else 's'}"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from backprobe.language_server.hints import KINDS, Kind
+from backprobe.tiers import EVERY_TIER
 
-TIERS: Final = ("state", "grad", "full", "deep")
 USUAL_SECONDS: Final = 10.0
 """A run that is waited for beside typing is stopped then, and tells what it saw."""
 
@@ -111,7 +111,7 @@ def _seconds(name: str) -> Any:
 
 
 def _tier(value: Any) -> tuple[dict[str, Any], str]:
-    return ({"tier": value}, "") if value in TIERS else ({}, f"is one of {', '.join(TIERS)}")
+    return ({"tier": value}, "") if value in EVERY_TIER else ({}, f"is one of {', '.join(EVERY_TIER)}")
 
 
 def _service(value: Any) -> tuple[dict[str, Any], str]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import backprobe
 from backprobe.record import BadRecord, loads
+from backprobe.tiers import EVERY_TIER
 
 if TYPE_CHECKING:
     from backprobe.client import Client, Run
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 MOST_OUTPUT_BYTES: Final = 2000
 """That are kept of the end of what a program printed."""
-
-_TIERS: Final = ("state", "grad", "full", "deep")
 
 
 class NotRun(Exception):
@@ -55,8 +54,8 @@ class Program:
         Raises:
             NotRun: the tier is unknown, a path leaves the folder, or the entry is none of the files.
         """
-        if self.tier not in _TIERS:
-            raise NotRun(f"there is no tier {self.tier!r}: one of {', '.join(_TIERS)}")
+        if self.tier not in EVERY_TIER:
+            raise NotRun(f"there is no tier {self.tier!r}: one of {', '.join(EVERY_TIER)}")
         for path in self.files:
             if not path or Path(path).is_absolute() or ".." in Path(path).parts or "\0" in path:
                 raise NotRun(f"the path {path!r} leaves the program's folder")

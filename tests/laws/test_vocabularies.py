@@ -27,7 +27,7 @@ VOCABULARIES = {
     "states of a retained graph": ("backprobe/record/rows/graph.py", "held freed partly-freed released"),
     "statuses of a run": ("store/runs/model.py", "queued running succeeded failed exceeded canceled lost"),
     "ends of a run": ("store/runs/model.py", "succeeded failed exceeded canceled lost"),
-    "verdicts": ("store/audits/policy.py", "pass warn fail error not-run"),
+    "verdicts": ("backprobe/rules/policy.py", "pass warn fail error not-run"),
     "states of a group": ("store/findings/group_rows.py", "open acknowledged suppressed fixed"),
     "states of a delivery": ("store/webhooks/deliveries.py", "pending delivered dead canceled"),
 }

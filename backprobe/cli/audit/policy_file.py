@@ -20,18 +20,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from backprobe.cli.exit_codes import UsageError
+from backprobe.isolation import ISOLATION_LEVELS
 from backprobe.rules.policy import Rules, unknown_pattern
+from backprobe.severity import CONFIDENCES
+from backprobe.tiers import EVERY_TIER
 
 _RULES: Final = ("fail", "warn", "min-confidence", "new-only", "not-run")
 _MORE: Final = ("name", "entries", "limits", "isolation", "device", "tier", "every", "seed")
 _RUN: Final = ("name", "arguments", "files", "limits", "device", "tier", "every", "seed")
 _CHOICES: Final[Mapping[str, Sequence[Any]]] = {
-    "min-confidence": ("heuristic", "likely", "proven"),
+    "min-confidence": CONFIDENCES,
     "new-only": (True, False),
     "not-run": ("fail", "warn"),
-    "isolation": ("none", "process", "namespace", "gvisor"),
+    "isolation": ISOLATION_LEVELS,
     "device": ("cpu", "cuda"),
-    "tier": ("state", "grad", "full", "deep"),
+    "tier": EVERY_TIER,
 }
 _TEXTS: Final = ("fail", "warn", "entries", "arguments", "files")
 

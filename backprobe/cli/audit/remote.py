@@ -19,6 +19,7 @@ from backprobe.cli.audit.programs import Program, shown
 from backprobe.cli.exit_codes import UsageError
 from backprobe.rules import Finding
 from backprobe.rules.policy import Cell
+from backprobe.severity import LEVELS
 from backprobe.show.audits.report import AuditedItem, AuditReport
 from backprobe.show.reports.program_report import Reported
 
@@ -176,5 +177,5 @@ def _audited(
 
 
 def _worst_first(findings: Sequence[Finding]) -> Iterator[Finding]:
-    for level in ("error", "warning", "note"):
+    for level in LEVELS:
         yield from (one for one in findings if one.level == level)

@@ -7,6 +7,7 @@ from typing import Final
 
 import backprobe
 from backprobe.rules import Finding
+from backprobe.rules.policy import WORST
 from backprobe.show.audits.report import AuditedItem, AuditReport
 from backprobe.show.audits.text import summary
 from backprobe.show.plain_text import plain
@@ -14,7 +15,6 @@ from backprobe.show.plain_text import plain
 MOST_ROWS: Final = 2000
 """Findings that are listed, worst programs first."""
 
-_ORDER: Final = ("fail", "error", "not-run", "warn", "pass")
 _HEAD: Final = "".join(
     f"<th scope=col>{name}</th>" for name in ("Verdict", "Program", "Rules that do not pass", "How it ended")
 )
@@ -33,7 +33,7 @@ monospace; font-size: .9em; } pre { margin: .2rem 0; white-space: pre-wrap; } h2
 def render(report: AuditReport) -> str:
     """The document."""
     title = f"{report.name}: {report.word}"
-    items = sorted(report.items, key=lambda item: _ORDER.index(item.verdict or "not-run"))
+    items = sorted(report.items, key=lambda item: WORST.index(item.verdict or "not-run"))
     rows = "\n".join(_row(item) for item in items)
     return "\n".join(
         (

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from backprobe.rules import Finding, finding_json
-from backprobe.rules.policy import Cell, Verdict
+from backprobe.rules.policy import WORST, Cell, Verdict
 from backprobe.show.reports.program_report import Reported
 
 Word = Literal["passed", "failed", "canceled"]
@@ -51,7 +51,7 @@ class AuditReport:
     def counts(self) -> dict[str, int]:
         """Items by verdict, worst first; without those that nobody has."""
         said = [item.verdict or "not-run" for item in self.items]
-        return {word: said.count(word) for word in ("fail", "error", "not-run", "warn", "pass") if word in said}
+        return {word: said.count(word) for word in WORST if word in said}
 
     @property
     def findings(self) -> list[tuple[AuditedItem, Finding]]:

@@ -13,18 +13,17 @@ from collections import Counter
 from typing import Final
 
 from backprobe.rules import Finding
+from backprobe.rules.policy import WORST
 from backprobe.show.audits.report import AuditedItem, AuditReport
 from backprobe.show.plain_text import plain
 
 MOST_FINDINGS: Final = 20
 """Of one program."""
 
-_ORDER: Final = ("fail", "error", "not-run", "warn", "pass")
-
 
 def render(report: AuditReport) -> str:
     """The text, without a newline at its end."""
-    blocks = [_item(one) for word in _ORDER for one in report.items if (one.verdict or "not-run") == word != "pass"]
+    blocks = [_item(one) for word in WORST for one in report.items if (one.verdict or "not-run") == word != "pass"]
     rules = Counter(cell.rule for item in report.items for cell in item.cells if cell.state in ("fail", "warn"))
     lines = [f"  {count:>4}  {plain(rule)}" for rule, count in rules.most_common()]
     table = "\n".join(["programs by rule", *lines]) if lines else ""

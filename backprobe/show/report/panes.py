@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.severity import LEVELS
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.backward_calls import call_rows
 from backprobe.show.first_occurrence import first_seen
@@ -42,7 +43,7 @@ def findings_pane(findings: Sequence[Finding], steps: int, judged: int, tensors:
         return pane("findings", "Findings", "", calm)
     shown = [_finding(one, steps) for one in findings[:MOST_FINDINGS]]
     levels = Counter(one.level for one in findings)
-    total = ", ".join(counted(levels[level], level) for level in ("error", "warning", "note") if levels[level])
+    total = ", ".join(counted(levels[level], level) for level in LEVELS if levels[level])
     more = len(findings) - len(shown)
     left = tag("p", f"{counted(more, 'more finding')}: `--format json` has all.", class_="said-below") if more else None
     return pane("findings", "Findings", total, tag("ul", *shown, class_="findings holds", tabindex="0"), left)
