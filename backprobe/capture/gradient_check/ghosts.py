@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 import torch
 
-from backprobe.capture.gradient_check.confinement import confine
+from backprobe.capture.gradient_check.confinement import confine, descriptors
 from backprobe.capture.instrument.torch_taps import Observers
 
 MOST_BYTES: Final = 64 << 20
@@ -143,7 +143,8 @@ def _born(reads: int, writes: int, seconds: int) -> Ghost:
         os.close(reads)
         confine(writes, seconds)
         torch.set_num_threads(1)  # threads of the pool do not survive a fork
-    except BaseException:
+    except BaseException as error:
+        os.write(writes, _ENCODE(Answer(error=f"it could not be confined: {type(error).__name__}: {error}"[:500])))
         os._exit(1)
     return Ghost(writes)
 
@@ -163,10 +164,10 @@ def _read(descriptor: int, deadline: float) -> bytes:
 def _places() -> dict[int, int]:
     """Where open files are read: a fork shares it."""
     found: dict[int, int] = {}
-    for name in os.listdir("/proc/self/fd"):
+    for number in descriptors():
         with contextlib.suppress(OSError):
-            if stat.S_ISREG(os.fstat(int(name)).st_mode):
-                found[int(name)] = os.lseek(int(name), 0, os.SEEK_CUR)
+            if stat.S_ISREG(os.fstat(number).st_mode):
+                found[number] = os.lseek(number, 0, os.SEEK_CUR)
     return found
 
 
