@@ -48,6 +48,8 @@ WAITING = (
     "tests/store/test_spans.py",
     "tests/service/test_login.py",
     "tests/workers/sandbox",
+    "tests/gpu",
+    "tests/backprobe/language_server",
     "tests/make",
     "tests/compose",
     "tests/workers",
@@ -65,6 +67,9 @@ COMPUTING = (
     "tests/browser",
     "tests/backprobe/rules",
     "tests/transparency",
+    "tests/backprobe/notebook",
+    "tests/backprobe/capture/gradient_check",
+    "tests/backprobe/mcp_server",
     "tests/backprobe/cli",
     "tests/backprobe/capture/test_transparency.py",
     "tests/backprobe/capture/test_deep_tier.py",
@@ -93,7 +98,7 @@ CONFINED = {
     *(
         f"tests/workers/sandbox/test_{name}.py"
         for name in (
-            "cgroups", "compatibility", "deadlines", "leftovers", "limits", "lockdown", "programs", "several", "slots",
+            "cgroups", "compatibility", "deadlines", "gradient_checks", "leftovers", "limits", "lockdown", "programs", "several", "slots",
         )
     ),
 }  # fmt: skip
