@@ -75,6 +75,7 @@ class GradientChecks:
         swaps.put(Optimizer.__init__, "__bp_check_nothing__()", "__bp_check_optimizer__(self)")
         swaps.put(torch.compile, "__bp_check_compiles__()", "__bp_check_nothing__()")
         Applied.put()
+        Applied.before = self._uses.applied
         self._wrap("__bp_module__", self._module)
         self._wrap("__bp_engine__", self._engine)
         self._wrap("__bp_engine_left__", self._engine_left)

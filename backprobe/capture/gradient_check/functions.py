@@ -37,15 +37,19 @@ class Applied:
 
     Attributes:
         now: Who compares, in the ghost for it.
+        before: Called with the arguments: no mode of torch sees that a Function is applied.
     """
 
     now: Functions | None = None
+    before: Callable[[Sequence[Any]], None] | None = None
 
     @staticmethod
     def put() -> None:
         """Put it in place."""
 
         def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            if Applied.before is not None:
+                Applied.before(args)
             if Applied.now is not None and not kwargs and torch.is_grad_enabled():
                 Applied.now.compare(cls, args)
             return _PLAIN.__func__(cls, *args, **kwargs)
@@ -56,6 +60,7 @@ class Applied:
     def take_out() -> None:
         """Give torch its own back."""
         Function.apply = _PLAIN
+        Applied.before = None
 
 
 class Functions:

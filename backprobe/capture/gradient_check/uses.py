@@ -7,6 +7,7 @@ encoders that are evaluated, whose last digits are others.
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -43,6 +44,11 @@ class LeafUses:
             if function_modes() == 1:
                 self._mode.__exit__(None, None, None)
             self._mode = None
+
+    def applied(self, args: Sequence[Any]) -> None:
+        """A custom Function is applied to them."""
+        if self._checks.armed and torch.is_grad_enabled() and any(id(one) in self._held for one in args):
+            self._checks.begin()
 
     def is_other(self, module: Any) -> bool:
         """No optimizer holds a parameter of this module."""

@@ -17,3 +17,34 @@ def test_a_slip_is_named_and_a_right_one_agrees(seed: int) -> None:
         assert {row.function for row in named} == {"Made"}
     else:
         assert {row.verdict for row in rows} == {"agrees"}
+
+
+DIRECTLY = '''\
+import torch
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return gradient * x
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+for step in range(3):
+    optimizer.zero_grad()
+    loss = Square.apply(w).sum()
+    loss.backward()
+    optimizer.step()
+'''
+
+
+@pytest.mark.parametrize(("line", "verdict"), [("gradient * x", "differs"), ("2 * gradient * x", "agrees")])
+def test_a_function_that_is_the_first_to_use_a_leaf_is_compared(line: str, verdict: str) -> None:
+    rows = programs().captured(DIRECTLY.replace("gradient * x\n", f"{line}\n"), check=True).gradient_checks
+    assert {row.verdict for row in rows} <= {verdict, "factor" if verdict == "differs" else verdict}, rows
+    assert len(rows) == 2
