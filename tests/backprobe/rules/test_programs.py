@@ -8,6 +8,7 @@ import pytest
 
 from backprobe.rules import RULES, judge, manual
 from backprobe.rules.edits.text_edits import edited
+from backprobe.rules.testing import wants_check
 from backprobe.show.reports.finding_text import finding_lines
 from backprobe.show.terminal_style import Ink
 from tests.backprobe.rules.programs import PROGRAMS
@@ -60,9 +61,10 @@ def test_a_gradient_that_only_scales_is_not_said_to_be_differentiated(use, captu
     assert "differentiated again" not in finding.message
 
 
-@pytest.mark.parametrize("code", [one.RULE.code for one in RULES])
-def test_the_finding_of_an_example_reads_as_its_gold_file(code, captured) -> None:
+@pytest.mark.parametrize("one", RULES, ids=lambda one: one.RULE.code)
+def test_the_finding_of_an_example_reads_as_its_gold_file(one, captured) -> None:
     """To renew one: print what is compared here, read it, and save it."""
-    record = captured(manual(code).of("Example")[0].text)
+    code = one.RULE.code
+    record = captured(manual(code).of("Example")[0].text, check=wants_check(one))
     (finding,) = judge(record).findings
     assert "\n".join(finding_lines(record, finding, Ink())) + "\n" == (GOLD / f"{code}.txt").read_text()

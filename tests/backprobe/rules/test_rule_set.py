@@ -126,7 +126,7 @@ def test_rules_import_the_record_and_this_folder_only() -> None:
                     path
                 )
                 if name.startswith("backprobe"):
-                    assert name.startswith(("backprobe.record", "backprobe.rules")), path
+                    assert name.startswith(("backprobe.record", "backprobe.rules", "backprobe.severity")), path
 
 
 def test_an_unknown_rule_is_answered_with_the_nearest() -> None:

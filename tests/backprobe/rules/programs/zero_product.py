@@ -79,6 +79,6 @@ for _ in range(3):
     optimizer.step()
 """,
     "layers whose weights are all filled with zeros": _FILLED.format(init="nn.init.zeros_(layer.weight)  # <- BP222"),
-    "layers that are filled with a constant": _FILLED.format(init="nn.init.constant_(layer.weight, 0.1)"),
+    "layers that are filled with a constant": _FILLED.format(init="nn.init.constant_(layer.weight, 0.1)  # <- BP224"),
     "the last layer starts at zero": _FILLED.format(init="layer.out_features == 1 and nn.init.zeros_(layer.weight)"),
 }
