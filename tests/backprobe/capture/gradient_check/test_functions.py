@@ -19,7 +19,7 @@ def test_a_slip_is_named_and_a_right_one_agrees(seed: int) -> None:
         assert {row.verdict for row in rows} == {"agrees"}
 
 
-DIRECTLY = '''\
+DIRECTLY = """\
 import torch
 
 class Square(torch.autograd.Function):
@@ -40,7 +40,7 @@ for step in range(3):
     loss = Square.apply(w).sum()
     loss.backward()
     optimizer.step()
-'''
+"""
 
 
 @pytest.mark.parametrize(("line", "verdict"), [("gradient * x", "differs"), ("2 * gradient * x", "agrees")])
