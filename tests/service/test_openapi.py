@@ -39,6 +39,7 @@ PROMISED = {
     "GET /v1/runs/{run}/modules",
     "GET /v1/runs/{run}/optimizers",
     "GET /v1/runs/{run}/rows/{table}",
+    "GET /v1/runs/{run}/gradient-checks",
     "GET /v1/runs/{run}/graph",
     "GET /v1/runs/{run}/findings",
     "GET /v1/runs/{run}/source",
@@ -328,6 +329,7 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
         for number in range(5):
             ask("GET /v1/runs/{run}/tensors/{no}", f"/v1/runs/{run}/tensors/{number}")
             ask("GET /v1/runs/{run}/tensors/{no}/snapshots", f"/v1/runs/{run}/tensors/{number}/snapshots")
+        ask("GET /v1/runs/{run}/gradient-checks", f"/v1/runs/{run}/gradient-checks")
         ask("GET /v1/runs/{run}/graph", f"/v1/runs/{run}/graph?format=svg")
         etag = client.get(f"/v1/runs/{run}").headers["ETag"]
         ask("GET /v1/runs/{run}", f"/v1/runs/{run}", headers={"If-None-Match": etag})

@@ -37,7 +37,7 @@ def test_it_says_whether_runs_have_cgroups_and_if_not_why(capsys, monkeypatch):
     def nowhere():
         raise NoCgroup("/sys/fs/cgroup cannot be written (give it a part)")
 
-    monkeypatch.setattr(cgroups.hierarchies, "find", nowhere)
+    monkeypatch.setattr(cgroups.cgroup_mounts, "find", nowhere)
     assert doctor.examine(WorkerSettings(), probe=True) == 0
     assert "without cgroups" in (said := capsys.readouterr().out)
     assert "/sys/fs/cgroup cannot be written (give it a part)" in said

@@ -55,7 +55,7 @@ def test_a_duty_that_fails_stops_no_other(database, reaper, waiting, monkeypatch
         raise OSError("a stranger's text")
 
     monkeypatch.setattr(reapers.outbox, "plan", broken)
-    monkeypatch.setattr(reapers.runs, "expire_leases", broken)
+    monkeypatch.setattr(reapers.lifecycle, "expire_leases", broken)
     reaper.round()
     assert column(database, tables.idempotency.c.key) == ["new"]
     assert "planning deliveries failed: OSError" in caplog.text

@@ -91,7 +91,7 @@ def test_a_killed_job_leaves_what_it_had_sent(service, tmp_path, until):
     environment = inherited() | {"BACKPROBE_URL": service.url, "BACKPROBE_JOB": "gpt", "BACKPROBE_HOME": str(tmp_path)}
     try:
         job = processes.start([sys.executable, str(script)], environment, name="job")
-        until(lambda: service.frames and len(next(iter(service.frames.values()))) > 20, "frames of the job")
+        until(lambda: service.frames and service.record(next(iter(service.frames))).steps, "steps of the job")
         job.send_signal(signal.SIGKILL)
         job.wait(60)
     finally:
