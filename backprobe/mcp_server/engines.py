@@ -216,10 +216,12 @@ class ServiceEngine:
         told = run.error or {}
         place = f" at {told['path']}:{told['line']}" if told.get("path") else ""
         ending = "ended well" if run.status == "succeeded" else f"{run.status}: {told.get('type') or ''}{place}"
+        printed = self.client.call("GET", f"/v1/runs/{run.id}/output")
+        output = "".join(printed[name]["tail"] for name in ("stdout", "stderr"))
         return Executed(
             record=loads(self.client.record(run.id)),
             ending=ending,
-            output=str(told.get("message") or "")[-MOST_OUTPUT_BYTES:],
+            output=(output or str(told.get("message") or ""))[-MOST_OUTPUT_BYTES:],
             ended_well=run.status == "succeeded",
             run=run.id,
         )
