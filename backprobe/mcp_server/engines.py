@@ -216,10 +216,15 @@ class ServiceEngine:
         told = run.error or {}
         place = f" at {told['path']}:{told['line']}" if told.get("path") else ""
         ending = "ended well" if run.status == "succeeded" else f"{run.status}: {told.get('type') or ''}{place}"
+        printed = self.client.call("GET", f"/v1/runs/{run.id}/output")
+        output, message = (
+            "".join(printed[name]["tail"] for name in ("stdout", "stderr")),
+            str(told.get("message") or ""),
+        )
         return Executed(
             record=loads(self.client.record(run.id)),
             ending=ending,
-            output=str(told.get("message") or "")[-MOST_OUTPUT_BYTES:],
+            output=(output if message in output else f"{output.rstrip()}\n{message}")[-MOST_OUTPUT_BYTES:],
             ended_well=run.status == "succeeded",
             run=run.id,
         )

@@ -25,6 +25,7 @@ from backprobe.mcp_server.engines import Engine, LocalEngine, NotRun, Program, S
 from backprobe.mcp_server.known_runs import NoRun, Runs, below
 from backprobe.mcp_server.repairs import tried
 from backprobe.rules.framework.manual import UnknownRule, headlines, manual
+from backprobe.show.amounts import counted
 from backprobe.show.reports import manual_text, terminal_report
 
 INSTRUCTIONS: Final = (
@@ -198,7 +199,9 @@ _MOST_FILES: Final = 200
 
 
 def _listed(runs: Runs) -> list[str]:
-    lines = [f"{one.name}: {one.ending}, {len(one.findings)} findings" for one in reversed(runs.kept.values())]
+    lines = [
+        f"{one.name}: {one.ending}, {counted(len(one.findings), 'finding')}" for one in reversed(runs.kept.values())
+    ]
     if runs.client is not None:
         from backprobe.client import ApiError, ServiceAway
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _MOST: Final = 60
 _MOST_NAME: Final = 40
+_VISIBLE: Final = 0.1
 _HEAD: Final = ("step", "tensor", "derivative", "used")
 _CAUSES: Final = {
     "backward": "the backward of {function} is not the derivative of its forward",
@@ -60,7 +61,7 @@ def is_wrong(row: GradientCheck) -> bool:
 def verdict_text(record: Record, row: GradientCheck) -> str:
     """The verdict in words, with what explains it."""
     if row.verdict == "agrees":
-        return "agrees"
+        return "agrees: beside the loss, both are rounding" if _is_rounding(row) else "agrees"
     if row.verdict == "not-checked":
         return f"not checked: {plain(row.why or 'no reason is known')}"
     if row.verdict == "rough":
@@ -71,6 +72,13 @@ def verdict_text(record: Record, row: GradientCheck) -> str:
         why = _CAUSES[row.cause].format(function=plain(row.function or "a Function"), explained=why)
         why += "" if row.site is None or row.cause == "cut" else f", line {line_of(record, row.site)}"
     return f"{head}: {why}"
+
+
+def _is_rounding(row: GradientCheck) -> bool:
+    """Both sides lie below what arithmetic shows, and are visibly not the same number."""
+    numeric, used = row.numeric or 0.0, row.used or 0.0
+    largest = max(abs(numeric), abs(used))
+    return largest <= (row.tolerance or 0.0) and abs(numeric - used) > _VISIBLE * largest
 
 
 def _name(record: Record, row: GradientCheck) -> str:

@@ -35,7 +35,7 @@ class GradientCheckRow:
         n: Its number, in order of time.
         tensor: The leaf, or the first of those that were moved together; null: it has no row.
         tensors: All that were moved together; empty: only tensor.
-        name: The tensor's `state_dict` key; null: it has none.
+        name: The tensor's `state_dict` key, else the name it is best known by; null: it has neither.
         step: Optimizer steps finished before it.
         optimizer: Whose step; null: one that has no row.
         moment: The step's; null: not known.
@@ -94,7 +94,8 @@ def gradient_checks(
     tensor, site = tables.tensor, tables.site
     numbers = sorted({row.tensor for row in chosen if row.tensor is not None})
     sites = sorted({row.site for row in chosen if row.site is not None})
-    named = sa.select(tensor.c.tensor, tensor.c.fqn).where(at_key(tensor, run.key), tensor.c.tensor.in_(numbers))
+    known = sa.func.coalesce(tensor.c.fqn, tensor.c.name)
+    named = sa.select(tensor.c.tensor, known).where(at_key(tensor, run.key), tensor.c.tensor.in_(numbers))
     placed = sa.select(site.c.site, site.c.line).where(at_key(site, run.key), site.c.site.in_(sites))
     names: dict[Any, str | None] = {one[0]: one[1] for one in transaction.execute(named)}
     lines: dict[Any, int] = {one[0]: one[1] for one in transaction.execute(placed)}

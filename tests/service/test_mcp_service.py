@@ -74,6 +74,7 @@ def test_runs_of_the_service_are_listed_told_and_made(served, working, there, sa
     assert made[0]
     assert made[1].startswith("run run_")
     assert "BP101" in made[1]
+    assert "  | None" in made[1]
     assert not missing[0]
     assert "the service has no record of run_01JD0000000000000000000000" in missing[1]
     run = made[1].split()[1].rstrip(":")

@@ -200,6 +200,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "outside": await said(client, "run_program", path="../secret.py"),
             "tier": await said(client, "run_program", source="x = 1", tier="most"),
             "no fix": await said(client, "try_fix", run="local-1", finding=1, fix=7),
+            "runs": await said(client, "list_runs"),
         }
 
     async def hasty(client: Client) -> tuple[bool, str]:
@@ -230,6 +231,7 @@ def test_a_fix_is_tried_and_nothing_of_the_user_is_written(ran) -> None:
     assert ran["files"] == ["model.py", "train.py"]
     assert not ran["no fix"][0]
     assert "its advice: Keep the gradient of `h`" in ran["no fix"][1]
+    assert "local-1: ended well, 1 finding\n" in ran["runs"][1]
 
 
 def test_what_a_program_says_is_told_as_data_and_drives_nothing(ran) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 from backprobe.record.rows.graph import EntryName
 
 _FRAMES = 12
+_CHECK = "/backprobe/capture/gradient_check/"
+"""Its frames stand between the engine and the entry where gradients are checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def entry_name(kind: str | None, frame: FrameType | None) -> EntryName:
             return "functional"
         elif filename.endswith("torch/utils/checkpoint.py"):
             return "checkpoint"
-        elif "/torch/" not in filename:
+        elif "/torch/" not in filename and _CHECK not in filename:
             break
         frame = frame.f_back
     return found

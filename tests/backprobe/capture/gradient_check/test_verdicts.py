@@ -56,6 +56,14 @@ def test_without_being_asked_for_there_is_no_row() -> None:
     assert programs().captured(HEAD + STEP.format(before="")).gradient_checks == ()
 
 
+def test_the_check_leaves_the_entries_of_backward_calls_as_they_are() -> None:
+    step = STEP.format(before="") + "torch.autograd.backward(((net(x) - y) ** 2).mean())\n"
+    entries = [
+        [call.entry for call in programs().captured(HEAD + step, check=check).backward_calls] for check in (False, True)
+    ]
+    assert entries == [["Tensor.backward"] * 3 + ["autograd.backward"]] * 2
+
+
 def test_tensors_that_no_module_has_are_checked_and_a_cut_is_named_with_its_line() -> None:
     record = programs().captured(LOOSE.format(more="+ c.detach().sum()"), check=True)
     w, c = record.gradient_checks[:2]
