@@ -6,12 +6,15 @@ import random
 import signal
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
+
+if TYPE_CHECKING:
+    from backprobe.capture.tracking.training.modules import Modules
 
 
 def exit_code(error: BaseException) -> int:
@@ -49,13 +52,13 @@ def seed(number: int | None) -> None:
 _WRAPPERS: Final[list[torch.nn.Module]] = []
 
 
-def keep_wrappers(modules: Iterable[torch.nn.Module]) -> None:
+def keep_wrappers(modules: Modules) -> None:
     """Let modules that average gradients over processes live to the end of this one.
 
     Their destructor joins threads of gloo while it holds the interpreter, for which one of them may wait: 1 of 73
     programs was seen to hang there when the recorder let go of what the program had made.
     """
-    _WRAPPERS.extend(module for module in modules if isinstance(module, DistributedDataParallel))
+    _WRAPPERS.extend(module for module in modules.alive() if isinstance(module, DistributedDataParallel))
 
 
 _TIMERS: Final = [

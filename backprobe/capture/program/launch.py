@@ -213,7 +213,7 @@ def _run(program: _Program, options: Options, sink: Sink) -> End:
         end = _finish(program, recorder, error, deep)
     finally:
         Live.now = None
-        recorder.guard.apart(keep_wrappers, recorder.modules.alive())
+        recorder.guard.apart(keep_wrappers, recorder.modules)
         recorder.guard.apart(instrument.take_out)
         recorder.guard.apart(recorder.close)
     return msgspec.structs.replace(end, own_errors=recorder.guard.errors, own_error=recorder.guard.first)
