@@ -107,7 +107,7 @@ def _probe(one: Measured, base: Answer, become: Callable[[Ghost, Moved], None], 
     if None in pair:
         return False
     if not any(answer is None or answer.error or answer.unheld for answer in pair):
-        one.held = (pair[0], pair[1])  # type: ignore[assignment]  # none of them is None
+        one.held = (pair[0], pair[1])  # type: ignore[assignment]  # `any` saw that neither is None
     return True
 
 

@@ -51,7 +51,7 @@ def judged(
     is_half: bool,
 ) -> Judged:
     """The verdict of one probe; `counts` says which backward calls were for it."""
-    assert one.fine is not None and one.coarse is not None and one.base is not None  # noqa: S101, PT018 - no error
+    assert one.fine is not None and one.coarse is not None and one.base is not None  # noqa: S101, PT018 - measured: it has no error
     fine, coarse = quotient(one.fine, one.h, counts), quotient(one.coarse, 3 * one.h, counts)
     base = [root for root, counted in zip(one.base.roots, counts, strict=True) if counted]
     bend = abs(sum(sum(side.roots) for side in one.fine) - 2 * sum(one.base.roots))
