@@ -1,8 +1,9 @@
 """The loss of a warm process costs no run, at whichever moment between the order and the end it comes."""
 
-import os
-import resource
 import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,15 +12,12 @@ import psutil
 import pytest
 
 from store.runs.limits import Limits
-from tests.support.addresses import own_uid
-from tests.support.isolation import confined
-from workers.sandbox.remote.boot import Link, exec_zygote
+from tests.support.resources import ROOT
+from workers.sandbox.levels.names import as_arguments
+from workers.sandbox.remote.boot import TRUSTED, Link, exec_zygote
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.outcome import Outcome
 from workers.sandbox.supervisor.supervisor import Supervisor
-
-LONELY_UID = own_uid()
-"""Of this run of the tests alone: its tasks are counted."""
 
 WAITS = "import os, time\nprint('here', flush=True)\nwhile not os.path.exists({path!r}):\n    time.sleep(0.01)\nprint('end')"
 
@@ -73,17 +71,34 @@ def test_a_child_that_was_not_locked_in_time_by_a_warm_process_that_is_lost_is_s
     assert (outcome.status, outcome.facts.stdout, outcome.facts.tries) == ("succeeded", b"1\n", 2), outcome
 
 
+FORKS_ONCE = """
+import errno, os
+from workers.sandbox.process import zygote
+
+fork, pids = os.fork, []
+
+def once():
+    if pids:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    pids.append(0)
+    return fork()
+
+os.fork = once
+zygote.main()
+"""
+"""A zygote whose second fork fails, as the kernel makes it fail where no task may be added."""
+
+
 def test_a_warm_process_that_cannot_fork_is_replaced_and_its_other_runs_go_on(until):
-    if os.geteuid() != 0:
-        pytest.skip("a uid of its own takes root")
-    chosen = confined("process", LONELY_UID)
-    boots = [lambda: with_two_tasks(lambda: exec_zygote("", chosen))]
+    started: list[Link] = []
 
     def boot() -> Link:
-        return boots.pop()() if boots else exec_zygote("", chosen)
+        started.append(exec_zygote() if started else zygote_that_forks_once())
+        return started[-1]
 
-    with Supervisor(boot, confinement=chosen, ahead=False) as supervisor:
+    with Supervisor(boot, ahead=False) as supervisor:
         assert supervisor.wait_warm(120), supervisor.failure
+        assert len(started) == 1, "the one that forks once did not become warm"
         flight = Flight(supervisor, "print('here', flush=True)\nwhile True:\n    pass")
         until(flight.at_work, "the first run is at work")
         second = supervisor.run(Job(files={"main.py": "print(2)"}, entry="main.py"))
@@ -93,14 +108,20 @@ def test_a_warm_process_that_cannot_fork_is_replaced_and_its_other_runs_go_on(un
     assert (first.status, first.facts.stdout, first.facts.tries) == ("canceled", b"here\n", 1), first
 
 
-def with_two_tasks(boot: Callable[[], Link]) -> Link:
-    """What is started may be two tasks, once it is no root: itself and a child."""
-    before = resource.getrlimit(resource.RLIMIT_NPROC)
-    resource.setrlimit(resource.RLIMIT_NPROC, (2, before[1]))
-    try:
-        return boot()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NPROC, before)
+def zygote_that_forks_once() -> Link:
+    """As `exec_zygote` starts one, with a fault planted in its `os.fork`."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-s", "-c", FORKS_ONCE, str(theirs.fileno()), *as_arguments(TRUSTED, None)],
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+    return Link(control=ours, process=process)
 
 
 def test_a_run_outlives_a_boot_that_fails_after_its_warm_process_was_lost(until, open_folder):
