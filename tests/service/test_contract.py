@@ -17,7 +17,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-import jsonschema
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -28,6 +27,7 @@ from schemathesis.core.parameters import ParameterLocation
 from schemathesis.specs.openapi.checks import ensure_resource_availability, negative_data_rejection
 
 from backprobe.client import new_run_id
+from tests.support.json_schema import validator
 
 LONG = int(os.environ.get("BACKPROBE_CONTRACT_EXAMPLES") or 0)
 """Examples of each operation, as described and again as not; 0: a few, and the same ones each time."""
@@ -251,8 +251,7 @@ def sent_as_described(case):
     known |= {"label.a": {"type": "string"}} if "label.*" in known else {}
     query = parse_qsl(urlsplit(case.as_curl_command().rpartition(" ")[2].strip("'")).query, keep_blank_values=True)
     return len(dict(query)) == len(query) and all(
-        name in known and jsonschema.Draft202012Validator(known[name]).is_valid(told(text, known[name]))
-        for name, text in query
+        name in known and validator(known[name]).is_valid(told(text, known[name])) for name, text in query
     )
 
 

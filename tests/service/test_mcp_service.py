@@ -7,7 +7,6 @@ import sys
 import threading
 
 import pytest
-from mcp import Client, StdioServerParameters
 
 
 @pytest.fixture
@@ -50,6 +49,8 @@ def working(served, samples, there):
 
 
 def test_runs_of_the_service_are_listed_told_and_made(served, working, there, samples, tmp_path):
+    from mcp import Client, StdioServerParameters
+
     site, url = served
 
     async def talk():

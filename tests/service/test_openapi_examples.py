@@ -9,13 +9,13 @@ import unicodedata
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
 from service.program_checks import path_fault
 from service.schemas.requests import Path, Short
 from service.web.printable_text import is_printable
 from store.database.ids import new_id
+from tests.support.json_schema import validator
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_every_shown_body_of_lines_is_taken_as_it_stands(plain_site, run, docume
 
 def valid(document, model, value):
     schema = {"$ref": f"#/components/schemas/{model}", "components": document["components"]}
-    return Draft202012Validator(schema).is_valid(value)
+    return validator(schema).is_valid(value)
 
 
 def leads(operation, answer):

@@ -7,12 +7,14 @@ import json
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client, StdioServerParameters
 
 from tests.support import forks
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 pytestmark = pytest.mark.timeout(900)  # programs are run in fresh interpreters, one after the other
 
@@ -26,6 +28,8 @@ SECONDS = 600
 
 def session(folder: Path, *options: str, calls: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
     """What the calls give, made on a server of their own."""
+    from mcp import Client, StdioServerParameters
+
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "backprobe", "mcp", "--folder", str(folder), *options], cwd=folder
     )

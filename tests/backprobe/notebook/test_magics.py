@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from jupyter_client.manager import start_new_kernel
 
 import backprobe
 
@@ -17,6 +16,8 @@ class Kernel:
     """A kernel and what its cells said."""
 
     def __init__(self) -> None:
+        from jupyter_client.manager import start_new_kernel
+
         self.manager, self.client = start_new_kernel(kernel_name="python3")
 
     def run(self, cell: str) -> dict[str, Any]:

@@ -9,8 +9,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
 pytestmark = pytest.mark.timeout(900)  # one kernel runs all of them, on a machine that may be busy
@@ -55,6 +53,9 @@ def told(outputs: list[Any]) -> list[Output]:
 @pytest.fixture(scope="module")
 def runs() -> dict[str, tuple[list[Any], list[Any]]]:
     """The outputs of each notebook's cells: plain, and captured."""
+    import nbclient
+    import nbformat
+
     sources, owners = [FIRST], [("", 0)]
     for at in (0, 1):
         for path in PROGRAMS:

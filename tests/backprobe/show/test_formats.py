@@ -5,7 +5,6 @@ import math
 from xml.etree import ElementTree
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from backprobe.rules import Location, Region
 from backprobe.rules.framework.finding import Stack, StackFrame, Suppression
@@ -14,6 +13,7 @@ from backprobe.show.reports import github, junit, sarif
 from backprobe.show.reports.program_report import Reported, reported
 from tests.backprobe.show.records import TEXT, finding, judgement, two_leaves
 from tests.backprobe.show.sarif_shape import LOG
+from tests.support.json_schema import validator
 
 HOSTILE = "]]>\x1b[31m\0\u202e<&::error::x\nnext%0A"
 
@@ -25,7 +25,7 @@ def told(*findings, **more):
 
 def log_of(*runs):
     log = json.loads(sarif.render(runs, name="nightly"))
-    Draft202012Validator(LOG).validate(log)
+    validator(LOG).validate(log)
     return log["runs"][0]
 
 
@@ -61,7 +61,7 @@ def test_every_rule_is_listed_so_that_clean_is_told_from_not_judged():
 def test_the_control_a_property_that_sarif_does_not_know_is_refused():
     log = json.loads(sarif.render([told(finding())], name="x"))
     log["runs"][0]["results"][0]["bogus"] = 1
-    assert list(Draft202012Validator(LOG).iter_errors(log))
+    assert list(validator(LOG).iter_errors(log))
 
 
 def test_a_suppressed_finding_is_told_as_such():
