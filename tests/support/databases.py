@@ -42,6 +42,8 @@ def postgres_of_its_own(template: str | None = None) -> Iterator[str]:
         made += sql.SQL(" TEMPLATE {}").format(sql.Identifier(template))
     with psycopg.connect(POSTGRES, autocommit=True) as admin:
         admin.execute(made)
+        # what a crash of the server would lose is nothing to a test, and a commit waits for no disk
+        admin.execute(sql.SQL("ALTER DATABASE {} SET synchronous_commit TO off").format(quoted))
         try:
             yield in_database(name)
         finally:
