@@ -290,7 +290,7 @@ class Calls:
         if not opened.row.accumulate_grad or not opened.sampled or not recorder.is_small:
             return
         for known in list(recorder.tensors.live.values()):
-            if known.state and known.state[0] and known.state[1] and known.number not in opened.touched:
+            if known.state and known.state[0][0] and known.state[0][1] and known.number not in opened.touched:
                 recorder.states.untouched(known, cause)
 
 
