@@ -1,4 +1,4 @@
-"""What statement taps do: names get their tensors, state is compared. The Python twin of `_core_src/tracking/statements.c`."""
+"""What statement taps do: names get their tensors, state is compared. The Python twin of the core's `statements.c`."""
 
 from __future__ import annotations
 
