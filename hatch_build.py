@@ -1,7 +1,8 @@
-"""Builds `backprobe.capture._core` from every C file in its folder: for a wheel, or in place for this checkout.
+"""Builds `backprobe.capture._core` from every C file in its folders: for a wheel, or in place for this checkout.
 
 1. The extension is optional: without a compiler the install goes on, and the core's Python twin serves.
-2. A file is compiled again only if it, or any header beside it, is newer than its object.
+2. A file is compiled again only if it, or any header, is newer than its object.
+3. What C and Python both list (the flags of a tensor's state) is written into a header from the Python list.
 
 usage: python hatch_build.py        build in place (`make core`); exits with 1 and says why if that fails
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import os
+import runpy
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -21,9 +23,45 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 ROOT = Path(__file__).resolve().parent
 SOURCES = "backprobe/capture/_core_src"
 MODULE = "backprobe/capture/_core"
+STATE_FLAGS = "backprobe/record/state_flags.py"
 SUFFIX = importlib.machinery.EXTENSION_SUFFIXES[0]
 GNU_FLAGS = ["-O3", "-std=gnu11", "-Wall", "-Wextra", "-Werror=implicit-function-declaration", "-fvisibility=hidden"]
 """Never -ffast-math: linked with it, a library switches denormal numbers off in the whole process of the user."""
+
+
+def state_flags_header(root: Path = ROOT) -> str:
+    """The table of `backprobe/record/state_flags.py` for C: lists to put a macro on, and constants.
+
+    BP_FIRST_FLAGS(X)   X(is_leaf) X(requires_grad) ...   at their place in a snapshot's row
+    BP_LATER_FLAGS(X)                                     at its end
+    BP_UNTRACKED_is_leaf = 1                              its value where autograd keeps nothing of a tensor
+    """
+    flags = runpy.run_path(str(root / STATE_FLAGS))["STATE_FLAGS"]
+    first, later = (
+        " ".join(f"X({flag.name})" for flag in flags if (flag.since == 1) == is_first) for is_first in (True, False)
+    )
+    constants = ", ".join(f"BP_UNTRACKED_{flag.name} = {int(flag.untracked)}" for flag in flags)
+    return (
+        f"/* Written by hatch_build.py from {STATE_FLAGS}, which says what each is. */\n\n"
+        "#ifndef BACKPROBE_STATE_FLAGS_H\n#define BACKPROBE_STATE_FLAGS_H\n\n"
+        f"#define BP_FIRST_FLAGS(X) {first}\n#define BP_LATER_FLAGS(X) {later}\n"
+        "#define BP_STATE_FLAGS(X) BP_FIRST_FLAGS(X) BP_LATER_FLAGS(X)\n\n"
+        f"enum {{ {constants}, BP_FLAGS = {len(flags)} }};\n\n#endif\n"
+    )
+
+
+def _write_headers(root: Path, folder: Path) -> Path:
+    """Write the headers that are made from Python lists; one that says what it said is left alone.
+
+    Returns:
+        Their folder.
+    """
+    generated = folder / "generated"
+    generated.mkdir(exist_ok=True)
+    header, text = generated / "state_flags.h", state_flags_header(root)
+    if not header.exists() or header.read_text() != text:
+        header.write_text(text)
+    return generated
 
 
 def build_core(root: Path = ROOT) -> Path:
@@ -41,13 +79,15 @@ def build_core(root: Path = ROOT) -> Path:
     folder = root / "build" / f"core{SUFFIX.rpartition('.')[0]}"
     folder.mkdir(parents=True, exist_ok=True)
     library = folder / f"_core{SUFFIX}"
+    generated = _write_headers(root, folder)
+    includes = [generated, root / SOURCES, *(path for path in (root / SOURCES).rglob("*") if path.is_dir())]
 
     class OneByOne(build_ext):
         """The platform's compiler, as setuptools finds it, with a memory of what it compiled."""
 
         def build_extension(self, ext: Any) -> None:
             unix = self.compiler.compiler_type == "unix"
-            headers = max(path.stat().st_mtime for path in (root / SOURCES).glob("*.h"))
+            headers = max(path.stat().st_mtime for folder in includes for path in folder.glob("*.h"))
 
             def compiled(source: str) -> str:
                 target = folder / (Path(source).stem + self.compiler.obj_extension)
@@ -55,7 +95,10 @@ def build_core(root: Path = ROOT) -> Path:
                     with tempfile.TemporaryDirectory(dir=folder) as fresh:
                         flags = GNU_FLAGS if unix else ["/O2", "/std:c11"]
                         made = self.compiler.compile(
-                            [source], fresh, include_dirs=self.include_dirs, extra_postargs=flags
+                            [source],
+                            fresh,
+                            include_dirs=[*map(str, includes), *self.include_dirs],
+                            extra_postargs=flags,
                         )
                         Path(made[0]).replace(target)
                 return str(target)
@@ -70,7 +113,7 @@ def build_core(root: Path = ROOT) -> Path:
                 extra_postargs=[] if unix else ["/EXPORT:PyInit__core"],
             )
 
-    sources = [str(path) for path in sorted((root / SOURCES).glob("*.c"))]
+    sources = [str(path) for path in sorted((root / SOURCES).rglob("*.c"))]
     command = OneByOne(Distribution({"name": "backprobe", "ext_modules": [Extension("_core", sources)]}))
     command.build_lib = command.build_temp = str(folder)
     command.ensure_finalized()

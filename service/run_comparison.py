@@ -13,6 +13,8 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from backprobe.record.state_flags import NAMES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
@@ -24,7 +26,7 @@ FACTOR: Final = 10.0
 MOST_DIFF_LINES: Final = 5_000
 """Of a file: difflib's time grows with the square of what differs."""
 
-_FLAGS: Final = ("is_leaf", "requires_grad", "retains_grad", "grad", "held_bytes")
+_FLAGS: Final = (*NAMES, "grad", "held_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

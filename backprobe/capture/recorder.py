@@ -172,8 +172,12 @@ class Recorder:
         """Write down what died."""
         self.statements.bury()
 
-    def calling_site(self, depth: int) -> int | None:
-        """The statement of the user's innermost frame, `depth` frames up or further."""
+    def calling_site(self, depth: int = 1) -> int | None:
+        """The statement of the user's innermost frame: frames of ours and of libraries are passed over, not counted.
+
+        Args:
+            depth: Frames to leave out first, where the innermost one of the user's is not meant.
+        """
         frame = sys._getframe(depth)
         while frame is not None:
             filename = frame.f_code.co_filename

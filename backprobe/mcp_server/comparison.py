@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backprobe.show.plain_text import plain
-from backprobe.show.tensor_table import TensorRow, tensor_rows
+from backprobe.show.tensor_table import FLAGS, TensorRow, tensor_rows
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -62,7 +62,7 @@ def changed_tensors(before: Record, after: Record) -> list[str]:
 def _facts(old: TensorRow, new: TensorRow) -> list[str]:
     told = [
         f"{name} {plain(str(getattr(old, name)))} -> {plain(str(getattr(new, name)))}"
-        for name in ("shape", "dtype", "requires_grad", "is_leaf", "retains_grad", "grad_fn")
+        for name in ("shape", "dtype", *FLAGS, "grad_fn")
         if getattr(old, name) != getattr(new, name)
     ]
     if (old.gradient is None) != (new.gradient is None):

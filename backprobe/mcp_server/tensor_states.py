@@ -13,7 +13,7 @@ from backprobe.rules.framework.tables import shared_tables
 from backprobe.show.amounts import counted, elements, number, shaped
 from backprobe.show.backward_calls import call_rows
 from backprobe.show.plain_text import plain
-from backprobe.show.tensor_table import name_of
+from backprobe.show.tensor_table import FLAGS, name_of
 
 if TYPE_CHECKING:
     from backprobe.record import Moment, Record, Snapshot
@@ -93,7 +93,7 @@ def _lines(record: Record, name: str, moment: Moment) -> Iterator[str]:
             gradient += f"; arrived {elements(arrived)}"
         why = whys.get(tensor.tensor)
         because = f"; why None: {plain(str(why.text))}" if why is not None and last.grad != "present" else ""
-        flags = f"requires_grad={last.requires_grad}, retains_grad={last.retains_grad}"
+        flags = ", ".join(f"{flag}={getattr(last, flag)}" for flag in FLAGS if flag != "is_leaf")
         what = f"{plain(called)} ({place}) {shaped(tensor.shape)} {tensor.dtype}"
         yield f"  {what}: {state}, {flags}, {gradient}{because}"
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.record.state import shown_name
+from backprobe.record.state_flags import NAMES, by_name, flags_of
 from backprobe.rules.analysis.gradients.why_none import WhyNone, why_none
 from backprobe.rules.analysis.rows.lookup import Lookup, lookup
 from backprobe.show.amounts import elements, number
 
 if TYPE_CHECKING:
     from backprobe.record import Record, SmallValue, Snapshot
+
+FLAGS: Final = sorted(NAMES, key=lambda name: name != "requires_grad")
+"""Flags of a tensor's state as text shows them: whether it takes part at all comes first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +110,7 @@ def _row(
         shape=row.shape,
         dtype=row.dtype,
         device=row.device,
-        requires_grad=last.requires_grad,
-        is_leaf=last.is_leaf,
-        retains_grad=last.retains_grad,
+        **by_name(flags_of(last)),
         grad_fn=last.grad_fn if last.grad_fn_read else _node_type(index, tensor),
         gradient=_content(small.get((tensor, "grad")), history) if kept else None,
         why=None if kept else why,

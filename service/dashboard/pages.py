@@ -10,6 +10,7 @@ from jinja2 import StrictUndefined
 from pydantic import Field
 
 from backprobe import __version__
+from backprobe.record.state_flags import NAMES
 from backprobe.rules.framework.manual import UnknownRule, every_rule, manual
 from backprobe.show.amounts import counted
 from service.api.runs.comparison import comparison
@@ -70,7 +71,7 @@ def _words(state: BlueprintSetupState) -> None:
     words.register(state.app.jinja_env)
     state.app.jinja_env.undefined = StrictUndefined
     state.app.jinja_env.trim_blocks = state.app.jinja_env.lstrip_blocks = True
-    state.app.jinja_env.globals.update(version=__version__, anchor=_anchor, script=asset("pages.js"))
+    state.app.jinja_env.globals.update(version=__version__, anchor=_anchor, script=asset("pages.js"), state_flags=NAMES)
 
 
 @blueprint.after_request

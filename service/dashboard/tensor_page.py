@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from backprobe.record.state_flags import NAMES
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.plain_text import cut, plain
 from service.dashboard.signs import Sign, sign_of
@@ -26,7 +27,7 @@ _KINDS: Final = {
     "optimizer-step": "at an optimizer step",
     "end": "at the end",
 }
-_FLAGS: Final = ("is_leaf", "requires_grad", "retains_grad", "grad", "version")
+_FLAGS: Final = (*NAMES, "grad", "version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

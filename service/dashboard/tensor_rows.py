@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backprobe.record.state_flags import flags_of
 from backprobe.show.amounts import shaped
 from backprobe.show.plain_text import cut, plain
 from service.dashboard.signs import Sign, sign_of
@@ -23,7 +24,7 @@ class Row:
 
     Attributes:
         is_named: The program gave it a name; else `name` is its number. also: other names that it had.
-        known: its flags were captured.
+        flags: In the order of `state_flags.NAMES`; empty: they were not captured.
         gradient: Elements or norm of `.grad`; "": it is None, and `why` says why.
         arrived: The gradient that reached it in the last backward call, where `.grad` did not keep it.
     """
@@ -37,10 +38,7 @@ class Row:
     shape: str
     dtype: str
     device: str
-    known: bool
-    is_leaf: bool
-    requires_grad: bool
-    retains_grad: bool
+    flags: tuple[bool, ...]
     grad_fn: str
     gradient: str
     norm: str
@@ -70,10 +68,7 @@ def _row(tensor: TensorRow, recorded: RecordedRow | None) -> Row:
         shape=shaped(tensor.shape),
         dtype=name(tensor.dtype.removeprefix("torch.")),
         device=name(tensor.device) if tensor.device != "cpu" else "",
-        known=state is not None,
-        is_leaf=state is not None and state.is_leaf,
-        requires_grad=state is not None and state.requires_grad,
-        retains_grad=state is not None and state.retains_grad,
+        flags=() if state is None else flags_of(state),
         grad_fn=name(state.grad_fn) if state is not None and state.grad_fn else "None",
         gradient=_gradient(recorded) if kept else "",
         norm=_norm(tensor) if kept else "",

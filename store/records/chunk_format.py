@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from backprobe.record.state_flags import BITS
+
 CHUNK: Final = 480
 """Snapshots in one chunk at most: 480 x 4 bytes is the largest round number that fits one TOAST piece (1,996 bytes)."""
 
@@ -21,9 +23,8 @@ NAN: Final = 0x7FC00000
 MISSING: Final = 0x7FC00001
 """float32 bits of a statistic that is not defined or not measured: also a NaN, so a column has no holes."""
 
-IS_LEAF: Final = 1
-REQUIRES_GRAD: Final = 2
-RETAINS_GRAD: Final = 4
+IS_LEAF: Final = BITS["is_leaf"]
+REQUIRES_GRAD: Final = BITS["requires_grad"]
 HAS_GRAD_FN: Final = 8
 GRAD_NONE: Final = 16
 GRAD_NOT_READ: Final = 32
@@ -57,10 +58,17 @@ def _float(comment: str) -> ByteColumn:
     return ByteColumn(dtype="<f4", absent=MISSING, comment=f"f4; {comment}. Absent: NaN 0x7fc00001, not defined.")
 
 
-_FLAGS: Final = (
-    "bits 1 is_leaf, 2 requires_grad, 4 retains_grad, 8 has grad_fn, 16 grad none, 32 grad not-read, 64 value sampled,"
-    " 128 grad_fn not read, 256 value measured, 512 gradient measured, 1024 gradient sampled"
-)
+_WORDS: Final = {bit: name for name, bit in BITS.items()} | {
+    HAS_GRAD_FN: "has grad_fn",
+    GRAD_NONE: "grad none",
+    GRAD_NOT_READ: "grad not-read",
+    VALUE_SAMPLED: "value sampled",
+    GRAD_FN_NOT_READ: "grad_fn not read",
+    VALUE_MEASURED: "value measured",
+    GRAD_MEASURED: "gradient measured",
+    GRAD_SAMPLED: "gradient sampled",
+}
+_FLAGS: Final = "bits " + ", ".join(f"{bit} {word}" for bit, word in sorted(_WORDS.items()))
 
 COLUMNS: Final[dict[str, ByteColumn]] = {
     "flags": _int("<i2", _FLAGS),

@@ -14,6 +14,7 @@ import msgspec
 import sqlalchemy as sa
 
 from backprobe import record as r
+from backprobe.record.state_flags import NAMES
 from store import tables
 from store.records.last_state import Lookup
 from store.tables import KEY
@@ -149,9 +150,7 @@ _LAST: Final = (
 STATISTICS: Final = ("norm", "sum", "min", "max", "nan", "inf", "zeros", "counted", "kind")
 """Fields of `Statistics`, in their order; in `node_pass` the last one's column is `stat_kind`."""
 
-_OF_SNAPSHOT: Final = {"last_moment": "moment"} | {
-    name: name for name in ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "version", "grad")
-}
+_OF_SNAPSHOT: Final = {"last_moment": "moment"} | {name: name for name in (*NAMES, "grad_fn", "version", "grad")}
 """Columns of `tensor` that are fields of its last snapshot."""
 
 SPECS: Final[tuple[RowSpec, ...]] = (

@@ -9,6 +9,7 @@ import msgspec
 import sqlalchemy as sa
 
 from backprobe import record as r
+from backprobe.record.state_flags import flags_in
 from store import tables
 from store.database.session import Transaction
 from store.records import chunk_format
@@ -128,9 +129,7 @@ def snapshots_of(chunks: Sequence[Mapping[str, Any]], grad_fns: list[str]) -> It
         yield r.Snapshot(
             tensor=plain["tensor"][n],
             moment=plain["moment"][n],
-            is_leaf=bool(bits & chunk_format.IS_LEAF),
-            requires_grad=bool(bits & chunk_format.REQUIRES_GRAD),
-            retains_grad=bool(bits & chunk_format.RETAINS_GRAD),
+            **flags_in(bits),
             grad=_GRADS[bits & (chunk_format.GRAD_NONE | chunk_format.GRAD_NOT_READ)],  # pyright: ignore[reportArgumentType]
             grad_fn=names[plain["grad_fn"][n]],
             grad_fn_read=not bits & chunk_format.GRAD_FN_NOT_READ,

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import sqlalchemy as sa
 
-from backprobe.record import BadRecord
+from backprobe.record import BadRecord, state_flags
 from store import tables
 from store.records import chunk_format
 from store.records.bulk import Batch, fitted, fitting
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from backprobe.rules import WhyNone
 
 _SNAPSHOT: Final = attrgetter(
-    "tensor", "moment", "version", "grad_id", "grad_version", "grad_fn", "is_leaf", "requires_grad", "retains_grad",
-    "grad_fn_read", "grad", "value", "grad_stats",
+    "tensor", "moment", "version", "grad_id", "grad_version", "grad_fn", *state_flags.NAMES, "grad_fn_read", "grad",
+    "value", "grad_stats",
 )  # fmt: skip
 _FLOATS: Final = ("norm", "sum", "min", "max")
 _STATISTICS: Final = (*_FLOATS, "nan", "inf", "zeros", "counted")
@@ -196,9 +196,7 @@ def _flags(
 
 def _bits(row: Snapshot) -> int:
     return (
-        (chunk_format.IS_LEAF if row.is_leaf else 0)
-        | (chunk_format.REQUIRES_GRAD if row.requires_grad else 0)
-        | (chunk_format.RETAINS_GRAD if row.retains_grad else 0)
+        state_flags.bits_of(row)
         | (chunk_format.HAS_GRAD_FN if row.grad_fn is not None else 0)
         | (0 if row.grad_fn_read else chunk_format.GRAD_FN_NOT_READ)
         | (

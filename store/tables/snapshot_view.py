@@ -11,15 +11,13 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from backprobe.record.state_flags import BITS
 from store.records.chunk_format import (
     CHUNK,
     COLUMNS,
     GRAD_MEASURED,
     GRAD_NONE,
     GRAD_NOT_READ,
-    IS_LEAF,
-    REQUIRES_GRAD,
-    RETAINS_GRAD,
     VALUE_MEASURED,
 )
 from store.tables.base.metadata import METADATA
@@ -30,7 +28,6 @@ USED: Final = ("flags", "grad_fn", *NUMBERS, *(f"{of}_{name}" for of in ("value"
 HEADS: Final = (
     "r.public_id AS run, c.part, c.run_id, c.tensor, c.first_moment, c.moment_step, c.version_step, h.grad_fns"
 )
-BITS: Final = {"is_leaf": IS_LEAF, "requires_grad": REQUIRES_GRAD, "retains_grad": RETAINS_GRAD}
 WIDTHS: Final = {"<i2": 2, "<i4": 4, "<i8": 8, "<f4": 4}
 
 _INTEGER: Final = """CREATE FUNCTION i{w}s(b bytea) RETURNS {kind}[]

@@ -6,6 +6,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from backprobe.record import state_flags
 from store.tables.base.record_key import key_columns, record_table
 from store.tables.base.types import blob, f4, f8, flag, i4, i8, json, one_of, text
 
@@ -41,9 +42,7 @@ tensor: Final = record_table(
     text("node_proof", "How node is known; NULL as node.", null=True),
     i4("died", "First moment at which it was gone; NULL: alive at the end, or not known.", null=True),
     i4("last_moment", "Of its last snapshot, whose state follows; NULL: it has none.", null=True),
-    flag("is_leaf", "Last state; NULL: no snapshot.", null=True),
-    flag("requires_grad", "Last state; NULL: no snapshot.", null=True),
-    flag("retains_grad", "Last state; NULL: no snapshot.", null=True),
+    *(flag(name, "Last state; NULL: no snapshot.", null=True) for name in state_flags.NAMES),
     text("grad_fn", "Last state: name of its node; NULL: none, or not read.", null=True),
     i4("version", "Last state: _version; NULL: not known.", null=True),
     text("grad", "Last state: none, present, or not-read (torch would warn); NULL: no snapshot.", null=True),

@@ -8,7 +8,7 @@
 
 #include "core.h"
 
-/* The tables whose rows the core writes itself (ROWS in rows.c names their fields). */
+/* The tables whose rows the core writes itself (ROWS in row_buffer.c names their fields). */
 enum {
     BP_MODULE_CALLS,
     BP_MOMENTS,
@@ -26,7 +26,7 @@ enum {
     BP_HOT_TABLES
 };
 
-/* ---- rows (rows.c) */
+/* ---- rows (row_buffer.c) */
 
 typedef struct bp_rows bp_rows;
 
@@ -65,7 +65,7 @@ int bp_owner_of(PyObject *threads, uint64_t number, bp_owner *owner);
 /* The current moment, written if it was not yet; -1 with an exception. */
 int64_t bp_moment_now(PyObject *moments);
 
-/* ---- tensors (tensors.c) */
+/* ---- tensors (tensor_registry.c) */
 
 /* The number of a tensor that was met and lives; -1: never met. */
 int64_t bp_find(PyObject *tensors, PyObject *tensor);

@@ -83,7 +83,7 @@ class OriginMode(TorchDispatchMode):
             backward = current_pass() != -1
             node = torch._C._current_autograd_node() if backward else None
             self.found[what] = Seen(
-                what=what, op=str(func), backward=backward, site=recorder.calling_site(3), moment=recorder.moments.last,
+                what=what, op=str(func), backward=backward, site=recorder.calling_site(), moment=recorder.moments.last,
                 call=open_call(timeline),
                 module_call=timeline.modules[-1] if timeline.modules else None,
                 node=None if node is None else node.name(), inputs=cut(", ".join(_told(read))),

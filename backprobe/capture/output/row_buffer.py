@@ -1,6 +1,6 @@
 """Rows on their way out: encoded as they come, table by table, cut into frames when they leave.
 
-The Python twin of the core's RowBuffer (`_core_src/rows.c`).
+The Python twin of the core's RowBuffer (`_core_src/output/row_buffer.c`).
 """
 
 from __future__ import annotations

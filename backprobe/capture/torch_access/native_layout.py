@@ -1,4 +1,4 @@
-"""Tensors by which the compiled core learns where this torch keeps what it reads of a plain one (`_core_src/layout.c`).
+"""Tensors by which the compiled core learns where this torch keeps what it reads of a plain one (its `layout.c`).
 
 1. They are made to differ in everything that is looked for, so that no other place holds the same by chance.
 2. Nothing of autograd runs: no sequence number is used, no random number drawn.

@@ -13,6 +13,8 @@ from torch._guards import TracingContext
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]  # not in its stub
 from torch.utils.hooks import RemovableHandle
 
+from backprobe.record import state_flags
+
 _C: Final[Any] = torch._C
 
 next_sequence_number: Final = _C._autograd._get_sequence_nr
@@ -121,13 +123,13 @@ def version_of(tensor: torch.Tensor) -> int | None:
         return None
 
 
-def flags_of(tensor: torch.Tensor) -> tuple[bool, bool, bool] | None:
-    """`is_leaf`, `requires_grad`, `retains_grad`; None where torch refuses to answer.
+def flags_of(tensor: torch.Tensor) -> tuple[bool, ...] | None:
+    """`is_leaf`, `requires_grad`, `retains_grad` ... (`STATE_FLAGS`); None where torch refuses to answer.
 
     It does for one of several views of a base (`unbind`, `split`) once the base was changed in place.
     """
     try:
-        return tensor.is_leaf, tensor.requires_grad, tensor.retains_grad
+        return state_flags.flags_of(tensor)
     except RuntimeError:
         return None
 

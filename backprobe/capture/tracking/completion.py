@@ -7,7 +7,7 @@ Snapshot(tensor=3, moment=7, value=Statistics())  written when the step ended; i
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import torch
@@ -16,9 +16,13 @@ from backprobe.capture.torch_access.device_values import Values
 from backprobe.capture.torch_access.statistics import of_values
 from backprobe.capture.torch_access.tensor_memory import dtype_name
 from backprobe.record import NodePass, SmallValue, Snapshot
+from backprobe.record.state_flags import NAMES, by_name
 
 if TYPE_CHECKING:
     from backprobe.capture.output.writer import Writer
+
+_STATISTICS: Final = ("value", "grad_stats")
+_OTHERS: Final = tuple(name for name in Snapshot.__struct_fields__ if name not in (*NAMES, *_STATISTICS))
 
 
 def complete_snapshot(
@@ -35,9 +39,10 @@ def complete_snapshot(
 
 
 def complete_snapshot_of(writer: Writer, facts: tuple[Any, ...], tensor: Any, gradient: Any) -> None:
-    """The same for the compiled core, which gives the first eleven fields of the row."""
-    names = Snapshot.__struct_fields__
-    complete_snapshot(writer, Snapshot(**dict(zip(names, facts, strict=False))), tensor, gradient)
+    """The same for the compiled core, which gives the flags and the other fields but the statistics."""
+    flags, *others = facts
+    row = Snapshot(**by_name(flags), **dict(zip(_OTHERS, others, strict=True)))
+    complete_snapshot(writer, row, tensor, gradient)
 
 
 def _complete(writer: Writer, rows: list[Snapshot], of: Any, values: Values) -> None:

@@ -31,7 +31,7 @@ class Warnings:
         category = name(warning.category.__name__)
         message, line = cut(str(warning.message)), int(warning.lineno)
         user = recorder.sites.is_user_file(warning.filename)
-        site = recorder.sites.at_line(warning.filename, line) if user else recorder.calling_site(1)
+        site = recorder.sites.at_line(warning.filename, line) if user else recorder.calling_site()
         key = (category, message, warning.filename, line, site)
         row = self._rows.get(key)
         if row is not None:

@@ -1,4 +1,4 @@
-"""What statement taps do: names get their tensors, state is compared. The Python twin of `_core_src/statements.c`."""
+"""What statement taps do: names get their tensors, state is compared. The Python twin of the core's `statements.c`."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ class Statements:
         """Compare every live tensor with its last state."""
         for known in list(self._recorder.tensors.live.values()):
             tensor = known.ref()
-            if tensor is not None and (not leaves_only or not known.state or known.state[0]):
+            if tensor is not None and (not leaves_only or not known.state or known.state[0][0]):
                 self.look(known, tensor, cause)
         if not leaves_only:
             self._recorder.states.full = self._recorder.states.turn

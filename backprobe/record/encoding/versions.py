@@ -12,6 +12,7 @@ import msgspec
 
 from backprobe.record.integrity import BadRecord
 from backprobe.record.record import SCHEMA_VERSION, Header
+from backprobe.record.state_flags import STATE_FLAGS
 
 OLDEST: Final = 1
 
@@ -34,7 +35,7 @@ def upgraded(header: Header) -> Header:
     return msgspec.structs.replace(header, schema_version=SCHEMA_VERSION, first_version=version)
 
 
-ADDED: Final[dict[int, frozenset[str]]] = {
+_NAMED: Final[dict[int, frozenset[str]]] = {
     2: frozenset(
         {
             "grad_inputs",
@@ -78,6 +79,15 @@ ADDED: Final[dict[int, frozenset[str]]] = {
     ),
     3: frozenset({"operations"}),
     4: frozenset({"gradient_checks"}),
+}
+
+
+def _flags_of(version: int) -> frozenset[str]:
+    return frozenset(f"snapshots.{flag.name}" for flag in STATE_FLAGS if flag.since == version)
+
+
+ADDED: Final[dict[int, frozenset[str]]] = {
+    version: _NAMED.get(version, frozenset()) | _flags_of(version) for version in range(OLDEST + 1, SCHEMA_VERSION + 1)
 }
 """Version -> the tables and fields that came with it; what is not named came with the oldest one."""
 

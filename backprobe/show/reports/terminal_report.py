@@ -20,7 +20,7 @@ from backprobe.show.nan_origins import origin_lines
 from backprobe.show.plain_text import cut_apart, plain
 from backprobe.show.reports.finding_text import finding_lines
 from backprobe.show.slopes import MOST_APART, slope_text
-from backprobe.show.tensor_table import TensorRow, tensor_rows
+from backprobe.show.tensor_table import FLAGS, TensorRow, tensor_rows
 from backprobe.show.terminal_style import Ink, columns, padded
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _SAMPLED: Final = {
 }
 """What is thinned out, and what that means: findings hold, counts may be lower bounds."""
 
-_HEAD: Final = ("name", "line", "shape", "requires_grad", "is_leaf", "retains_grad", "grad_fn")
+_HEAD: Final = ("name", "line", "shape", *FLAGS, "grad_fn")
 
 
 def render(
@@ -137,7 +137,7 @@ def _cells(row: TensorRow, name: str, path: str) -> tuple[str, ...]:
     line = "-" if row.line is None else str(row.line)
     if path:
         line = f"{path}:{line}"
-    flags = (str(row.requires_grad), str(row.is_leaf), str(row.retains_grad))
+    flags = (str(getattr(row, flag)) for flag in FLAGS)
     return (name, line, shaped(row.shape), *flags, plain(row.grad_fn or "None"))
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from backprobe.record.rows.events import MomentKind
 from backprobe.record.rows.tensors import Grad
+from backprobe.record.state_flags import NAMES
 from service.api.records.moments import At
 from service.problems.errors import Place, Problem
 from service.web.parameters import Flag, Measure, Page, Split, Whole
@@ -68,12 +69,12 @@ class TensorFilters(ExportQuery):
 
 
 FILTERS: Final = (
-    "is_leaf", "requires_grad", "retains_grad", "grad_ever", "role", "grad", "why", "name", "fqn", "line", "path",
+    *NAMES, "grad_ever", "role", "grad", "why", "name", "fqn", "line", "path",
     "nonfinite_gt", "grad_norm_gt", "value_norm_gt", "held_bytes_gt",
 )  # fmt: skip
 
 
-STATES: Final = ("is_leaf", "requires_grad", "retains_grad", "grad", "grad_norm_gt", "value_norm_gt")
+STATES: Final = (*NAMES, "grad", "grad_norm_gt", "value_norm_gt")
 """Of those: what a snapshot says."""
 
 

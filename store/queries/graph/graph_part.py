@@ -14,6 +14,7 @@ import msgspec
 import sqlalchemy as sa
 
 from backprobe import record as r
+from backprobe.record import state_flags
 from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
@@ -137,13 +138,11 @@ def _snapshots(
 def flags_told(bits: int) -> Mapping[str, Any]:
     """What a snapshot's flags say, by the names of `tensor`'s columns."""
     return {
-        "is_leaf": bool(bits & chunk_format.IS_LEAF),
-        "requires_grad": bool(bits & chunk_format.REQUIRES_GRAD),
-        "retains_grad": bool(bits & chunk_format.RETAINS_GRAD),
+        **state_flags.flags_in(bits),
         "grad": _GRADS[bits & (chunk_format.GRAD_NONE | chunk_format.GRAD_NOT_READ)],
     }
 
 
 def _snapshot(tensor: int, moment: int, state: Mapping[str, Any]) -> r.Snapshot:
-    names = ("is_leaf", "requires_grad", "retains_grad", "grad")
+    names = (*state_flags.NAMES, "grad")
     return r.Snapshot(tensor=tensor, moment=moment, **{name: state[name] for name in names})

@@ -8,6 +8,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from backprobe.record.rows.tensors import Grad
+from backprobe.record.state_flags import by_name, flags_of
 from store import tables
 from store.database.session import Transaction
 from store.queries.tensors.tensor_pages import same_key
@@ -69,9 +70,7 @@ def placed_tensors(transaction: Transaction, run: RunRow, *, limit: int) -> tupl
             path=row.path,
             line=row.line,
             function=row.function,
-            is_leaf=row.is_leaf,
-            requires_grad=row.requires_grad,
-            retains_grad=row.retains_grad,
+            **by_name(flags_of(row)),
             grad=row.grad,
             grad_norm=row.grad_norm,
             held_bytes=row.held_bytes,

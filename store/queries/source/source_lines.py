@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from backprobe.record.state_flags import NAMES
 from store import tables
 from store.database.session import Transaction
 from store.queries.source.program_answers import LineBinding, SourceFile, SourceLine
@@ -20,7 +21,7 @@ from store.records.reader import at_key
 from store.runs.model import RunKey, RunRow
 from store.runs.snippets import started
 
-_STATE: Final = ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "grad")
+_STATE: Final = (*NAMES, "grad_fn", "grad")
 
 LISTED: Final = 5000
 """Names annotated in one file."""
@@ -161,11 +162,7 @@ def _line_binding(row: Any) -> LineBinding:
         tensor=row.tensor,
         shape=None if row.shape is None else tuple(row.shape),
         dtype=row.dtype,
-        is_leaf=row.is_leaf,
-        requires_grad=row.requires_grad,
-        retains_grad=row.retains_grad,
-        grad_fn=row.grad_fn,
-        grad=row.grad,
+        **{name: getattr(row, name) for name in _STATE},
         why_none=why_none_row(row._mapping),  # noqa: SLF001 - SQLAlchemy's documented name
         grad_norm=row.grad_norm,
     )

@@ -10,6 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from backprobe.record import Snapshot, Statistics
+from backprobe.record.state_flags import by_name, flags_of
 from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
@@ -158,9 +159,7 @@ def _snapshot_row(row: Snapshot, moment: Any, why: str | None) -> SnapshotRow:
         k=moment.k,
         step=moment.step,
         line=moment.line,
-        is_leaf=row.is_leaf,
-        requires_grad=row.requires_grad,
-        retains_grad=row.retains_grad,
+        **by_name(flags_of(row)),
         grad_fn=row.grad_fn,
         version=row.version,
         grad=row.grad,

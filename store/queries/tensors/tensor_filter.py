@@ -9,6 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from backprobe.record.rows.tensors import Grad
+from backprobe.record.state_flags import FlagsOrNone
 from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
@@ -24,7 +25,7 @@ def same_key(left: sa.Table, right: sa.Table) -> sa.ColumnElement[bool]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TensorFilter:
+class TensorFilter(FlagsOrNone):
     """Which tensors, by their last state; what is None, or empty, lets all pass.
 
     Attributes:
@@ -38,9 +39,6 @@ class TensorFilter:
         seen_by: First seen at this moment, or before.
     """
 
-    is_leaf: bool | None = None
-    requires_grad: bool | None = None
-    retains_grad: bool | None = None
     grad_ever: bool | None = None
     grad: Sequence[Grad] = ()
     why: Sequence[str] = ()
@@ -58,9 +56,9 @@ class TensorFilter:
 
     def conditions(self, transaction: Transaction) -> list[sa.ColumnElement[bool]]:
         """As conditions on `tensor`."""
-        found: list[sa.ColumnElement[bool]] = []
-        flags = ("is_leaf", "requires_grad", "retains_grad", "grad_ever")
-        found += [_t.c[name].is_(wanted) for name in flags if (wanted := getattr(self, name)) is not None]
+        found: list[sa.ColumnElement[bool]] = [_t.c[name].is_(wanted) for name, wanted in self.given.items()]
+        if self.grad_ever is not None:
+            found.append(_t.c.grad_ever.is_(self.grad_ever))
         for column, values in ((_t.c.grad, self.grad), (_t.c.why_none, self.why), (_t.c.role, self.role)):
             if values:
                 found.append(column.in_(values))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from backprobe.record.state_flags import by_name
 from store.database.session import Transaction
 from store.queries.json_values import as_json
 from store.queries.tensors.mentions import said_of
@@ -42,9 +43,9 @@ def tensors_told(transaction: Transaction, run: RunRow, **asked: Any) -> ToldPag
 def _told(row: Sequence[Any], names: Any, findings: Any) -> dict[str, Any]:
     (
         tensor, name, fqn, role, class_, shape, dtype, device, numel, size_bytes, line, storage,
-        view_of, created_by, created_how, proof, died, last_moment, is_leaf, requires_grad, retains_grad,
-        grad_fn, version, grad, held_bytes, why_none, why_line, why_call, why_text, grad_norm,
-        value_norm, nonfinite, grad_ever, path, last_kind,
+        view_of, created_by, created_how, proof, died, last_moment, grad_fn, version, grad,
+        held_bytes, why_none, why_line, why_call, why_text, grad_norm, value_norm, nonfinite, grad_ever, path,
+        last_kind, *flags,
     ) = row  # fmt: skip
     return {
         "tensor": tensor,
@@ -68,9 +69,7 @@ def _told(row: Sequence[Any], names: Any, findings: Any) -> dict[str, Any]:
         else {
             "moment": last_moment,
             "kind": last_kind,
-            "is_leaf": is_leaf,
-            "requires_grad": requires_grad,
-            "retains_grad": retains_grad,
+            **by_name(flags),
             "grad_fn": grad_fn,
             "version": version,
             "grad": grad,

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
+from backprobe.record.state_flags import NAMES
 from store import tables
 from store.database.session import Transaction
 from store.queries.tensors.mentions import said_of
@@ -26,14 +27,13 @@ _m: Final = tables.moment
 
 SHOWN: Final = (
     "tensor", "name", "fqn", "role", "class", "shape", "dtype", "device", "numel", "size_bytes", "line", "storage",
-    "view_of", "created_by", "created_how", "proof", "died", "last_moment", "is_leaf", "requires_grad", "retains_grad",
-    "grad_fn", "version", "grad", "held_bytes", "why_none", "why_line", "why_call", "why_text", "grad_norm",
-    "value_norm", "nonfinite", "grad_ever",
+    "view_of", "created_by", "created_how", "proof", "died", "last_moment", "grad_fn", "version", "grad",
+    "held_bytes", "why_none", "why_line", "why_call", "why_text", "grad_norm", "value_norm", "nonfinite", "grad_ever",
 )  # fmt: skip
-"""Columns of `tensor` that lists show; the others are not fetched."""
+"""Columns of `tensor` that lists show beside the flags of its state; the others are not fetched."""
 
 SELECT_TENSORS: Final = (
-    sa.select(*[_t.c[name] for name in SHOWN], _s.c.path, _m.c.kind.label("last_kind"))
+    sa.select(*[_t.c[name] for name in SHOWN], _s.c.path, _m.c.kind.label("last_kind"), *[_t.c[name] for name in NAMES])
     .select_from(_t)
     .outerjoin(_s, sa.and_(same_key(_s, _t), _s.c.site == _t.c.site))
     .outerjoin(_m, sa.and_(same_key(_m, _t), _m.c.moment == _t.c.last_moment))
@@ -163,9 +163,7 @@ def _state(row: Mapping[Any, Any]) -> TensorState | None:
     return TensorState(
         moment=row["last_moment"],
         kind=row["last_kind"],
-        is_leaf=row["is_leaf"],
-        requires_grad=row["requires_grad"],
-        retains_grad=row["retains_grad"],
+        **{name: row[name] for name in NAMES},
         grad_fn=row["grad_fn"],
         version=row["version"],
         grad=row["grad"],

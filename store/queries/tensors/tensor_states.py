@@ -15,6 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from backprobe.record.rows.tensors import Grad
+from backprobe.record.state_flags import FlagsOrNone
 from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
@@ -37,24 +38,20 @@ _COLUMNS: Final = ("flags", "version", "grad_fn", "value_norm", "grad_norm", *_C
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateFilter:
+class StateFilter(FlagsOrNone):
     """Which tensors, by their state at the moment; what is None, or empty, lets all pass.
 
     Attributes:
         grad: Any of these. grad_norm_gt, value_norm_gt: more than this, as measured then; NaN is more than any number.
     """
 
-    is_leaf: bool | None = None
-    requires_grad: bool | None = None
-    retains_grad: bool | None = None
     grad: Sequence[Grad] = ()
     grad_norm_gt: float | None = None
     value_norm_gt: float | None = None
 
     def passes(self, row: TensorRow) -> bool:
         """Whether a tensor is wanted."""
-        flags = ("is_leaf", "requires_grad", "retains_grad")
-        wanted = {name: value for name in flags if (value := getattr(self, name)) is not None}
+        wanted = self.given
         if row.state is None:
             return not (wanted or self.grad) and self.grad_norm_gt is None and self.value_norm_gt is None
         if any(getattr(row.state, name) != value for name, value in wanted.items()):

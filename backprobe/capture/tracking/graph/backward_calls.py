@@ -89,7 +89,7 @@ class Calls:
         recorder, is_new = self._recorder, error is not entry.before and entry.first_call == self.reached
         if error is None or not is_new:
             return
-        site = recorder.calling_site(3)
+        site = recorder.calling_site()
         roots = entry.roots if isinstance(entry.roots, (tuple, list)) else (entry.roots,)
         call, moment = self.number(), recorder.moments.new("before-backward", site, self._next - 1)
         row = BackwardCall(
@@ -112,7 +112,7 @@ class Calls:
             recorder.passes.open(None, _Walk())
             return
         self.unseen.settle()
-        site = recorder.calling_site(3)
+        site = recorder.calling_site()
         timeline.close(site)
         call = self.number()
         moment = recorder.moments.new("before-backward", site, call)  # first: what is found now did not hold before
@@ -290,7 +290,7 @@ class Calls:
         if not opened.row.accumulate_grad or not opened.sampled or not recorder.is_small:
             return
         for known in list(recorder.tensors.live.values()):
-            if known.state and known.state[0] and known.state[1] and known.number not in opened.touched:
+            if known.state and known.state[0][0] and known.state[0][1] and known.number not in opened.touched:
                 recorder.states.untouched(known, cause)
 
 

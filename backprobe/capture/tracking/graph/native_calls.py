@@ -35,7 +35,7 @@ class Unseen:
         recorder, task = self._recorder, current_pass()
         self.settle()
         timeline = recorder.timeline()
-        site = recorder.calling_site(1)
+        site = recorder.calling_site()
         call = recorder.calls.number()
         moment = recorder.moments.new("before-backward", site, call)
         row = BackwardCall(

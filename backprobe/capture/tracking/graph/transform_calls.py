@@ -40,7 +40,7 @@ class TransformedCalls:
 
     def _begin(self) -> None:
         recorder = self._recorder
-        site, call = recorder.calling_site(4), recorder.calls.number()
+        site, call = recorder.calling_site(), recorder.calls.number()
         row = BackwardCall(
             call=call, entry="func.grad", thread=recorder.timeline().thread, site=site, accumulate_grad=False,
             moment_before=recorder.moments.new("before-backward", site, call), create_graph=True,

@@ -21,6 +21,7 @@ from backprobe.capture.tracking.graph.nodes import Nodes, type_name
 from backprobe.capture.tracking.moments import Moments
 from backprobe.capture.tracking.tensors.tensor_registry import Known, Tensors
 from backprobe.record import InplaceEvent, LeafGrad, SmallValue, Snapshot, Statistics, TensorNode
+from backprobe.record.state_flags import by_name
 
 
 class States:
@@ -55,7 +56,7 @@ class States:
     def _differs(self, known: Known, tensor: torch.Tensor) -> bool:
         if not known.state or version_of(tensor) != known.version:
             return True
-        is_leaf, requires_grad, retains, *_ = known.state
+        (is_leaf, requires_grad, retains, *_), *_ = known.state
         if not (retains or (is_leaf and requires_grad)):
             return False
         gradient, before = tensor.grad, known.grad
@@ -76,7 +77,7 @@ class States:
                 known.readable = False
                 self._tensors.note(known, "its state cannot be read: it is one of several views of a base that changed")
             return
-        is_leaf, requires_grad, retains = flags
+        is_leaf, requires_grad, retains, *_ = flags
         version: int | None = version_of(tensor)
         raw = elements(tensor, self._options.caps.elements) if self._options.measures else None
         value_changed = known.is_new or version != known.version or raw != known.raw
@@ -94,7 +95,7 @@ class States:
         grad_kind = "not-read" if not (is_leaf or retains) else "none" if gradient is None else "present"
         followed = is_leaf and requires_grad
         grad_changed, grad_raw = self._gradient(known, gradient, cause, is_leaf=followed, empties=followed or retains)
-        state = (is_leaf, requires_grad, retains, grad_kind, known.grad_fn, known.grad_fn_read, version)
+        state = (flags, grad_kind, known.grad_fn, known.grad_fn_read, version)
         known.version, known.raw, known.turn = version, raw, self.turn
         if state == known.state and not (value_changed or grad_changed):
             return
@@ -132,12 +133,12 @@ class States:
         grad_raw: bytes | None,
     ) -> None:
         moment, number = self._moments.now(), known.number
-        is_leaf, requires_grad, retains, grad_kind, grad_fn, grad_fn_read, version = known.state
+        flags, grad_kind, grad_fn, grad_fn_read, version = known.state
         value = self.statistics(tensor, known.raw) if value_changed else None
         grad_stats = self.statistics(gradient, grad_raw) if grad_changed and gradient is not None else None
         row = Snapshot(
-            tensor=number, moment=moment, is_leaf=is_leaf, requires_grad=requires_grad, retains_grad=retains,
-            grad=grad_kind, grad_fn=grad_fn, grad_fn_read=grad_fn_read, version=version,
+            tensor=number, moment=moment, **by_name(flags), grad=grad_kind, grad_fn=grad_fn,
+            grad_fn_read=grad_fn_read, version=version,
             grad_id=None if known.grad is None else known.grad.number, grad_version=known.grad_version,
             value=value, grad_stats=grad_stats,
         )  # fmt: skip

@@ -164,7 +164,7 @@ class Tensors:
         base = None if root is None else self.meet(root, site)
         moment = self._moments.now()
         storage = None if address is None else self.ids.storage(ref, address)
-        is_leaf, requires_grad, _ = flags_of(tensor) or (False, False, False)
+        is_leaf, requires_grad, *_ = flags_of(tensor) or (False, False)
         return Tensor(
             tensor=ref.number, shape=shape, dtype=dtype, device=device, layout=layout, cls=class_name(tensor),
             numel=numel, size_bytes=size_bytes, moment=moment, stride=stride, storage_offset=offset, storage=storage,

@@ -66,7 +66,7 @@ class TrainingEvents:
         self.open.append(opened)
         if silent:
             return
-        opened.site = recorder.calling_site(3)
+        opened.site = recorder.calling_site()
         if kind.startswith("scaler"):
             opened.scale = _scale_of(subject)
         if kind == "scaler_step":

@@ -57,7 +57,7 @@ class UserHooks:
         if self._next >= _MOST:
             recorder.writer.cut("hooks", "more hooks than are kept", _MOST)
             return
-        site = recorder.calling_site(3)
+        site = recorder.calling_site()
         recorder.moments.statement(site)
         known = recorder.see(owner, site) if isinstance(owner, torch.Tensor) else None
         row = Hook(

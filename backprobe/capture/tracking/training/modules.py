@@ -102,7 +102,7 @@ class Modules:
             recorder.writer.cut("module calls", "more calls than are kept of one module, or in one step")
             self._push(timeline, None)
             return
-        timeline.close(recorder.calling_site(3))
+        timeline.close(recorder.calling_site())
         parent = next((self._rows[n] for n in reversed(timeline.modules) if self._rows.get(n)), None)
         row = ModuleCall(
             module_call=self._next_call,
@@ -110,7 +110,7 @@ class Modules:
             k=k,
             chain=cut(f"{parent.chain}.{known.label}#{k}" if parent is not None else f"{known.label}#{k}"),
             parent=None if parent is None else parent.module_call,
-            site=recorder.calling_site(3),
+            site=recorder.calling_site(),
             lo=next_sequence_number(),
             thread=timeline.thread,
             training=bool(module.training),

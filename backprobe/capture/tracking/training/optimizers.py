@@ -91,7 +91,7 @@ class Optimizers:
             return
         known = self._known_or_met(optimizer)
         known.times += 1
-        site = self._recorder.calling_site(3)
+        site = self._recorder.calling_site()
         self._recorder.moments.statement(site)
         found = self._tensors(optimizer)
         self._recorder.states.look_many(found, Cause(site=site))
@@ -134,7 +134,7 @@ class Optimizers:
 
     def _after_step(self, optimizer: Any) -> None:
         recorder, known = self._recorder, self._known_or_met(optimizer)
-        site = recorder.calling_site(3)
+        site = recorder.calling_site()
         frame = id(sys._getframe(_WRAPPER))
         self.open_steps[:] = [step for step in self.open_steps if step.frame != frame]
         recorder.timeline().close(site)
@@ -156,7 +156,7 @@ class Optimizers:
         if not self._recorder.sampler.detail:
             return
         recorder, known = self._recorder, self._known_or_met(optimizer)
-        site = recorder.calling_site(3)
+        site = recorder.calling_site()
         recorder.moments.statement(site)
         found = self._tensors(optimizer)
         moment = recorder.moments.now()
@@ -221,7 +221,7 @@ class Optimizers:
         known = self._known.get(id(optimizer))
         if known is not None and known.ref() is optimizer:
             return known
-        return self._write(optimizer, None, self._recorder.calling_site(4))
+        return self._write(optimizer, None, self._recorder.calling_site())
 
     def _tensors(self, optimizer: Any) -> list[tuple[Known, torch.Tensor]]:
         found: list[tuple[Known, torch.Tensor]] = []
