@@ -20,7 +20,7 @@ from backprobe.cli.exit_codes import UsageError
 from backprobe.rules import Finding
 from backprobe.rules.policy import Cell
 from backprobe.severity import LEVELS
-from backprobe.show.audits.report import AuditedItem, AuditReport
+from backprobe.show.audits.report import AuditedItem, AuditReport, error_line
 from backprobe.show.reports.program_report import Reported
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _audited(
         verdict=told["verdict"],
         cells=tuple(Cell(**cell) for cell in told["cells"]),
         run=run,
-        problem=None if problem is None else f"{problem['code']}: {problem['detail']}",
+        problem=_ended_by(row) if problem is None else f"{problem['code']}: {problem['detail']}",
         reported=Reported(
             name=told["custom_id"] or f"(item {told['n']})",
             findings=tuple(_worst_first(findings.get(run, ()))),
@@ -174,6 +174,14 @@ def _audited(
             base_url=base,
         ),
     )
+
+
+def _ended_by(row: Run | None) -> str | None:
+    """What ended the run before its program's end; None: nothing did."""
+    error = None if row is None else row.told.get("error")
+    if error is None:
+        return None
+    return error_line(error["type"] or error["code"], error["message"], error["path"], error["line"])
 
 
 def _worst_first(findings: Sequence[Finding]) -> Iterator[Finding]:
