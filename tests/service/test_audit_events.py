@@ -115,13 +115,13 @@ def test_who_may_not_see_an_audit_is_told_of_no_events(site, samples):
     assert ask(site, "GET", "/v1/audits/trend", 200, headers=key).json == {"items": []}
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def served(request, make):
+@pytest.fixture
+def served(make):
     """An application behind the real server; its port. Nobody works there."""
     from service.process.address import listen
     from service.server.http_server import Server
 
-    site = make(request.getfixturevalue("postgres_url") if request.param == "postgresql" else None, threads=4)
+    site = make(threads=4)
     listening = listen("127.0.0.1", 0)
     server = Server(site.app, listening, threads=4)
     server.start()
