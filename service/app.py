@@ -16,7 +16,7 @@ from service.api.runs import comparison, recorders, run_events, runs, snippets, 
 from service.api.webhooks import deliveries, webhooks
 from service.auth import guard, login
 from service.context import EXTENSION, Context
-from service.dashboard import pages
+from service.dashboard import audits_page
 from service.limits.rates import Rates
 from service.limits.request_bodies import Senders
 from service.limits.seats import Seats, Waiters
@@ -108,5 +108,5 @@ def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tupl
     outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
     for part in (submission, snippets, runs, recorders, run_events, comparison, *saw, *judged, *outward):
         app.register_blueprint(part.blueprint)
-    app.register_blueprint(pages.blueprint)
+    app.register_blueprint(audits_page.blueprint)  # that of all pages, which the audits' are among
     return app
