@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.cli.audit.paths import from_here
 from backprobe.cli.audit.policy_file import PolicyFile
-from backprobe.cli.audit.programs import Program
+from backprobe.cli.audit.programs import Program, shown
 from backprobe.rules.policy import Cell, Found, Rules, Verdict
 from backprobe.show.audits.report import AuditedItem, AuditReport, error_line
 from backprobe.show.reports.program_report import Reported, reported
@@ -139,7 +139,7 @@ def _raised(record: Record) -> str | None:
     if one is None:
         return None
     frame = next((frame for frame in reversed(one.frames) if frame.user), None)
-    place = (None, None) if frame is None else (frame.path, frame.line)
+    place = (None, None) if frame is None else (shown(Path(frame.path)), frame.line)
     return error_line(one.type, one.message, *place)
 
 

@@ -66,7 +66,10 @@ def audited(client: Client, asked: RemoteAudit, progress: Progress) -> AuditRepo
         head["policy"] = _policy(client, asked.policy)
     content = b"".join(msgspec.json.encode(line) + b"\n" for line in (head, *lines))
     key = uuid.uuid4().hex if asked.again else hashlib.sha256(content).hexdigest()
-    begun = client.call("POST", "/v1/audits", body=content, headers={"Content-Type": _LINES, "Idempotency-Key": key})
+    begun = _begun(client, content, key)
+    while begun["status"] == "canceled":  # of a job before that was ended: its next key, the same for every retry
+        key = hashlib.sha256(f"{key} {begun['id']}".encode()).hexdigest()
+        begun = _begun(client, content, key)
     audit = begun["id"]
     try:
         while begun["finished_at"] is None:
@@ -77,6 +80,12 @@ def audited(client: Client, asked: RemoteAudit, progress: Progress) -> AuditRepo
         print(f"backprobe: audit {audit} is canceled, with what it had not begun", file=sys.stderr)
         raise
     return _report(client, begun, asked.policy.name)
+
+
+def _begun(client: Client, content: bytes, key: str) -> dict[str, Any]:
+    """The audit of this key: a new one, or the one that a request before has begun."""
+    headers = {"Content-Type": _LINES, "Idempotency-Key": key}
+    return client.call("POST", "/v1/audits", body=content, headers=headers)
 
 
 def _policy(client: Client, policy: PolicyFile) -> str:
