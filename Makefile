@@ -52,6 +52,7 @@ bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 	$(BIN)/python -m bench.reads
 	$(BIN)/python -m bench.load
 	$(BIN)/python -m bench.fairness
+	$(BIN)/python -m bench.audits
 	$(BIN)/python -m bench.editor
 
 fuzz: $(DEV_STAMP) ## a hundred thousand damaged records: none may break the reader

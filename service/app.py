@@ -9,14 +9,14 @@ from werkzeug.routing import IntegerConverter
 
 from service.api.access import keys, projects
 from service.api.admin import health, metrics, operation
-from service.api.audits import audit_findings, audit_views, audits, policies
+from service.api.audits import audit_events, audit_findings, audit_trend, audit_views, audits, policies
 from service.api.findings import findings, groups, rules
 from service.api.records import gradient_checks, graph, history, nodes, parts, record, record_file, rows, source
 from service.api.runs import comparison, recorders, run_events, runs, snippets, submission
 from service.api.webhooks import deliveries, webhooks
 from service.auth import guard, login
 from service.context import EXTENSION, Context
-from service.dashboard import pages
+from service.dashboard import audits_page
 from service.limits.rates import Rates
 from service.limits.request_bodies import Senders
 from service.limits.seats import Seats, Waiters
@@ -104,9 +104,9 @@ def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tupl
     login.register(app, settings)
     document.register(app)
     saw = (record, record_file, history, nodes, parts, rows, graph, source, gradient_checks)
-    judged = (findings, groups, rules, audits, audit_views, audit_findings, policies)
+    judged = (findings, groups, rules, audits, audit_trend, audit_views, audit_events, audit_findings, policies)
     outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
     for part in (submission, snippets, runs, recorders, run_events, comparison, *saw, *judged, *outward):
         app.register_blueprint(part.blueprint)
-    app.register_blueprint(pages.blueprint)
+    app.register_blueprint(audits_page.blueprint)  # that of all pages, which the audits' are among
     return app

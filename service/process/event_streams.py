@@ -1,7 +1,7 @@
 """Streams of events that hold no thread: the server hands their sockets over, and two threads serve them all.
 
     view -> head of the answer -> the server writes it, and hands its socket over -> writer
-    a run has changed -> feeder: what is new of it, once for all of its streams   -> writer -> sockets that take it
+    a run or audit has changed -> feeder: what is new of it, once for all its streams -> writer -> sockets that take it
 
 1. The feeder alone asks the database, the writer alone has sockets: neither a client that does not read nor a database
    that is away holds up the others.
@@ -14,24 +14,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
 
 from service.limits.seats import Seats
 from service.process import stream_writer
-from store import queries
 from store.database.session import is_unavailable
-from store.runs import lifecycle
-from store.runs.reading import run_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from service.process.stream_subjects import News, Subject
     from service.process.stream_writer import Stream
     from store.database.session import Database, Transaction
-    from store.runs.model import RunRow
     from store.runs.reading.wait import Hub
 
 log = logging.getLogger("backprobe.service")
@@ -46,56 +41,7 @@ LOOK_SECONDS: Final = 1.0
 PAUSE_SECONDS: Final = 0.01
 """Between two looks, at least: what is told meanwhile is looked at together."""
 
-_BATCH: Final = 100
 BEGIN: Final = b"retry: 1000\n\n"
-_encoder: Final = msgspec.json.Encoder()
-
-
-def told_event(run: RunRow, event: queries.EventRow) -> dict[str, Any]:
-    """One event as `EventTold` describes it."""
-    return {
-        "run": run.id,
-        "seq": event.seq,
-        "kind": event.kind,
-        "at": event.at,
-        "attempt": event.attempt,
-        "detail": queries.as_json(event.payload),
-    }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class News:
-    """What a stream is told next.
-
-    Attributes:
-        text: Events as they stand in the stream; empty: nothing has happened.
-        after: Number of the last event of it.
-        over: Nothing comes after it. more: There is more at once.
-    """
-
-    text: bytes
-    after: int
-    over: bool = False
-    more: bool = False
-
-
-def news(transaction: Transaction, run: RunRow, after: int) -> News:
-    """What happened to the run behind this number, and that it has ended."""
-    now = lifecycle.get(
-        transaction, run.id, tenant_id=run.tenant_id
-    )  # before its events: those of its end are among them
-    found = queries.events(transaction, run, after=after, limit=_BATCH)
-    text = b"".join(
-        b"id: %d\nevent: %b\ndata: %b\n\n" % (one.seq, one.kind.encode(), _encoder.encode(told_event(run, one)))
-        for one in found
-    )
-    last = found[-1].seq if found else after
-    if len(found) == _BATCH:
-        return News(text=text, after=last, more=True)
-    if now is not None and not now.ended:
-        return News(text=text, after=last)
-    end = _encoder.encode({"run": run.id, "status": None if now is None else now.status})
-    return News(text=text + b"event: end\ndata: %b\n\n" % end, after=last, over=True)
 
 
 class Streams:
@@ -176,15 +122,19 @@ class Streams:
         return True
 
     def _tell(self, transaction: Transaction, streams: Sequence[Stream]) -> None:
-        standing = run_events.standing(transaction, {stream.run.run_id for stream in streams})
-        told: dict[tuple[int, int], News] = {}
+        of_kind: defaultdict[type[Subject], set[int]] = defaultdict(set)
         for stream in streams:
-            last, ended = standing.get(stream.run.run_id, (0, True))
+            of_kind[type(stream.subject)].add(stream.subject.number)
+        standing = {kind: kind.standing(transaction, numbers) for kind, numbers in of_kind.items()}
+        told: dict[tuple[type[Subject], int, int], News] = {}
+        for stream in streams:
+            kind, number = type(stream.subject), stream.subject.number
+            last, ended = standing[kind].get(number, (0, True))
             if (last <= stream.after and not ended) or len(stream.pending) > MOST_PENDING:
                 continue
-            place = stream.run.run_id, stream.after
+            place = kind, number, stream.after
             if place not in told:
-                told[place] = news(transaction, stream.run, stream.after)
+                told[place] = stream.subject.news(transaction, stream.after)
             found = told[place]
             stream.after = found.after
             self._post(stream, found.text, over=found.over)

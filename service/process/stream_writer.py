@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from store.runs.model import RunRow
+    from service.process.stream_subjects import Subject
 
 TAKE_OVER: Final = "backprobe.take_over"
 """Key of the WSGI environment of a server that hands its socket over: to be called with the `Stream` that takes it."""
@@ -47,19 +47,19 @@ class Owner(Protocol):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Stream:
-    """What one client is told of one run: made by a view, begun or dropped by the server.
+    """What one client is told of one run or audit: made by a view, begun or dropped by the server.
 
     Attributes:
         after: Number of the last event that is on its way.
         give_back: Its seat.
-        fed: Nothing more of the run comes. last: Nothing more comes.
+        fed: Nothing more of its subject comes. last: Nothing more comes.
         connection: None: it has not begun, or has ended.
         pending: What waits for its client. moved: when the client last took something, or had nothing to take.
         read: Bytes that its client sent, which mean nothing.
     """
 
     owner: Owner
-    run: RunRow
+    subject: Subject
     after: int
     give_back: Callable[[], None]
     chunked: bool = False

@@ -21,6 +21,7 @@ _RUN: Final = r"^run_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 
 
 CustomId = Annotated[Short, Field(min_length=1)]
+PolicyId = Annotated[str, Field(pattern=r"^pol_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
 
 
 class Named(Strict):
@@ -77,7 +78,7 @@ class AuditHead(Strict):
     """What holds for an audit as a whole: line 1 of NDJSON."""
 
     name: Annotated[Short, Field(min_length=1, max_length=100)] = Field(default="audit", description="For people.")
-    policy: Annotated[str, Field(pattern=r"^pol_[0-7][0-9A-HJKMNP-TV-Z]{25}$")] | None = Field(
+    policy: PolicyId | None = Field(
         default=None, description="Its newest revision judges; not given: findings of level error fail."
     )
     baseline: Annotated[str, Field(pattern=r"^aud_[0-7][0-9A-HJKMNP-TV-Z]{25}$")] | None = Field(

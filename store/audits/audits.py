@@ -248,6 +248,7 @@ def again(transaction: Transaction, found: Audit) -> None:
     mine = sa.select(audit_item.c.run_id).where(audit_item.c.audit_id == found.number)
     kept = (run.c.id.in_(mine), run.c.record_state.in_(("whole", "partial")), run.c.result_attempt.is_not(None))
     transaction.execute(sa.update(run).where(*kept).values(judge_due_at=Now(), version=run.c.version + 1))
+    tell(transaction, found.id)
 
 
 def _told(transaction: Transaction, rows: Iterable[Any]) -> tuple[Audit, ...]:

@@ -73,10 +73,12 @@ def end_items(transaction: Transaction, *, limit: int = 200) -> int:
         body = {"audit": row.public_id, "custom_id": row.custom_id, "run": row.run, "status": row.status}
         owner = {"tenant_id": row.tenant_id, "project_id": row.project_id}
         outbox.enqueue(transaction, "audit_item.ended", row.public_id, body, **owner)
-    touched = {row.audit_id for row in rows}
+    touched = {row.audit_id: row.public_id for row in rows}
     if touched:
         changed = sa.update(audit).where(audit.c.id.in_(touched), _GOING)
         transaction.execute(changed.values(version=audit.c.version + 1))
+        for public_id in touched.values():
+            tell(transaction, public_id)
     return len(rows)
 
 

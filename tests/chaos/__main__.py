@@ -1,4 +1,4 @@
-"""Runs while everything around them breaks; prints a table and ends with 1 if anything was lost, doubled or wrong.
+"""An audit while everything around it breaks; prints a table and ends with 1 if anything was lost, doubled or wrong.
 
     python -m tests.chaos [--runs 2000] [--stacks embedded,redis,rabbitmq] [--small] [--seed 1]
 
@@ -150,6 +150,7 @@ def _run(stack: Besieged, disk: Path | None, arguments: argparse.Namespace) -> R
     began = time.monotonic()
     wakes = _storm(stack, faults, programs, pause=2.0 if arguments.small else 5.0)
     seconds = time.monotonic() - began
+    stack.close_audit()
     faults.end()
     _calm(stack, faults)
     verdict = judge(stack, [*programs, *measured.programs], faults.killed_children)
@@ -198,9 +199,9 @@ def _wake(stack: Besieged, wakes: dict[str, int]) -> None:
 
 
 def _calm(stack: Besieged, faults: Faults) -> None:
-    """Everything is mended; what is left must end."""
+    """Everything is mended; what is left must end, and the audit of it all."""
     deadline = time.monotonic() + STUCK_SECONDS
-    while stack.left() and time.monotonic() < deadline:
+    while (stack.left() or not stack.judged()) and time.monotonic() < deadline:
         faults.turn()
         time.sleep(0.2)
 

@@ -13,10 +13,12 @@ from urllib.parse import urlsplit, urlunsplit
 import psutil
 import sqlalchemy as sa
 
-from store.database.session import is_unavailable
+from store.audits import audit_uploads, audits
+from store.audits.audits import NewAudit, NewItem
+from store.database.session import Transaction, is_unavailable
 from store.runs import lifecycle
 from store.runs.limits import Limits
-from store.tables import run
+from store.tables import audit, run
 from tests.chaos.forwarder import Forwarder
 from tests.chaos.programs import Program
 from tests.chaos.servers import Server
@@ -42,6 +44,7 @@ class Besieged(Stack):
     Attributes:
         wrong_clock: Environment of a worker whose clock is wrong.
         meanwhile: Called again and again while a server is waited for: it may be the one who starts it.
+        audit: Public id of the audit of all that is submitted; None: nothing was.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Besieged(Stack):
     to_database: Forwarder | None = None
     to_broker: Forwarder | None = None
     meanwhile: Callable[[], None] = lambda: None
+    audit: str | None = None
 
     def __post_init__(self) -> None:
         common = {
@@ -89,7 +93,10 @@ class Besieged(Stack):
         self.reaper = self.start("reaper")
 
     def submit_all(self, programs: list[Program]) -> None:
-        """Queue them, in one transaction; one whose commit is in doubt is looked for before it is made again."""
+        """Queue them as items of one audit, in one transaction.
+
+        One whose commit is in doubt is looked for before it is made again.
+        """
         numbers = [str(one.number) for one in programs]
 
         def known() -> dict[int, str]:
@@ -101,9 +108,29 @@ class Besieged(Stack):
             if found := known():
                 return found
             with self.database.begin() as transaction:
-                return {one.number: lifecycle.submit(transaction, _submission(one)).id for one in programs}
+                queued = [lifecycle.enqueue(transaction, _submission(one)) for one in programs]
+                items = [NewItem(custom_id=name, run_id=one.number) for name, one in zip(numbers, queued, strict=True)]
+                _grow(transaction, items)
+                return {one.number: run.id for one, run in zip(programs, queued, strict=True)}
 
         self.ids |= self.patiently(submitted)
+
+    def close_audit(self) -> None:
+        """Nothing more is submitted: the audit waits for what is."""
+
+        def closed() -> str | None:
+            with self.database.begin() as transaction:
+                found = _audit(transaction)
+                if found is not None and found.status == "open":
+                    audit_uploads.close(transaction, found.number, found.items)
+                return None if found is None else found.id
+
+        self.audit = self.patiently(closed)
+
+    def judged(self) -> bool:
+        """The audit has its verdict."""
+        waiting = sa.select(sa.func.count()).where(audit.c.status != "judged")
+        return not self.all(waiting)[0][0]
 
     def wake(self) -> bool:
         """Send a wake-up; False: the broker is away, which is no error of a submission."""
@@ -160,6 +187,24 @@ class Besieged(Stack):
         super().close()
         for server in self.servers.values():
             server.kill()
+
+
+def _audit(transaction: Transaction) -> audits.Audit | None:
+    """The audit of this stack; None: there is none yet."""
+    page = audits.page(transaction, limit=1).items
+    return page[0] if page else None
+
+
+def _grow(transaction: Transaction, items: list[NewItem]) -> None:
+    found = _audit(transaction)
+    if found is None:
+        project = transaction.execute(sa.select(sa.func.min(run.c.project_id))).scalar_one()
+        new = NewAudit(name="chaos", project_id=project, created_by="chaos")
+        audits.begin(transaction, new)
+        found = _audit(transaction)
+    assert found is not None
+    audit_uploads.hold(transaction, found.number, found.items)
+    audit_uploads.grow(transaction, found.number, found.items, items)
 
 
 def _submission(one: Program) -> lifecycle.Submission:

@@ -1,4 +1,6 @@
-"""What must be true when the chaos is over: each run ended once, rightly, whole, and nothing of a dead attempt is left."""
+"""What must be true when the chaos is over: each run ended once, rightly, whole; nothing of a dead attempt is left; and the
+audit of them all has each of them once, and one verdict.
+"""
 
 import struct
 from collections import Counter, defaultdict
@@ -9,6 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from store import queries
+from store.audits import audits, items
+from store.audits.policy import rules_of
 from store.records import storage
 from store.records.expiry.sweep import RECORD_TABLES
 from store.runs import lifecycle
@@ -58,6 +62,7 @@ def judge(stack: Besieged, programs: Iterable[Program], killed_children: set[int
                 wrong += _of_books(row, ends[row.run_id], attempts[row.run_id])
             verdict.wrong += [f"{one.kind} {one.number} ({stack.ids[one.number]}): {what}" for what in wrong]
         verdict.wrong += _of_dead_attempts(reading)
+        verdict.wrong += [f"audit: {what}" for what in _of_audit(reading, stack)]
     return verdict
 
 
@@ -109,6 +114,32 @@ def _of_books(row: lifecycle.RunRow, ends: int, attempts: list[Any]) -> list[str
     finished = sum(one.outcome == "finished" for one in attempts)
     if finished != (row.record.attempt is not None or row.outcome.wall_seconds is not None):
         wrong.append(f"{finished} attempts finished it")
+    return wrong
+
+
+def _of_audit(reading: Any, stack: Besieged) -> list[str]:
+    """The audit is whole: each program is one item, every item has ended, and the verdict counts what items say."""
+    found = None if stack.audit is None else audits.get(reading, stack.audit)
+    if found is None:
+        return ["it is gone"]
+    rows = []
+    while len(rows) < found.items:
+        page = items.page(reading, found, rules_of(None), frozenset(), after=rows[-1].n if rows else -1)
+        if not page:
+            break
+        rows += page
+    wrong = []
+    if sorted(row.run or "" for row in rows) != sorted(stack.ids.values()):
+        wrong.append(f"{len(rows)} items of {found.items} told, and {len(stack.ids)} runs")
+    if found.status != "judged" or found.running:
+        wrong.append(f"{found.status}, {found.running} items have not ended")
+    if len(found.verdicts) != 1:
+        wrong.append(f"{len(found.verdicts)} verdicts")
+    counted = Counter(row.verdict for row in rows)
+    for verdict in found.verdicts:
+        told = {word: count for word, count in verdict.counts["items"].items() if count}
+        if told != counted:
+            wrong.append(f"the verdict counts {told}, its items are {dict(counted)}")
     return wrong
 
 

@@ -107,6 +107,45 @@ def test_ctrl_c_cancels_the_audit(served, jobs, monkeypatch, capsys):
     assert audit["id"] in capsys.readouterr().err
 
 
+def test_a_job_that_is_retried_after_ctrl_c_begins_anew_and_its_own_retry_finds_that(
+    served, jobs, samples, monkeypatch, capsys
+):
+    site, url = served
+    with monkeypatch.context() as pressing:
+
+        def pressed(*_):
+            raise KeyboardInterrupt
+
+        pressing.setattr("backprobe.cli.audit.command._Progress.__call__", pressed)
+        assert main(["audit", "--policy", "policy.toml", "--url", url]) == 130
+    ending = threading.Thread(target=end, args=(site, samples))
+    ending.start()
+    assert main(["audit", "--policy", "policy.toml", "--url", url]) == 1
+    ending.join()
+    assert main(["audit", "--policy", "policy.toml", "--url", url]) == 1
+    told = site.client.get("/v1/audits").json["items"]
+    assert [one["status"] for one in told] == ["judged", "canceled"]
+
+
+def test_a_program_that_raised_is_told_with_its_exception(served, jobs, samples, capsys):
+    from store.runs.model import RunError
+
+    site, url = served
+    error = RunError(whose="program", code="raised", type="ValueError", message="no rows\nat all", path="a.py", line=3)
+
+    def ended():
+        while not (queued := site.client.get("/v1/runs?status=queued").json["items"]):
+            pass
+        site.finish(queued[0]["id"], samples.tutorial(), status="failed", exit_code=1, error=error)
+        judging.settle(site.context.database)
+
+    ending = threading.Thread(target=ended)
+    ending.start()
+    assert main(["audit", "jobs/train.py", "--url", url]) == 1
+    ending.join()
+    assert "error    jobs/train.py: ValueError: no rows (a.py:3)" in capsys.readouterr().out
+
+
 def test_what_cannot_be_sent_is_refused_before_anything_is(served, jobs, capsys):
     site, url = served
     (jobs / "jobs" / "list.txt").write_bytes(b"\xff\xfe")

@@ -86,7 +86,9 @@ PROMISED = {
     "PUT /v1/policies/{policy}",
     "POST /v1/audits",
     "GET /v1/audits",
+    "GET /v1/audits/trend",
     "GET /v1/audits/{audit}",
+    "GET /v1/audits/{audit}/events",
     "GET /v1/audits/{audit}/items",
     "GET /v1/audits/{audit}/matrix",
     "GET /v1/audits/{audit}/findings",
@@ -245,12 +247,14 @@ def about_audits(site, ask):
     one = ask("POST /v1/audits", "/v1/audits", "POST", json=asked).headers["Location"]
     ask("POST /v1/audits", "/v1/audits", "POST", json={"items": []})
     for _ in range(2):
-        for part in ("items", "matrix", "findings"):
+        for part in ("items", "matrix", "findings", "events"):
             ask(f"GET /v1/audits/{{audit}}/{part}", f"{one}/{part}")
         ask("GET /v1/audits/{audit}", one)
         audit_judging.settle(site.context.database)
     ask("GET /v1/audits/{audit}/matrix", f"{one}/matrix?format=csv")
     ask("GET /v1/audits", "/v1/audits")
+    for days in ("", "?from=2020-01-01"):
+        ask("GET /v1/audits/trend", f"/v1/audits/trend{days}")
     for verb in ("judge", "cancel"):
         ask(f"POST /v1/audits/{{audit}}/{verb}", f"{one}/{verb}", "POST")
     audit_judging.settle(site.context.database)

@@ -74,19 +74,38 @@ class _FileLoader(SourceFileLoader):
 
 
 class MemoryFinder(MetaPathFinder):
-    """Finds modules among files in memory, as a path finder would with the entry's folder as `sys.path[0]`."""
+    """Finds modules among files in memory, as a path finder would with the entry's folder as `sys.path[0]`.
+
+    What neither that folder nor the interpreter has is looked for from the root of the files: a package beside the
+    scripts of its repository, which is installed where these run otherwise.
+
+        jobs/train.py   import words      jobs/words.py
+                        import model      model/__init__.py, unless a `model` is installed
+    """
 
     def __init__(self, files: Mapping[str, str], root: PurePosixPath, compiler: Compiler) -> None:
         self._files = {str(PurePosixPath(path)): text for path, text in files.items()}
         self._root = root
         self._compiler = compiler
+        self._at_root: set[str] = set()
         self.found: list[str] = []
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec of a module, package or namespace package among the files."""
-        place = self._root.joinpath(*fullname.split("."))
+        top = fullname.partition(".")[0]
+        if top not in self._at_root:
+            spec = self._below(self._root, fullname)
+            if spec is not None or path is not None or PathFinder.find_spec(fullname) is not None:
+                return spec
+        spec = self._below(PurePosixPath(), fullname)
+        if spec is not None:
+            self._at_root.add(top)
+        return spec
+
+    def _below(self, folder: PurePosixPath, fullname: str) -> ModuleSpec | None:
+        place = folder.joinpath(*fullname.split("."))
         package, module = str(place / "__init__.py"), f"{place}.py"
         for found, is_package in ((package, True), (module, False)):
             if found in self._files:

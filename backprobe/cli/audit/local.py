@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.cli.audit.paths import from_here
 from backprobe.cli.audit.policy_file import PolicyFile
-from backprobe.cli.audit.programs import Program
+from backprobe.cli.audit.programs import Program, shown
 from backprobe.rules.policy import Cell, Found, Rules, Verdict
-from backprobe.show.audits.report import AuditedItem, AuditReport
+from backprobe.show.audits.report import AuditedItem, AuditReport, error_line
 from backprobe.show.reports.program_report import Reported, reported
 
 if TYPE_CHECKING:
@@ -124,8 +124,23 @@ def _judged(one: Program, record: Record | None, rules: Rules, known: frozenset[
     cells = rules.cells(found, known, [skipped.name for skipped in judgement.not_run])
     status = "succeeded" if told.ended_well else "failed"
     return AuditedItem(
-        name=name, verdict=rules.verdict(status, cells, judged=True), cells=tuple(cells), reported=told, problem=why
+        name=name,
+        verdict=rules.verdict(status, cells, judged=True),
+        cells=tuple(cells),
+        reported=told,
+        problem=why or _raised(record),
     )
+
+
+def _raised(record: Record) -> str | None:
+    """The exception that ended the program; None: none did."""
+    number = None if record.end is None else record.end.exception
+    one = next((raised for raised in record.raised if raised.n == number), None)
+    if one is None:
+        return None
+    frame = next((frame for frame in reversed(one.frames) if frame.user), None)
+    place = (None, None) if frame is None else (shown(Path(frame.path)), frame.line)
+    return error_line(one.type, one.message, *place)
 
 
 def _refused(name: str, why: str) -> AuditedItem:

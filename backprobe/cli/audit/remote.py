@@ -20,7 +20,7 @@ from backprobe.cli.exit_codes import UsageError
 from backprobe.rules import Finding
 from backprobe.rules.policy import Cell
 from backprobe.severity import LEVELS
-from backprobe.show.audits.report import AuditedItem, AuditReport
+from backprobe.show.audits.report import AuditedItem, AuditReport, error_line
 from backprobe.show.reports.program_report import Reported
 
 if TYPE_CHECKING:
@@ -66,7 +66,10 @@ def audited(client: Client, asked: RemoteAudit, progress: Progress) -> AuditRepo
         head["policy"] = _policy(client, asked.policy)
     content = b"".join(msgspec.json.encode(line) + b"\n" for line in (head, *lines))
     key = uuid.uuid4().hex if asked.again else hashlib.sha256(content).hexdigest()
-    begun = client.call("POST", "/v1/audits", body=content, headers={"Content-Type": _LINES, "Idempotency-Key": key})
+    begun = _begun(client, content, key)
+    while begun["status"] == "canceled":  # of a job before that was ended: its next key, the same for every retry
+        key = hashlib.sha256(f"{key} {begun['id']}".encode()).hexdigest()
+        begun = _begun(client, content, key)
     audit = begun["id"]
     try:
         while begun["finished_at"] is None:
@@ -77,6 +80,12 @@ def audited(client: Client, asked: RemoteAudit, progress: Progress) -> AuditRepo
         print(f"backprobe: audit {audit} is canceled, with what it had not begun", file=sys.stderr)
         raise
     return _report(client, begun, asked.policy.name)
+
+
+def _begun(client: Client, content: bytes, key: str) -> dict[str, Any]:
+    """The audit of this key: a new one, or the one that a request before has begun."""
+    headers = {"Content-Type": _LINES, "Idempotency-Key": key}
+    return client.call("POST", "/v1/audits", body=content, headers=headers)
 
 
 def _policy(client: Client, policy: PolicyFile) -> str:
@@ -162,7 +171,7 @@ def _audited(
         verdict=told["verdict"],
         cells=tuple(Cell(**cell) for cell in told["cells"]),
         run=run,
-        problem=None if problem is None else f"{problem['code']}: {problem['detail']}",
+        problem=_ended_by(row) if problem is None else f"{problem['code']}: {problem['detail']}",
         reported=Reported(
             name=told["custom_id"] or f"(item {told['n']})",
             findings=tuple(_worst_first(findings.get(run, ()))),
@@ -174,6 +183,14 @@ def _audited(
             base_url=base,
         ),
     )
+
+
+def _ended_by(row: Run | None) -> str | None:
+    """What ended the run before its program's end; None: nothing did."""
+    error = None if row is None else row.told.get("error")
+    if error is None:
+        return None
+    return error_line(error["type"] or error["code"], error["message"], error["path"], error["line"])
 
 
 def _worst_first(findings: Sequence[Finding]) -> Iterator[Finding]:

@@ -45,11 +45,28 @@ def _day(value: object) -> object:
 Day = Annotated[datetime.date, BeforeValidator(_day, json_schema_input_type=str)]
 
 
-class UsageQuery(Strict):
+class DaysQuery(Strict):
     """Which days."""
 
     first: Day | None = Field(default=None, alias="from", description="The first day (UTC); 30 days before `to`.")
     last: Day | None = Field(default=None, alias="to", description="The last day (UTC); today.")
+
+    def days(self) -> tuple[datetime.date, datetime.date]:
+        """The first day and the last one.
+
+        Raises:
+            Problem: `too-much-asked`.
+        """
+        last = self.last or datetime.datetime.now(datetime.UTC).date()
+        first = self.first or max(datetime.date.min + datetime.timedelta(_USUAL_DAYS), last) - datetime.timedelta(
+            _USUAL_DAYS - 1
+        )
+        days = (last - first).days + 1
+        if days > MOST_DAYS:
+            detail = f"{days} days were asked for, and {MOST_DAYS} are told at once."
+            place = Place(parameter="from", code="too-much-asked", detail=detail)
+            raise Problem("too-much-asked", detail, places=(place,))
+        return first, last
 
 
 @blueprint.get("/v1/workers")
@@ -105,19 +122,12 @@ def get_queue() -> Response:
 
 
 @blueprint.get("/v1/usage")
-@query(UsageQuery)
+@query(DaysQuery)
 @answers({200: Answer(text="Usage by day.", model=UsageTold)}, problems=("too-much-asked",))
-def get_usage(query: UsageQuery) -> Response:
+def get_usage(query: DaysQuery) -> Response:
     """What runs used, by the day on which they were accepted: at most 92 days, and days without runs are left out."""
     asked = caller()
-    last = query.last or datetime.datetime.now(datetime.UTC).date()
-    first = query.first or max(datetime.date.min + datetime.timedelta(_USUAL_DAYS), last) - datetime.timedelta(
-        _USUAL_DAYS - 1
-    )
-    days = (last - first).days + 1
-    if days > MOST_DAYS:
-        detail = f"{days} days were asked for, and {MOST_DAYS} are told at once."
-        raise Problem("too-much-asked", detail, places=(Place(parameter="from", code="too-much-asked", detail=detail),))
+    first, last = query.days()
     with context().database.read() as transaction:
         found = usage.by_day(
             transaction,

@@ -18,7 +18,7 @@ from service.context import context
 from service.limits.seats import asked_seconds
 from service.openapi.document import ONCE, STORING, Answer, Operations, answers
 from service.problems.errors import Problem
-from service.schemas.audit_requests import AuditAsked, AuditHead, ItemAsked
+from service.schemas.audit_requests import AuditAsked, AuditHead, ItemAsked, PolicyId
 from service.schemas.requests import Nothing, ProjectId
 from service.schemas.responses.audits import AuditList, AuditTold
 from service.web.body import body, query
@@ -45,9 +45,7 @@ class AuditsQuery(Page):
     """Which audits."""
 
     project: ProjectId | None = Field(default=None, description="Only those of this project.")
-    policy: Annotated[str, Field(pattern=r"^pol_[0-7][0-9A-HJKMNP-TV-Z]{25}$")] | None = Field(
-        default=None, description="Only those judged by this policy."
-    )
+    policy: PolicyId | None = Field(default=None, description="Only those judged by this policy.")
     status: (
         Annotated[list[Literal["open", "running", "judged", "canceled"]], Split, Field(min_length=1, max_length=4)]
         | None
@@ -290,6 +288,7 @@ def audit_json(found: Audit) -> dict[str, Any]:
         "links": {
             "self": base,
             "items": f"{base}/items",
+            "events": f"{base}/events",
             "matrix": f"{base}/matrix",
             "findings": f"{base}/findings",
             "sarif": f"{base}/findings?format=sarif",

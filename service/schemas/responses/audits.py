@@ -64,6 +64,7 @@ class AuditLinks:
 
     self: str
     items: str
+    events: str
     matrix: str
     findings: str
     sarif: str
@@ -103,6 +104,53 @@ class AuditTold:
 @dataclass(frozen=True, kw_only=True)
 class AuditList(Listing[AuditTold]):
     """A page of audits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditEventTold:
+    """How an audit stood.
+
+    Attributes:
+        seq: The audit's version then. kind: progress, or as what it ended.
+        items: `total` and `running`, those that have not ended. verdict: Null until it is judged.
+    """
+
+    audit: str
+    seq: int
+    kind: Literal["progress", "judged", "canceled"]
+    items: dict[str, int]
+    verdict: Literal["passed", "failed"] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditEventList(Listing[AuditEventTold]):
+    """How an audit stands, if that is new to who asks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditDayTold:
+    """Audits begun on one day (UTC), by what the newest verdict of each says.
+
+    Attributes:
+        audits: Those without a verdict too.
+        items: Of audits that have a verdict, by verdict: pass, warn, fail, error, not_run.
+        findings: Of these audits; a fingerprint counts once in each.
+    """
+
+    day: str
+    audits: int
+    passed: int
+    failed: int
+    canceled: int
+    items: dict[str, int]
+    findings: FindingsCounted
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditTrend:
+    """Days with audits, oldest first."""
+
+    items: list[AuditDayTold]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -438,6 +438,23 @@ def test_several_files_import_each_other_and_tracebacks_show_their_lines(capsys:
     assert record.sources[record.sites[record.raised[0].site or 0].source].path == "net.py"
 
 
+def test_a_package_at_the_root_of_the_files_is_found_and_tapped_where_nothing_else_has_its_name() -> None:
+    reader = FrameReader()
+    files = {
+        "jobs/train.py": "import colorsys, words\nfrom model.net import f\nassert colorsys.rgb_to_hsv and words.N == 2\nf()\n",
+        "jobs/words.py": "N = 2\n",
+        "words.py": "N = 1\n",
+        "colorsys.py": "raise AssertionError('the library goes first')\n",
+        "model/__init__.py": "",
+        "model/net.py": "import torch\ndef f():\n    return torch.ones(2, requires_grad=True) * 2\n",
+    }
+    end = run_files(files, "jobs/train.py", [], None, reader.feed)
+    assert end.ending == "ended"
+    record = reader.record()
+    assert record is not None
+    assert "model/net.py" in {record.sources[one.source].path for one in record.sites}
+
+
 @pytest.mark.parametrize(
     ("source", "ending", "code"),
     [

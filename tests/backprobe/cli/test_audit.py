@@ -121,6 +121,13 @@ def test_scripts_are_run_with_their_arguments_and_named_as_the_repository_names_
     assert slow["problem"] == "it was stopped after 1 s"
 
 
+def test_a_program_that_raised_is_told_with_its_exception(folder, capsys):
+    (folder / "model.py").write_text("def rows():\n    raise ValueError('no rows\\nat all')\n")
+    (folder / "train.py").write_text("import model\nmodel.rows()\n")
+    assert audit("train.py") == 1
+    assert "error    train.py: ValueError: no rows (model.py:2)" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
