@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import random
 import threading
 import time
 from collections import deque
@@ -39,6 +40,9 @@ MOST_BYTES: Final = 64 << 20
 CLOSE_SECONDS: Final = 5.0
 _KEEP_SECONDS: Final = 1.0
 """Of `CLOSE_SECONDS`, for what goes into the spool."""
+
+_SPREAD: Final = 0.5
+"""By up to this part longer than others a sender gathers frames: 64 ranks that begin at once do not send at once."""
 
 _LOOK_SECONDS: Final = 2.0
 """Between two looks of the thread at what waits."""
@@ -75,7 +79,8 @@ class Sender:
         self._folder = SpoolFolder(self._home, target.run)
         self._source = SourceCut(source)
         self._poll = None if on_finding is None else FindingPoll(on_finding)
-        self._pace, self._backoff = Pace(), Backoff()
+        self._pace = Pace(stretch=1.0 + _SPREAD * random.random())  # noqa: S311 - nobody has to guess it
+        self._backoff = Backoff()
         self._buffer = Buffer(most_bytes)
         self._next = 0
         self._keeping = threading.Lock()
