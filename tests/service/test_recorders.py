@@ -177,6 +177,30 @@ def test_a_run_is_judged_while_it_goes_on_and_its_end_changes_nothing_of_it(site
     judging.turn()
 
 
+def test_judging_all_runs_that_go_on_takes_a_share_of_the_time(site, begin, send, frames):
+    from itertools import count
+
+    from workers.watched_judging import SHARE_OF_ALL, WatchedJudging
+
+    runs = [begin()["id"] for _ in range(2)]
+    for run in runs:
+        send(run, 0, b"".join(frames[:-1]))
+    ticks = count()
+    waits = [0.0]
+    judging = WatchedJudging(site.context.database, lambda: next(ticks) + waits[0])  # one second for each look at it
+
+    def judged():
+        return [site.client.get(f"/v1/runs/{run}").json["findings"]["ruleset"] is not None for run in runs].count(True)
+
+    judging.turn()
+    assert judged() == 1
+    judging.turn()
+    assert judged() == 1, "the other one's turn comes later"
+    waits[0] += 10 / SHARE_OF_ALL
+    judging.turn()
+    assert judged() == 2
+
+
 def test_a_run_whose_end_is_in_hand_is_not_judged_beside_it(site, begin, send, frames):
     from store.recorders.judging import open_runs
     from workers.watched_judging import WatchedJudging
