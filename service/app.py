@@ -12,7 +12,7 @@ from service.api.admin import health, metrics, operation
 from service.api.audits import audit_events, audit_findings, audit_trend, audit_views, audits, policies
 from service.api.findings import findings, groups, rules
 from service.api.records import gradient_checks, graph, history, nodes, parts, record, record_file, rows, source
-from service.api.runs import comparison, recorders, run_events, runs, snippets, submission
+from service.api.runs import comparison, ranks, recorders, run_events, runs, snippets, submission
 from service.api.webhooks import deliveries, webhooks
 from service.auth import guard, login
 from service.context import EXTENSION, Context
@@ -106,7 +106,7 @@ def create_app(settings: Settings, unstarted: Callable[[], Sequence[str]] = tupl
     saw = (record, record_file, history, nodes, parts, rows, graph, source, gradient_checks)
     judged = (findings, groups, rules, audits, audit_trend, audit_views, audit_events, audit_findings, policies)
     outward = (webhooks, deliveries, keys, projects, operation, health, metrics)
-    for part in (submission, snippets, runs, recorders, run_events, comparison, *saw, *judged, *outward):
+    for part in (submission, snippets, runs, recorders, run_events, comparison, ranks, *saw, *judged, *outward):
         app.register_blueprint(part.blueprint)
     app.register_blueprint(audits_page.blueprint)  # that of all pages, which the audits' are among
     return app

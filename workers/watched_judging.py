@@ -2,7 +2,8 @@
 
 1. All rules judge all that has come, as they will at the end: so what is told now is told then.
 2. A run is judged again when new frames have come, and `SHARE` of the time at most: one whose judging takes 0.5 s is
-   judged every 10 s. One run is judged in a turn.
+   judged every 10 s. One run is judged in a turn, and all of them together take `SHARE_OF_ALL` of the time: 64 ranks
+   of a job do not take the machine from the service that receives them.
 3. What was judged is known to this process only: another one judges once more, which changes nothing.
 """
 
@@ -21,6 +22,9 @@ from workers.judging_budget import broken_off, judged_in_time
 
 SHARE: Final = 0.05
 """Of the time that a run goes on, for judging it."""
+
+SHARE_OF_ALL: Final = 0.2
+"""Of the time, for judging all runs that go on: 64 of them at 5 % each would be three cores."""
 
 LEAST_SECONDS: Final = 3.0
 """Between two judgements of one run."""
@@ -46,9 +50,12 @@ class WatchedJudging:
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
         self._database, self._clock = database, clock
         self._looked: dict[int, _Looked] = {}
+        self._rests_until = clock()
 
     def turn(self) -> None:
         """Judge one run, if any is due."""
+        if self._clock() < self._rests_until:
+            return
         runs = open_runs(self._database)
         known = {one.claim.run_id for one in runs}
         self._looked = {number: looked for number, looked in self._looked.items() if number in known}
@@ -62,6 +69,7 @@ class WatchedJudging:
         finally:
             now = self._clock()
             pause = max(LEAST_SECONDS, (now - began) / SHARE)
+            self._rests_until = began + (now - began) / SHARE_OF_ALL
             self._looked[one.claim.run_id] = _Looked(one.frames, now + pause)
 
     def _is_due(self, one: OpenRun) -> bool:

@@ -30,10 +30,12 @@ class Pace:
 
     Args:
         clock: Seconds that only grow: a machine's clock may be set.
+        stretch: All of it takes so many times as long, 1 or more: ranks of a job begin together and would all send at
+            the same moments.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic, stretch: float = 1.0) -> None:
+        self._clock, self._stretch = clock, stretch
         self._began = self._last = clock()
 
     def due_in(self, waiting_bytes: int) -> float:
@@ -43,8 +45,8 @@ class Pace:
     def wanted(self, waiting_bytes: int) -> float:
         """Seconds between two requests, where so many bytes wait."""
         if waiting_bytes >= SOON_BYTES:
-            return LEAST_SECONDS
-        return min(max(SHARE * (self._clock() - self._began), LEAST_SECONDS), MOST_SECONDS)
+            return self._stretch * LEAST_SECONDS
+        return self._stretch * min(max(SHARE * (self._clock() - self._began), LEAST_SECONDS), MOST_SECONDS)
 
     def sent(self) -> None:
         """Something has been sent, or spooled."""

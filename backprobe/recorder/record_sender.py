@@ -14,7 +14,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import random
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -38,6 +40,9 @@ MOST_BYTES: Final = 64 << 20
 CLOSE_SECONDS: Final = 5.0
 _KEEP_SECONDS: Final = 1.0
 """Of `CLOSE_SECONDS`, for what goes into the spool."""
+
+_SPREAD: Final = 0.5
+"""By up to this part longer than others a sender gathers frames: 64 ranks that begin at once do not send at once."""
 
 _LOOK_SECONDS: Final = 2.0
 """Between two looks of the thread at what waits."""
@@ -74,15 +79,18 @@ class Sender:
         self._folder = SpoolFolder(self._home, target.run)
         self._source = SourceCut(source)
         self._poll = None if on_finding is None else FindingPoll(on_finding)
-        self._pace, self._backoff = Pace(), Backoff()
+        self._pace = Pace(stretch=1.0 + _SPREAD * random.random())  # noqa: S311 - nobody has to guess it
+        self._backoff = Backoff()
         self._buffer = Buffer(most_bytes)
         self._next = 0
         self._keeping = threading.Lock()
         self._wake, self._done = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._closing = self._abandoned = self._run_kept = self._resumed = False
-        self._away = self._silent = self._broken = False
+        self._away = self._silent = self._broken = self._asked_for_time = False
         self._why: str | None = None
+        self._send_by = 0.0
+        """On the monotonic clock, while closing: until then a service that asked for time is asked again."""
         self._pid = os.getpid()
 
     # ---- what the job calls
@@ -106,12 +114,14 @@ class Sender:
         """
         if self._pid != os.getpid() or self._closing:
             return
+        wait = max(0.0, seconds - _KEEP_SECONDS)
+        self._send_by = time.monotonic() + wait
         self._closing = True
         if self._thread is None:
             return  # nothing was ever put
         self._delivery.end = ended
         self._wake.set()
-        if self._done.wait(max(0.0, seconds - _KEEP_SECONDS)):
+        if self._done.wait(wait):
             return
         self._abandoned = True
         if self._keeping.acquire(timeout=_KEEP_SECONDS):
@@ -237,7 +247,7 @@ class Sender:
         if self._closing and self._silent:
             return  # the end of the job does not wait for it once more
         once = self._closing  # also before its time
-        while delivery.waits and (once or not self._backoff.left()):
+        while delivery.waits and (once or not self._backoff.left() or self._waited()):
             once = False
             first = delivery.pieces[0] if delivery.begun and delivery.pieces else None
             reply = delivery.advance()
@@ -245,6 +255,18 @@ class Sender:
                 if self._abandoned:
                     return
                 self._note(first, reply)
+
+    def _waited(self) -> bool:
+        """The job is at its end and the service asked for time: that was waited for, if there is as much.
+
+        Many ranks end at once: one that gave up at the first refusal would leave its run open on the service.
+        """
+        left = self._backoff.left()
+        if not self._closing or not self._asked_for_time or time.monotonic() + left > self._send_by:
+            return False
+        self._wake.wait(left)
+        self._wake.clear()
+        return not self._abandoned
 
     def _note(self, first: Piece | None, reply: Reply) -> None:
         """What came of a request; `first`: the piece that it carried."""
@@ -260,6 +282,7 @@ class Sender:
                 self._folder.let_go(first)
             return
         if reply.meaning == "again":
+            self._asked_for_time = reply.retry_after is not None
             self._away, self._silent = True, reply.why.startswith("TimeoutError")
             self._backoff.failed(reply.retry_after)
         if reply.meaning == "over":

@@ -1,7 +1,7 @@
 """The requests of a recorder, and what each answer means for it.
 
-201, 200, 204                          taken
-nothing, 408, 429, 5xx, 202            again, after a pause
+201, 200, 204; 202 to the end          taken
+nothing, 408, 429, 5xx                 again, after a pause
 409 frame-missing                      taken up to the number in Next-Frame, which is sent next
 409 run-ended                          over: nobody wants more of this run
 422 id-time-refused                    the id's time: this machine's clock is wrong, and the answer has another
@@ -19,7 +19,8 @@ from typing import Any, Final, Literal
 from backprobe.recorder.connection import Answer, Connection
 
 MEDIA: Final = "application/vnd.backprobe.record"
-_AGAIN: Final = frozenset({202, 408, 425, 429})
+_TAKEN: Final = frozenset({200, 201, 202, 204})
+_AGAIN: Final = frozenset({408, 425, 429})
 
 Meaning = Literal["taken", "again", "missing", "over", "clock", "refused"]
 
@@ -67,7 +68,7 @@ def _reply(answer: Answer) -> Reply:
     if answer.lost is not None:
         return Reply(meaning="again", why=answer.lost)
     retry_after = _seconds(answer.headers.get("retry-after", ""))
-    if answer.status in (200, 201, 204):
+    if answer.status in _TAKEN:
         return Reply(meaning="taken", wanted=_number(answer.headers.get("next-frame", "")), told=_json(answer.body))
     problem = _json(answer.body)
     code = str(problem.get("code", "")) if isinstance(problem, dict) else ""

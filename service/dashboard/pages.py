@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import quote, urlencode
 
@@ -13,6 +14,7 @@ from backprobe import __version__
 from backprobe.record.state_flags import NAMES
 from backprobe.rules.framework.manual import UnknownRule, every_rule, manual
 from backprobe.show.amounts import counted
+from service.api.runs import ranks as rank_runs
 from service.api.runs.comparison import comparison
 from service.api.runs.run_json import recorded, run_of
 from service.api.runs.runs import RunsQuery, runs_page
@@ -176,6 +178,15 @@ def tensor(run: str, no: int) -> str:
     return render_template(
         "tensor.html", run=row, shown=tensor_shown(full), findings=[one for one in about.items if one.id in named]
     )
+
+
+@blueprint.get("/runs/<run>/ranks")
+def ranks(run: str) -> str:
+    """The ranks of a run's job beside each other."""
+    row, job = rank_runs.comparison(run)
+    first = job.first_difference
+    norms = {} if first is None else {one.rank: one.grad_norm for one in first.norms}
+    return render_template("ranks.html", run=row, job=job, norms=defaultdict(lambda: None, norms))
 
 
 @blueprint.get("/compare")

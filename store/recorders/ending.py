@@ -5,6 +5,7 @@
    out by the attempt of whoever comes next: the recorder that asks again, or the reaper.
 3. The record is judged soon after, like one that was uploaded: the mark for it is set before, so no crash loses it.
 4. Of a recorder that is silent for too long, or was canceled, what has come is the record: the reaper ends it.
+5. `hand_over` keeps what was told and leaves the writing to the reaper: a job of 64 ranks ends 64 times at once.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ END_SECONDS: Final = 60.0
 
 _ENDER: Final = "ending "
 _OVERDUE: Final = (
-    sa.select(run.c.public_id, run.c.tenant_id)
+    sa.select(run.c.public_id, run.c.tenant_id, recorder.c.told)
+    .join_from(run, recorder, recorder.c.run_id == run.c.id)
     .where(in_status("running"), run.c.lease_until < Now(), run.c.origin == "watched")
     .order_by(run.c.lease_until)
 )
@@ -92,9 +94,7 @@ def close(
     begun = row.lease_owner.startswith(_ENDER)
     if (begun or told is None) and not over:
         raise BeingEnded
-    if frames is not None and frames > state.next_frame and state.told is None and row.cancel_requested_at is None:
-        said = f"{frames} frames were sent, and {state.next_frame} have come: frame {state.next_frame} is missing"
-        raise Missing(said, state.next_frame)
+    _check_whole(row, state, frames)
     facts: dict[str, Any] = {"lease_owner": f"{_ENDER}{secrets.token_hex(8)}", "lease_until": Now(END_SECONDS)}
     facts |= {"judge_due_at": Now()}
     attempt = row.attempt
@@ -108,6 +108,50 @@ def close(
     if told is not None and state.told is None:
         transaction.execute(sa.update(recorder).where(recorder.c.run_id == row.id).values(told=asdict(told)))
     return replace(claim_of(row, worker=_ENDER, lease_seconds=END_SECONDS), attempt=attempt, max_attempts=attempt)
+
+
+def hand_over(
+    transaction: Transaction,
+    public_id: str,
+    told: Told,
+    *,
+    frames: int | None = None,
+    tenant_id: int = 1,
+    sees_project: int | None = None,
+) -> bool:
+    """Take no more frames, and leave the writing of the end to the reaper, which sees to it within seconds.
+
+    Args:
+        transaction, public_id, told, frames, tenant_id, sees_project: As of `close`.
+
+    Returns:
+        Whether it was told now, and not before.
+
+    Raises:
+        Unknown, Differs, Missing: as of `close`.
+    """
+    row = held(transaction, public_id, tenant_id=tenant_id, sees_project=sees_project)
+    if row.status in ENDED:
+        return False
+    state = recorder_of(transaction, row.id)
+    _check_whole(row, state, frames)
+    if state.told is not None:
+        return False
+    transaction.execute(sa.update(recorder).where(recorder.c.run_id == row.id).values(told=asdict(told)))
+    if not row.lease_owner.startswith(_ENDER):
+        transaction.execute(sa.update(run).where(run.c.id == row.id).values(lease_until=Now(-1.0)))
+    return True
+
+
+def _check_whole(row: Any, state: Any, frames: int | None) -> None:
+    """Refuse an end before all frames have come; of a run that was canceled, or whose end was told, none is awaited.
+
+    Raises:
+        Missing: fewer than `frames` have come.
+    """
+    if frames is not None and frames > state.next_frame and state.told is None and row.cancel_requested_at is None:
+        said = f"{frames} frames were sent, and {state.next_frame} have come: frame {state.next_frame} is missing"
+        raise Missing(said, state.next_frame)
 
 
 def settle(database: Database, claim: Claim) -> bool:
@@ -143,17 +187,31 @@ def _let_go(database: Database, claim: Claim) -> None:
         transaction.execute(sa.update(run).where(*mine).values(lease_until=Now(-1.0)))
 
 
-def overdue(database: Database, *, limit: int = 10) -> Sequence[tuple[str, int]]:
-    """Watched runs whose lease has run out: silent, canceled, or left by who wrote their end. Public id and tenant."""
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """A watched run whose lease has run out: silent, canceled, handed over, or left by who wrote its end.
+
+    Attributes:
+        was_told: Its recorder has said how the job ended.
+    """
+
+    public_id: str
+    tenant_id: int
+    was_told: bool
+
+
+def overdue(database: Database, *, limit: int = 10) -> Sequence[Overdue]:
+    """The watched runs that are to be ended, those first that have waited longest."""
     with database.read() as reading:
-        return [(row.public_id, row.tenant_id) for row in reading.execute(_OVERDUE.limit(limit))]
+        rows = reading.execute(_OVERDUE.limit(limit))
+        return [Overdue(row.public_id, row.tenant_id, row.told is not None) for row in rows]
 
 
-def end_overdue(database: Database, public_id: str, tenant_id: int) -> bool:
+def end_overdue(database: Database, one: Overdue) -> bool:
     """End one of `overdue` with what has come. False: somebody else has, or has it in hand."""
     try:
         with database.begin() as transaction:
-            claim = close(transaction, public_id, None, tenant_id=tenant_id)
+            claim = close(transaction, one.public_id, None, tenant_id=one.tenant_id)
     except BeingEnded:
         return False
     return claim is not None and settle(database, claim)

@@ -223,7 +223,8 @@ def take(
     fresh = _fresh(transaction, row, state, numbered)
     if not fresh:
         return state.next_frame  # also after the end: they are in the record
-    if row.status in ENDED or row.cancel_requested_at is not None or row.lease_owner != RECORDER:
+    is_over = row.cancel_requested_at is not None or row.lease_owner != RECORDER or state.told is not None
+    if row.status in ENDED or is_over:
         said = row.status if row.status in ENDED else "being ended"
         raise Ended(f"run {public_id} takes no more frames: it is {said}")
     if fresh[0][0] > state.next_frame:

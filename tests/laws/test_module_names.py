@@ -56,6 +56,7 @@ SAME_CONCEPT = {
     "frames": "pieces of a record: cut, stored",
     "ghosts": "copies of a process that compute its step once more",
     "gradient_checks": "what the check of gradients saw: recorded, shown, read, answered",
+    "ranks": "the processes of a distributed job: known, compared, answered",
     "graph": "the autograd graph: recorded, stored, drawn, answered",
     "groups": "groups of findings: stored, answered",
     "health": "whether the service is well: measured, answered",

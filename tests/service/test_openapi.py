@@ -22,6 +22,7 @@ PROMISED = {
     "POST /v1/runs/{run}/judge",
     "GET /v1/runs/{run}/events",
     "GET /v1/compare",
+    "GET /v1/runs/{run}/ranks",
     "GET /v1/runs/{run}/tensors",
     "GET /v1/runs/{run}/tensors/{no}",
     "GET /v1/runs/{run}/tensors/{no}/snapshots",
@@ -280,6 +281,9 @@ def about_recorders(ask, samples):
     ask("GET /v1/runs/{run}", run)
     for body in ({"frames": 9}, {"status": "failed", "exit_code": 1}, {}):
         ask("POST /v1/runs/{run}/end", f"{run}/end", "POST", json=body)
+    rank = f"/v1/runs/{new_run_id()}"
+    ask("PUT /v1/runs/{run}", rank, "PUT", json={"labels": {"group": "a", "rank": "0", "world_size": "2"}})
+    ask("GET /v1/runs/{run}/ranks", f"{rank}/ranks")
 
 
 def test_real_answers_are_what_the_document_says(site, document, samples):
@@ -347,6 +351,7 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
     ask("GET /v1/rules/{name}", "/v1/rules/none-such")
     ask("GET /v1/compare", f"/v1/compare?a={run}&b={site.finished(samples.tutorial(nan=True))}")
     ask("GET /v1/compare", f"/v1/compare?a={run}")
+    ask("GET /v1/runs/{run}/ranks", f"/v1/runs/{run}/ranks")
     key = ask("POST /v1/keys", "/v1/keys", "POST", json={"name": "ci", "scopes": ["read"]}).json["id"]
     for path in ("/v1/keys", "/v1/me", "/v1/audit-log"):
         ask(f"GET {path}", path)

@@ -177,6 +177,30 @@ def test_a_run_is_judged_while_it_goes_on_and_its_end_changes_nothing_of_it(site
     judging.turn()
 
 
+def test_judging_all_runs_that_go_on_takes_a_share_of_the_time(site, begin, send, frames):
+    from itertools import count
+
+    from workers.watched_judging import SHARE_OF_ALL, WatchedJudging
+
+    runs = [begin()["id"] for _ in range(2)]
+    for run in runs:
+        send(run, 0, b"".join(frames[:-1]))
+    ticks = count()
+    waits = [0.0]
+    judging = WatchedJudging(site.context.database, lambda: next(ticks) + waits[0])  # one second for each look at it
+
+    def judged():
+        return [site.client.get(f"/v1/runs/{run}").json["findings"]["ruleset"] is not None for run in runs].count(True)
+
+    judging.turn()
+    assert judged() == 1
+    judging.turn()
+    assert judged() == 1, "the other one's turn comes later"
+    waits[0] += 10 / SHARE_OF_ALL
+    judging.turn()
+    assert judged() == 2
+
+
 def test_a_run_whose_end_is_in_hand_is_not_judged_beside_it(site, begin, send, frames):
     from store.recorders.judging import open_runs
     from workers.watched_judging import WatchedJudging
@@ -293,9 +317,27 @@ def test_two_ends_at_once_are_one_end(site, begin, send, end, frames):
 
     with ThreadPoolExecutor(3) as pool:
         found = [one.result() for one in [pool.submit(one) for _ in range(3)]]
-    assert set(found) <= {200, 202, 503}  # the last: no place for a third record in hand
+    assert set(found) <= {200, 202}
     assert 200 in found
     assert end(run)["record"]["state"] == "whole"
+
+
+def test_an_end_beyond_those_that_are_written_at_once_is_kept_and_written_soon(site, begin, send, end, frames):
+    run = begin()["id"]
+    for n, data in enumerate(frames):
+        send(run, n, data)
+    seats = [site.context.ends.take() for _ in range(site.context.ends.most)]
+    try:
+        answer = site.client.post(f"/v1/runs/{run}/end", json={"status": "failed", "frames": len(frames)})
+        assert (answer.status_code, answer.json["status"]) == (202, "running")
+    finally:
+        for give_back in seats:
+            give_back()
+    (one,) = recorder_end.overdue(site.context.database)
+    assert one.was_told
+    assert recorder_end.end_overdue(site.context.database, one)
+    told = end(run)
+    assert (told["status"], told["record"]["state"]) == ("failed", "whole")
 
 
 def test_an_end_whose_writer_was_killed_is_written_by_who_asks_again(site, begin, send, end, frames):

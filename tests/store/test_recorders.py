@@ -298,8 +298,8 @@ def test_an_end_is_written_by_one_and_taken_over_when_that_one_is_gone(database,
         send(run, len(frames), frames[1])
     assert recorder_end.overdue(database) == []
     change(now(run), lease_until=tables.Now(-1.0))
-    assert recorder_end.overdue(database) == [(run, 1)]
-    assert recorder_end.end_overdue(database, run, 1)
+    assert recorder_end.overdue(database) == [recorder_end.Overdue(run, 1, was_told=True)]
+    assert recorder_end.end_overdue(database, recorder_end.Overdue(run, 1, was_told=False))
     told = now(run)
     assert (told.status, told.record.state, told.attempt) == ("succeeded", "whole", 2)
     assert recorder_end.settle(database, first) is False
@@ -317,7 +317,7 @@ def test_an_end_that_fails_is_free_at_once(database, begin, send, frames, now, m
         with pytest.raises(TypeError):
             recorder_end.settle(database, claim)
     assert now(run).status == "running"
-    assert recorder_end.end_overdue(database, run, 1)
+    assert recorder_end.end_overdue(database, recorder_end.Overdue(run, 1, was_told=False))
     assert (now(run).status, now(run).record.state) == ("succeeded", "whole")
 
 
@@ -341,6 +341,30 @@ def test_silence_ends_as_lost_and_keeps_what_had_come(database, begin, send, fra
         told.error.message == f"its recorder was last heard of at {told.recorder.heard_at}; the record is what had come"
     )
     assert (told.record.state, told.record.tensors) == ("partial", 3)
+
+
+def test_an_end_that_is_handed_over_is_written_by_the_reaper_as_it_was_told(
+    database, begin, send, frames, now, reaper, caplog
+):
+    run = begin()
+    for n, body in enumerate(frames[:-1]):
+        send(run, n, body)
+
+    def hand_over(told, **more):
+        with database.begin() as transaction:
+            return recorder_end.hand_over(transaction, run, told, **more)
+
+    with pytest.raises(Missing):
+        hand_over(NOTHING, frames=len(frames))
+    assert hand_over(Told(status="canceled"), frames=len(frames) - 1)
+    assert not hand_over(Told(status="succeeded")), "what was told first holds"
+    with pytest.raises(Ended):
+        send(run, len(frames) - 1, frames[-1])
+    assert now(run).status == "running"
+    reaper.round()
+    assert (now(run).status, now(run).record.state) == ("canceled", "partial")
+    assert "silent" not in caplog.text
+    assert not hand_over(NOTHING)
 
 
 def test_a_frame_keeps_its_run_for_another_day(database, begin, send, frames, now, change):

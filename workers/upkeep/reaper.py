@@ -152,14 +152,14 @@ class Reaper:
 
     def _end_recorders(self) -> None:
         until = time.monotonic() + ENDING_SECONDS
-        for run, tenant_id in recorder_end.overdue(self._database):
+        for one in recorder_end.overdue(self._database):
             try:
-                if recorder_end.end_overdue(self._database, run, tenant_id):
-                    _log.warning("its recorder is silent, was canceled or broke off: %s was ended", run)
+                if recorder_end.end_overdue(self._database, one) and not one.was_told:
+                    _log.warning("its recorder is silent, or it was canceled: %s was ended", one.public_id)
             except Exception as error:  # noqa: BLE001 - the fence around a task: the next one's frames may be better
                 if self._database.away(error):
                     return
-                _log.error("the run %s of a recorder could not be ended: %s", run, type(error).__name__)
+                _log.error("the run %s of a recorder could not be ended: %s", one.public_id, type(error).__name__)
             if time.monotonic() > until:
                 return
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from contextlib import contextmanager
-from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
@@ -26,13 +25,14 @@ from service.api.records.record_file import MEDIA
 from service.api.runs.run_json import run_json, run_of
 from service.auth.caller import caller
 from service.context import context
+from service.limits import turns
 from service.openapi.document import ONCE, STORING, Answer, Operations, answers
 from service.problems.errors import Place, Problem
 from service.schemas.requests import Labels, ProjectId, Short
 from service.schemas.responses.runs import RunTold
 from service.web.body import Int, Strict, body
 from service.web.content import check_encoding
-from service.web.idempotency import effect, storing, within_quotas
+from service.web.idempotency import Effect, effect, storing, within_quotas
 from service.web.reply import json_reply
 from store.database.ids import is_id
 from store.recorders import ending as recorder_end
@@ -254,14 +254,34 @@ def _frames(sent: bytes) -> list[recorder_requests.Sent]:
     return found
 
 
+def _tell(run: str, told: recorder_end.Told, frames: int | None, *, writes: bool) -> Effect:
+    """Keep how the job ended; write its end if `writes`, and nobody else has it in hand."""
+    asking, claim = caller(), None
+    more: dict[str, Any] = {"frames": frames, "tenant_id": asking.tenant_id, "sees_project": asking.project_id}
+    with _refusals(run), effect() as write:
+        try:
+            if writes:
+                claim = recorder_end.close(write.transaction, run, told, **more)
+            is_new = claim is not None if writes else recorder_end.hand_over(write.transaction, run, told, **more)
+        except recorder_requests.Differs as error:
+            raise Problem("run-differs", _sentence(error)) from None
+        except recorder_end.BeingEnded:
+            is_new = False
+        if write.known is None and (is_new or write.key is not None):
+            write.done("run.end", run, run=run, detail={"status": told.status})
+    if claim is not None:
+        recorder_end.settle(context().database, claim)
+    return write
+
+
 @blueprint.post("/v1/runs/<run>/end")
 @body(JobEnded, optional=True)
 @answers(
     {
         200: Answer(text="It has ended; its findings come within seconds.", model=RunTold),
-        202: Answer(text="Another request writes its end: ask again.", model=RunTold, headers=("Retry-After",)),
+        202: Answer(text="It is told, and will be written soon.", model=RunTold, headers=("Retry-After",)),
     },
-    problems=("frame-missing", "run-differs", "too-many-streams", *ONCE),
+    problems=("frame-missing", "run-differs", *ONCE),
     headers=("Idempotency-Key",),
     scope="runs:write",
     rate="submits",
@@ -269,7 +289,9 @@ def _frames(sent: bytes) -> list[recorder_requests.Sent]:
 def end_run(run: str, body: JobEnded) -> Response:
     """Say how the job ended: its frames become the record, which is judged by today's rules. What was said first holds.
 
-    Frames that make no record end the run as failed, with the reason.
+    Frames that make no record end the run as failed, with the reason. Few ends are written at a time, and nobody may
+    have all of them: an end beyond that, or one that another request has in hand, is answered by 202. What was said is
+    kept then, nothing needs to be sent again, and the end is written within seconds.
     """
     told = recorder_end.Told(
         status=body.status,
@@ -277,22 +299,17 @@ def end_run(run: str, body: JobEnded) -> Response:
         wall_seconds=body.wall_seconds,
         error=None if body.error is None else body.error.model_dump(),
     )
-    asking, claim, busy = caller(), None, False
-    more: dict[str, Any] = {"tenant_id": asking.tenant_id, "sees_project": asking.project_id}
-    with context().ends.seat():
-        with _refusals(run), effect() as write:
-            try:
-                claim = recorder_end.close(write.transaction, run, told, frames=body.frames, **more)
-            except recorder_requests.Differs as error:
-                raise Problem("run-differs", _sentence(error)) from None
-            except recorder_end.BeingEnded:
-                busy = True
-            if write.known is None and (claim is not None or write.key is not None):
-                write.done("run.end", run, run=run, detail={"status": asdict(told)["status"]})
-        if claim is not None:
-            busy = not recorder_end.settle(context().database, claim)
+    seat = context().ends.take(caller())
+    if isinstance(seat, str):
+        write = _tell(run, told, body.frames, writes=False)
+    else:
+        try:
+            with turns.aside():
+                write = _tell(run, told, body.frames, writes=True)
+        finally:
+            seat()
     with context().database.read() as transaction:
         row = run_of(transaction, run)
-    if busy and not row.ended:
+    if not row.ended:
         return json_reply(run_json(row), 202, {"Retry-After": str(RETRY_SECONDS), **write.headers})
     return json_reply(run_json(row), 200, write.headers)

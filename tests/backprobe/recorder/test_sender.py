@@ -222,6 +222,33 @@ def test_the_end_of_a_job_does_not_wait_for_a_service_that_never_answers(service
     assert reader.ended
 
 
+def test_at_its_end_a_job_gives_a_service_the_time_that_it_asks_for(service, make, frames, home):
+    """Many ranks end at once: their ends are refused for a moment, or taken and written later."""
+    refused = iter([503, 429, None, 503])
+
+    def busy(request):
+        status = next(refused, None)
+        return None if status is None else (status, {"code": "too-many-streams"}, {"Retry-After": "0"})
+
+    service.refusal = busy
+    sender = make()
+    sender.put(b"".join(frames))
+    sender.close({}, seconds=60.0)
+    assert list(service.frames.values()) == [frames]
+    assert list(service.ends.values()) == [{"frames": len(frames)}]
+    assert sender.health.state == "closed"
+    assert list(spooled(home)) == []
+
+
+def test_an_end_that_will_be_written_is_not_told_again(service, make, frames, home):
+    service.refusal = lambda request: (202, {}, {"Retry-After": "2"}) if request.path.endswith("/end") else None
+    sender = make()
+    sender.put(b"".join(frames))
+    sender.close({}, seconds=60.0)
+    assert [request.path.endswith("/end") for request in service.requests].count(True) == 1
+    assert (sender.health.state, list(spooled(home))) == ("closed", [])
+
+
 def test_a_forked_child_has_no_part_in_it(service, make, frames):
     sender = make()
     sender.put(frames[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backprobe.recorder.connection import checked_url
-from backprobe.recorder.pace import Backoff, Pace
+from backprobe.recorder.pace import SOON_BYTES, Backoff, Pace
 from backprobe.recorder.target import Place, place_of, target_of
 from backprobe.recorder.training_job import Asked
 
@@ -99,6 +99,14 @@ def test_frames_are_gathered_for_a_share_of_the_time_that_the_job_has_gone_on():
     clock.now = 1e6
     pace.sent()
     assert pace.due_in(1) == 180.0
+
+
+def test_a_stretched_pace_sends_less_often_throughout():
+    now = [0.0]
+    plain, stretched = (Pace(lambda: now[0], stretch) for stretch in (1.0, 1.5))
+    for now[0] in (1.0, 100.0, 10_000.0):
+        for waiting in (1, SOON_BYTES):
+            assert stretched.wanted(waiting) == 1.5 * plain.wanted(waiting)
 
 
 @pytest.mark.parametrize("step_seconds", [0.001, 0.01, 0.1, 1.0, 3.0])

@@ -1,0 +1,267 @@
+"""The ranks of a distributed job beside each other: one run each, tied together by what their recorders say of them.
+
+    rank  run       steps  gradient norm of step 40
+    0     run_...A  400    0.531
+    1     run_...B  400    0.531
+    2     run_...C   41    0.874    -> the first step at which the norms differ is 40
+
+Ranks of one job have the labels `group`, `rank`, `world_size` and, of a job that was begun again, `restart`. The name
+of a group may come again: of the runs with equal labels those are one job whose ids were made within `TOGETHER_SECONDS`
+of the run that is asked for, and of several runs of a rank the one whose id is nearest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from backprobe.record.rows.series import Anomaly
+from backprobe.severity import LEVELS, Level
+from store.database.ids import milliseconds
+from store.database.session import Transaction
+from store.runs.model import FindingCounts, RunKey, RunRow, Status
+from store.runs.reading.run_filter import labelled
+from store.runs.reading.run_rows import SELECT_RUN, run_row
+from store.tables import finding, run, step
+
+TOGETHER_SECONDS: Final = 900.0
+"""In which the ranks of a job begin: a launcher starts them at once, and nodes of a cluster come within minutes."""
+
+MOST_RANKS: Final = 1024
+"""Told of one job."""
+
+TOLERANCE: Final = 1e-3
+"""By this part gradient norms of two ranks may differ: DDP makes the gradients equal on all ranks, so beyond it they
+are not those of one model. float16 has 11 bits (IEEE 754-2019, binary16), a unit of which is 0.05 %."""
+
+MOST_FINDINGS: Final = 100
+_AT: Final = ("loss", "grad_norm", "anomaly")
+_MOST_FINDING_ROWS: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankRow:
+    """One rank.
+
+    Attributes:
+        steps: Training steps that have come; null: no record has.
+        step_seconds: How long a step took, on average; null: no step was told.
+        loss, grad_norm: Of the last step that has them, on this rank; null: none has.
+        anomaly: What was odd first, at anomaly_step; null: nothing was.
+    """
+
+    rank: int
+    run: str
+    status: Status
+    heard_at: str | None
+    findings: FindingCounts
+    steps: int | None
+    step_seconds: float | None
+    loss: float | None
+    grad_norm: float | None
+    anomaly: Anomaly | None
+    anomaly_step: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankNorm:
+    """The norm of all gradients of a rank at one step, after its backward call; null: not measured."""
+
+    rank: int
+    grad_norm: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormDifference:
+    """The first step at which gradient norms of two ranks differ by more than one part in a thousand.
+
+    Under DDP they are equal. Ranks of FSDP hold parts of the gradients, so that theirs differ rightly.
+    """
+
+    step: int
+    norms: list[RankNorm]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialFinding:
+    """A finding that some ranks have, and others that were judged do not.
+
+    Attributes:
+        fingerprint: What makes it the same finding on each.
+        ranks: That have it.
+    """
+
+    fingerprint: str
+    code: str
+    rule: str
+    level: Level
+    message: str
+    ranks: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankComparison:
+    """The ranks of one job beside each other.
+
+    Attributes:
+        group: What they have in common. restart: how often the job was begun again; null: not told.
+        world_size: Processes of the job.
+        missing: Ranks of which there is no run: they were not recorded, or have not reported. The first 1,024.
+        first_difference: null: no step's norms differ.
+        findings: That some ranks have and others do not, worst first, the first 100.
+    """
+
+    group: str
+    restart: int | None
+    world_size: int
+    missing: list[int]
+    items: list[RankRow]
+    first_difference: NormDifference | None
+    findings: list[PartialFinding]
+
+
+def ranks(transaction: Transaction, one: RunRow) -> RankComparison | None:
+    """All ranks of the job that a run is a rank of; None: its labels name no job of several ranks."""
+    place = _place(one.labels)
+    if place is None:
+        return None
+    group, _, world_size = place
+    found = _of_job(transaction, one)
+    restart = one.labels.get("restart", "")
+    keys = {rank: row.key for rank, row in found.items() if row.key is not None and row.record.state != "expired"}
+    return RankComparison(
+        group=group,
+        restart=int(restart) if restart.isascii() and restart.isdigit() else None,
+        world_size=world_size,
+        missing=[rank for rank in range(min(world_size, MOST_RANKS)) if rank not in found],
+        items=_rows(transaction, found, keys),
+        first_difference=_first_difference(transaction, keys),
+        findings=_partial_findings(transaction, {rank: keys[rank] for rank in keys if _is_judged(found[rank])}),
+    )
+
+
+def _is_judged(row: RunRow) -> bool:
+    return row.findings.ruleset is not None
+
+
+def _place(labels: Mapping[str, str]) -> tuple[str, int, int] | None:
+    """Group, rank and world size; None: they are not all told, or make no job."""
+    group, rank, world_size = (labels.get(name, "") for name in ("group", "rank", "world_size"))
+    if not group or not all(text.isascii() and text.isdigit() and len(text) < 7 for text in (rank, world_size)):
+        return None
+    return (group, int(rank), int(world_size)) if int(rank) < int(world_size) else None
+
+
+def _of_job(transaction: Transaction, one: RunRow) -> dict[int, RunRow]:
+    """The run of each rank, in order of the ranks."""
+    same = {name: one.labels[name] for name in ("group", "world_size")}
+    restart = one.labels.get("restart")
+    again = run.c.labels["restart"].as_string()
+    at = milliseconds(one.id)
+    query = (
+        SELECT_RUN.where(run.c.tenant_id == one.tenant_id, run.c.project_id == one.project_id)
+        .where(*labelled(run.c.labels, same), again.is_(None) if restart is None else again == restart)
+        .order_by(run.c.id.desc())
+        .limit(4 * MOST_RANKS)
+    )
+    found: dict[int, RunRow] = {}
+    for row in sorted(map(run_row, transaction.execute(query)), key=lambda row: abs(milliseconds(row.id) - at)):
+        place = _place(row.labels)
+        if place is not None and abs(milliseconds(row.id) - at) <= 1000 * TOGETHER_SECONDS:
+            found.setdefault(place[1], row)
+    return {rank: found[rank] for rank in sorted(found)[:MOST_RANKS]}
+
+
+def _its(table: sa.Table, keys: Mapping[int, RunKey]) -> sa.ColumnElement[bool]:
+    """The rows of these records; their months stand beside them, so that others are not looked at."""
+    months = sorted({key.part for key in keys.values()})
+    pairs = [(key.run_id, key.attempt) for key in keys.values()]
+    return sa.and_(table.c.part.in_(months), sa.tuple_(table.c.run_id, table.c.attempt).in_(pairs))
+
+
+def _rows(transaction: Transaction, found: Mapping[int, RunRow], keys: Mapping[int, RunKey]) -> list[RankRow]:
+    counted = sa.select(
+        step.c.run_id,
+        (sa.func.max(step.c.step) + 1).label("steps"),
+        sa.func.avg(step.c.duration_ns).label("duration_ns"),
+        sa.func.max(step.c.step).filter(step.c.loss.is_not(None)).label("loss"),
+        sa.func.max(step.c.step).filter(step.c.grad_norm.is_not(None)).label("grad_norm"),
+        sa.func.min(step.c.step).filter(step.c.anomaly.is_not(None)).label("anomaly"),
+    )
+    counts = {row.run_id: row for row in transaction.execute(counted.where(_its(step, keys)).group_by(step.c.run_id))}
+    wanted = {(row.run_id, at) for row in counts.values() for at in (row.loss, row.grad_norm, row.anomaly)}
+    chosen = sa.select(step.c.run_id, step.c.step, step.c.loss, step.c.grad_norm, step.c.anomaly).where(
+        _its(step, keys), sa.tuple_(step.c.run_id, step.c.step).in_([one for one in wanted if one[1] is not None])
+    )
+    steps = {(row.run_id, row.step): row for row in transaction.execute(chosen)}
+    rows: list[RankRow] = []
+    for rank, row in found.items():
+        count = counts.get(row.run_id)
+        seconds = None if count is None else float(count.duration_ns) / 1e9
+        at = {} if count is None else {name: steps.get((row.run_id, getattr(count, name))) for name in _AT}
+        told: dict[str, Any] = {name: None if (its := at.get(name)) is None else getattr(its, name) for name in _AT}
+        rows.append(
+            RankRow(
+                rank=rank, run=row.id, status=row.status, findings=row.findings, step_seconds=seconds,
+                heard_at=None if row.recorder is None else row.recorder.heard_at,
+                steps=None if count is None else count.steps,
+                anomaly_step=None if count is None else count.anomaly, **told,
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _first_difference(transaction: Transaction, keys: Mapping[int, RunKey]) -> NormDifference | None:
+    least, most = sa.func.min(step.c.grad_norm), sa.func.max(step.c.grad_norm)
+    query = (
+        sa.select(step.c.step)
+        .where(_its(step, keys), step.c.grad_norm.is_not(None))
+        .group_by(step.c.step)
+        .having(most > least * (1.0 + TOLERANCE))
+        .order_by(step.c.step)
+        .limit(1)
+    )
+    at = transaction.execute(query).scalar()
+    if at is None:
+        return None
+    norms: dict[int, float | None] = {
+        row.run_id: row.grad_norm
+        for row in transaction.execute(
+            sa.select(step.c.run_id, step.c.grad_norm).where(_its(step, keys), step.c.step == at)
+        )
+    }
+    return NormDifference(
+        step=at, norms=[RankNorm(rank=rank, grad_norm=norms.get(key.run_id)) for rank, key in keys.items()]
+    )
+
+
+def _partial_findings(transaction: Transaction, keys: Mapping[int, RunKey]) -> list[PartialFinding]:
+    pairs = [(key.run_id, key.attempt) for key in keys.values()]
+    f = finding.c
+    query = (
+        sa.select(f.run_id, f.fingerprint, f.code, f.rule, f.level, f.message)
+        .where(sa.tuple_(f.run_id, f.attempt).in_(pairs), f.gone_at.is_(None), f.suppressed.is_(None))
+        .order_by(f.run_id, f.n)
+        .limit(_MOST_FINDING_ROWS)
+    )
+    rank_of = {key.run_id: rank for rank, key in keys.items()}
+    first: dict[str, Any] = {}
+    having: dict[str, set[int]] = {}
+    for row in transaction.execute(query):
+        first.setdefault(row.fingerprint, row)
+        having.setdefault(row.fingerprint, set()).add(rank_of[row.run_id])
+    told = [
+        PartialFinding(
+            fingerprint=mark, code=row.code, rule=row.rule, level=row.level, message=row.message,
+            ranks=sorted(having[mark]),
+        )
+        for mark, row in first.items() if len(having[mark]) < len(keys)
+    ]  # fmt: skip
+    return _worst_first(told)[:MOST_FINDINGS]
+
+
+def _worst_first(found: Sequence[PartialFinding]) -> list[PartialFinding]:
+    return sorted(found, key=lambda one: (LEVELS.index(one.level), one.code, one.fingerprint))
