@@ -54,7 +54,9 @@ class RunPageQuery(Strict):
     line: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = Field(default=None, description="Selected.")
     t: Annotated[Whole, Field(ge=0, le=2**31 - 1)] | None = Field(default=None, description="Selected tensor.")
     call: Annotated[Whole, Field(ge=0, le=2**31 - 1)] | None = Field(default=None, description="Selected call.")
-    open: Annotated[str, Field(max_length=1200)] | None = Field(default=None, description="Module calls that are open.")
+    open: Annotated[str, Field(max_length=1200)] | None = Field(default=None, description="Boxes that are open.")
+    depth: Annotated[Whole, Field(ge=0, le=64)] | None = Field(default=None, description="Levels that are open beside.")
+    focus: Annotated[str, Field(max_length=12)] | None = Field(default=None, description="The call that is seen alone.")
     sort: Annotated[str, Field(max_length=20)] | None = Field(default=None, description="Of the rows over steps.")
 
     @property
