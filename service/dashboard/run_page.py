@@ -138,7 +138,11 @@ def run_page(
         else listing(file_shown, first, {c.id: c for c in cards}, {call.call: call for call in calls}),
         graph=_graph(transaction, run),
         held=_held(transaction, run),
-        rows=rows(tuple(tensor for tensor in tensors.items if tensor.role != "gradient"), recorded),
+        rows=rows(
+            tuple(tensor for tensor in tensors.items if tensor.role != "gradient"),
+            recorded,
+            cards,
+        ),
         next_tensors=tensors.next,
         calls=calls,
         streams=queries.streams(transaction, run) if run.key is not None else None,
@@ -190,7 +194,7 @@ def _held(transaction: Transaction, run: RunRow) -> HeldShown:
 
 
 def _view(transaction: Transaction, run: RunRow) -> GraphView:
-    """The graph of the last backward call that folds into few boxes, by module calls alone where one of those tried does."""
+    """Of the backward calls tried the last whose graph folds into few boxes, by module calls alone if one does."""
     last = queries.last_folding_call(transaction, run)
     if last is None:
         return queries.graph_view(transaction, run, queries.GraphAsked(most=BOXES))

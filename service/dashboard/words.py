@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
 
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.plain_text import cut, plain
@@ -47,6 +50,11 @@ class Said:
 def name(text: str | None) -> str:
     """A stranger's name, fit for one line of a page: escapes made visible, cut at 200 characters."""
     return cut(plain(text or "", tab=" "), LONGEST_NAME)
+
+
+def breakable(text: str) -> Markup:
+    """A name that a line may end in behind a dot or an underscore, and nowhere else if it is short."""
+    return Markup("<wbr>").join(re.findall(r"[^._]*[._]*", text))
 
 
 def called(run: RunRow) -> str:
@@ -217,6 +225,7 @@ def register(environment: Environment) -> None:
         name=name,
         called=called,
         block=block,
+        breakable=breakable,
         prose=prose,
         number=number,
         grouped=grouped,

@@ -56,7 +56,7 @@ class GraphQuery(Strict):
     focus: _Call | None = Field(default=None, description="Only what is in this module call: `c5`.")
     find: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(
         default=None,
-        description="Nodes by a word in their type, their module call or the name of their tensor; those not drawn too.",
+        description="Nodes by a word in their type, their module call or the name of their tensor, drawn or not.",
     )
     repeats: Flag = Field(
         default=True,

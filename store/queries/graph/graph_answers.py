@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backprobe.show.drawing.box_badges import GraphGradient, GraphParameter
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackwardRoot:
@@ -105,34 +107,6 @@ class Graph:
     nodes: tuple[NodeRow, ...]
     edges: tuple[EdgeRow, ...]
     hidden: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphGradient:
-    """The gradients that came to the nodes of a box in the backward call.
-
-    Attributes:
-        least, most: Norms, of those that are finite; None: of none. nonfinite: Nodes to which NaN or Inf came.
-    """
-
-    least: float | None
-    most: float | None
-    nonfinite: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphParameter:
-    """A leaf that lies in a box.
-
-    Attributes:
-        name: In the model, else in the program; with `*` for what differs where there are several. grad: present, none
-            or not-read. times: How many there are of it. tensor: the first.
-    """
-
-    name: str
-    grad: str
-    times: int
-    tensor: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,41 +1,26 @@
-"""What a box of a graph tells beside its nodes: the gradients that came to them, and the leaves that lie in it."""
+"""What the rows tell of a box of a graph beside its nodes: gradients that came to them, and leaves that lie in it."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import sqlalchemy as sa
 
-from backprobe.show.drawing.repeated_calls import masked
+from backprobe.show.drawing.box_badges import Leaf
 from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
-from store.queries.graph.graph_answers import GraphGradient, GraphParameter
 from store.queries.graph.graph_part import flags_told, in_pieces
 from store.queries.history.value_series import state_at
 from store.records.reader import at_key
 from store.runs.model import RunKey, RunRow
-
-MOST_PARAMETERS: Final = 6
-"""Kinds of leaves told of a box; the others are counted."""
 
 _p: Final = tables.node_pass
 _t: Final = tables.tensor
 _k: Final = tables.backward_call
 
 Norms = Mapping[int, tuple[float | None, bool]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaf:
-    """A leaf as a badge tells it."""
-
-    tensor: int
-    name: str
-    grad: str
 
 
 def norms_of(transaction: Transaction, key: RunKey, call: int, moment: int | None) -> Norms:
@@ -67,17 +52,6 @@ def norms_of(transaction: Transaction, key: RunKey, call: int, moment: int | Non
     return found
 
 
-def gradient_of(norms: Norms, nodes: Iterable[int]) -> GraphGradient | None:
-    """The range over these nodes; None: nothing was measured at any."""
-    told = [norms[node] for node in nodes if node in norms]
-    if not told:
-        return None
-    finite = [norm for norm, _ in told if norm is not None]
-    return GraphGradient(
-        least=min(finite, default=None), most=max(finite, default=None), nonfinite=sum(bad for _, bad in told)
-    )
-
-
 def leaves_of(
     transaction: Transaction, run: RunRow, key: RunKey, numbers: Sequence[int], moment: int | None
 ) -> dict[int, Leaf]:
@@ -94,25 +68,3 @@ def leaves_of(
             grad = then.get(row.tensor, "not-read") if moment is not None else row.grad or "not-read"
             found[row.tensor] = Leaf(tensor=row.tensor, name=row.fqn or row.name or f"tensor {row.tensor}", grad=grad)
     return found
-
-
-def parameters_of(
-    leaves: Mapping[int, Leaf], inside: Collection[int], *, is_folded: bool
-) -> tuple[tuple[GraphParameter, ...], int]:
-    """The leaves inside of a box, those of a fold that differ in numbers together; and how many kinds are not told."""
-    groups: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-    for tensor in sorted(inside):
-        leaf = leaves.get(tensor)
-        if leaf is not None:
-            groups[masked(leaf.name) if is_folded else leaf.name, leaf.grad].append(tensor)
-    kinds = sorted(groups.items(), key=_missing_first)
-    told = tuple(
-        GraphParameter(name=name, grad=grad, times=len(tensors), tensor=tensors[0])
-        for (name, grad), tensors in kinds[:MOST_PARAMETERS]
-    )
-    return told, max(0, len(kinds) - MOST_PARAMETERS)
-
-
-def _missing_first(kind: tuple[tuple[str, str], list[int]]) -> tuple[bool, Any]:
-    (_, grad), tensors = kind
-    return grad == "present", tensors[0]

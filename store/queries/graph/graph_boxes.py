@@ -10,6 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from backprobe.show.amounts import sized
+from backprobe.show.drawing.box_badges import Leaf, gradient_of, parameters_of, pattern_words
 from backprobe.show.drawing.graph import Arrow, Box, boxes_of
 from backprobe.show.drawing.module_boxes import Ops, chains
 from backprobe.show.drawing.repeated_calls import masked
@@ -18,7 +19,7 @@ from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
 from store.queries.graph.graph_answers import GraphBox, GraphEdge
-from store.queries.graph.graph_badges import MOST_PARAMETERS, Leaf, Norms, gradient_of, leaves_of, parameters_of
+from store.queries.graph.graph_badges import Norms, leaves_of
 from store.queries.graph.graph_part import in_pieces, part_of
 from store.queries.graph.graph_repeats import Levels, Repeats, Rows
 from store.queries.tensors.tensor_filter import same_key
@@ -222,18 +223,13 @@ def _words_of_pattern(fold: Fold, name: str, nodes: Sequence[int]) -> _Words:
     instances = fold.shared.instances[name]
     first = [node for node in nodes if fold.shared.instance_of.get(node) == instances[0]]
     first.sort(key=lambda node: -(fold.equal.rows[node].seq or 0))
-    ops = [fold.equal.rows[node].type.removesuffix("Backward0") for node in first]
-    label = ", ".join(ops[:3]) + (", \u2026" if len(ops) > 3 else "")
-    each = (
-        f"{len(first):,} nodes, {len(instances):,} times one after the other"
-        if len(instances) > 1
-        else f"{len(first):,} nodes"
-    )
+    types = [fold.equal.rows[node].type for node in first]
+    label, detail, title = pattern_words(types, len(instances))
     return _Words(
         kind="pattern",
         label=label,
-        detail=f"{len(instances):,} times {len(first):,} nodes" if len(instances) > 1 else "once more",
-        title=f"{', '.join(ops[:40])}{', ...' if len(ops) > 40 else ''}: {each}",
+        detail=detail,
+        title=title,
         line=None,
         module_call=None,
         instances=instances,
@@ -254,7 +250,7 @@ def _closed(
         findings.update(equal.levels.get(tensor, {}))
     said = f"{len(nodes):,} nodes, {sized(bytes_held)} held" if states["held"] else f"{len(nodes):,} nodes"
     inside = {node.variable for node in nodes if node.variable is not None}
-    parameters, more = parameters_of(leaves, inside, is_folded=words.times > 1 or len(inside) > MOST_PARAMETERS)
+    parameters, more = parameters_of(leaves, inside, is_folded=words.times > 1)
     return GraphBox(
         id=name,
         kind=words.kind,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -11,7 +11,8 @@ from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
 from store.queries.graph.graph_answers import GraphMatch
-from store.queries.graph.graph_part import in_pieces
+from store.queries.graph.graph_boxes import Fold
+from store.queries.tensors.tensor_filter import same_key
 from store.records.reader import at_key
 from store.runs.model import RunKey
 
@@ -23,32 +24,43 @@ _n: Final = tables.node
 _s: Final = tables.site
 
 
-def matches(
-    transaction: Transaction,
-    key: RunKey,
-    rows: Mapping[int, Any],
-    chains: Mapping[int, str],
-    word: str,
-) -> tuple[list[tuple[int, str]], int]:
-    """The first nodes of a graph that have the word, each with a label, and how many there are.
+def matches(transaction: Transaction, key: RunKey, fold: Fold, word: str | None) -> tuple[tuple[GraphMatch, ...], int]:
+    """The first nodes of a graph that have the word, and how many there are; in lower and upper case alike."""
+    if not word:
+        return (), 0
+    shared, shown = fold.shared, set(fold.shown)
+    found = list(_found(transaction, key, fold, word.casefold()))
+    first = found[:MOST_MATCHES]
+    lines = _lines(transaction, key, [node for node, _ in first])
+    told = tuple(
+        GraphMatch(
+            node=node,
+            label=label,
+            line=lines.get(node),
+            box=shared.ids[node] if node in shown else None,
+            open=_way_to(fold, node),
+        )
+        for node, label in first
+    )
+    return told, len(found)
 
-    Args:
-        transaction: To read by.
-        key: Of the run's visible attempt.
-        rows: The graph's nodes by number.
-        chains: Of each module call.
-        word: Looked for in lower and upper case alike.
-    """
-    low = word.casefold()
-    names = _named(transaction, key, low)
-    found = [
-        (node, _label(row, chains, names))
-        for node, row in rows.items()
-        if row.tensor in names
-        or low in row.type.casefold()
-        or (row.variable is None and row.module_call is not None and low in chains[row.module_call].casefold())
-    ]
-    return found[:MOST_MATCHES], len(found)
+
+def _found(transaction: Transaction, key: RunKey, fold: Fold, low: str) -> Iterator[tuple[int, str]]:
+    names, chains = _named(transaction, key, low), fold.equal.chains
+    for node, row in fold.equal.rows.items():
+        inside = chains.get(row.module_call, "") if row.variable is None else ""
+        if row.tensor in names:
+            yield node, names[row.tensor]
+        elif low in row.type.casefold() or low in inside.casefold():
+            yield node, f"{inside} {row.type}".strip()
+
+
+def _way_to(fold: Fold, node: int) -> tuple[str, ...]:
+    """What is to be opened so that a node stands alone: an instance of a pattern, a module call."""
+    first = fold.shared.instance_of.get(node)
+    call = fold.equal.rows[node].module_call if fold.equal.rows[node].variable is None else fold.found[node]
+    is_inside = call is not None and fold.found[node] is not None
+    return (*(() if first is None else (f"p{first}",)), *((f"c{call}",) if is_inside else ()))
 
 
 def _named(transaction: Transaction, key: RunKey, low: str) -> dict[int, str]:
@@ -57,29 +69,7 @@ def _named(transaction: Transaction, key: RunKey, low: str) -> dict[int, str]:
     return {row.tensor: row.fqn or row.name for row in transaction.execute(query)}
 
 
-def _label(row: Any, chains: Mapping[int, str], names: Mapping[int, str]) -> str:
-    if row.tensor in names:
-        return names[row.tensor]
-    inside = chains.get(row.module_call) if row.module_call is not None and row.variable is None else None
-    return row.type if inside is None else f"{inside} {row.type}"
-
-
-def told(
-    transaction: Transaction,
-    key: RunKey,
-    found: list[tuple[int, str]],
-    box_of: Mapping[int, str],
-    ways: Mapping[int, tuple[str, ...]],
-) -> tuple[GraphMatch, ...]:
-    """Matches with their lines and boxes; `ways`: what is to be opened so that the node stands alone."""
-    lines: dict[int, int] = {}
-    for piece in in_pieces([node for node, _ in found]):
-        at = sa.and_(*[_s.c[name] == _n.c[name] for name in tables.KEY], _s.c.site == _n.c.site)
-        query: Any = sa.select(_n.c.node, _s.c.line).join_from(_n, _s, at)
-        lines |= {
-            row.node: row.line for row in transaction.execute(query.where(at_key(_n, key), among(_n.c.node, piece)))
-        }
-    return tuple(
-        GraphMatch(node=node, label=label, line=lines.get(node), box=box_of.get(node), open=ways[node])
-        for node, label in found
-    )
+def _lines(transaction: Transaction, key: RunKey, nodes: Sequence[int]) -> dict[int, int]:
+    at = sa.and_(same_key(_s, _n), _s.c.site == _n.c.site)
+    query: Any = sa.select(_n.c.node, _s.c.line).join_from(_n, _s, at).where(at_key(_n, key), among(_n.c.node, nodes))
+    return {row.node: row.line for row in transaction.execute(query)}

@@ -19,7 +19,7 @@ from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
 from store.queries.graph import graph_search
-from store.queries.graph.graph_answers import GraphMatch, GraphView
+from store.queries.graph.graph_answers import GraphView
 from store.queries.graph.graph_badges import Norms, norms_of
 from store.queries.graph.graph_boxes import Fold, drawn, levels_of, states_of
 from store.queries.graph.graph_part import in_pieces
@@ -101,10 +101,10 @@ def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> Grap
         levels=levels_of(transaction, run, key),
         roots=marked,
     )
-    norms = norms_of(transaction, key, number, asked.moment) if kind == "call" else {}
+    norms: Norms = norms_of(transaction, key, number, asked.moment) if kind == "call" else {}
     fold, depth, hidden = _folded(equal, asked, norms)
     boxes, edges = drawn(transaction, run, key, fold)
-    matches, count = _matches(transaction, key, fold, asked.find)
+    matches, count = graph_search.matches(transaction, key, fold, asked.find)
     return GraphView(
         boxes=boxes,
         edges=edges,
@@ -120,26 +120,6 @@ def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> Grap
         matches=matches,
         match_count=count,
     )
-
-
-def _matches(transaction: Transaction, key: RunKey, fold: Fold, word: str | None) -> tuple[tuple[GraphMatch, ...], int]:
-    if not word:
-        return (), 0
-    equal, shared = fold.equal, fold.shared
-    found, count = graph_search.matches(transaction, key, equal.rows, equal.chains, word)
-    ways = {
-        node: (*((f"p{shared.instance_of[node]}",) if node in shared.instance_of else ()), *_call_to_open(fold, node))
-        for node, _ in found
-    }
-    shown = set(fold.shown)
-    box_of = {node: shared.ids[node] for node, _ in found if node in shown}
-    return graph_search.told(transaction, key, found, box_of, ways), count
-
-
-def _call_to_open(fold: Fold, node: int) -> tuple[str, ...]:
-    """The module call in which a node stands alone; of a leaf the closed call that it lies in."""
-    call = fold.equal.rows[node].module_call if fold.equal.rows[node].variable is None else fold.found[node]
-    return () if call is None or fold.found[node] is None else (f"c{call}",)
 
 
 def _nothing(run: RunRow, asked: GraphAsked) -> GraphView:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphlib import TopologicalSorter
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backprobe.show.drawing.module_boxes import Ops, folded, within
@@ -78,6 +78,11 @@ def test_a_pattern_is_not_looked_for_beyond_its_longest():
     assert told(text) == []
 
 
+LOADED = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+"""A machine with other work on it draws slowly."""
+
+
+@LOADED
 @given(graphs(), st.integers(1, 3), st.data())
 def test_no_pattern_makes_a_cycle(ops, variety, data):
     found = folded(ops, data.draw(st.integers(0, 2)))
@@ -93,6 +98,7 @@ def test_no_pattern_makes_a_cycle(ops, variety, data):
     assert seen.ids.keys() == ops.call_of.keys()
 
 
+@LOADED
 @given(graphs(), st.data())
 def test_what_is_seen_of_one_call_is_made_in_it_or_a_leaf_of_it_alone(ops, data):
     calls = sorted({call for call in ops.call_of.values() if call is not None})

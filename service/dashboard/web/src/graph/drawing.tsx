@@ -14,7 +14,8 @@ const ZOOMS = [0.4, 0.55, 0.7, 0.85, 1, 1.25, 1.6];
 const nameOf = (box: Box): string => (box.kind === "call" || box.kind === "fold" ? box.label.split(/#[\d*]+\.?/).filter(Boolean).pop() ?? box.label : box.label);
 const labelOf = (box: Box): string => cut(nameOf(box), 28) + (box.times > 1 ? ` \u00d7${box.times}` : "");
 const DETAIL = 42;
-const widthOf = (box: Box): number => Math.max(96, Math.min(300, Math.max(30 + 8.3 * labelOf(box).length, 28 + 6.3 * cut(box.detail, DETAIL).length, 28 + 6.3 * badgesOf(box).length + (box.parameters.length ? 16 : 0))));
+const isBroken = (box: Box): boolean => (box.gradient?.nonfinite ?? 0) > 0;
+const widthOf = (box: Box): number => (isBroken(box) ? 22 : 0) + Math.max(96, Math.min(300, Math.max(30 + 8.3 * labelOf(box).length, 28 + 6.3 * cut(box.detail, DETAIL).length, 28 + 6.3 * badgesOf(box).length + (box.parameters.length ? 16 : 0))));
 const heightOf = (box: Box): number => (isClosed(box) && badgesOf(box) ? TALL : HEIGHT);
 
 /** The third line of a closed box: what came to it, and how many parameters lie in it. */
@@ -123,7 +124,7 @@ interface NodeGiven { box: Box; place: Place; tab: boolean; dim: boolean; chosen
 
 function Node({ box, place, tab, dim, chosen, canOpen, choose, open, pressed }: NodeGiven) {
   const [width, height] = [widthOf(box), heightOf(box)];
-  const bad = (box.gradient?.nonfinite ?? 0) > 0;
+  const bad = isBroken(box);
   const saved = box.held_nodes + box.freed_nodes;
   const level = ["error", "warning", "note"].find((one) => count(box, one));
   const total = count(box, "error") + count(box, "warning") + count(box, "note");
@@ -139,7 +140,7 @@ function Node({ box, place, tab, dim, chosen, canOpen, choose, open, pressed }: 
       <text x={width / 2} y="17" class="label">{labelOf(box)}</text>
       <text x={width / 2} y="32" class="detail">{cut(box.detail, DETAIL)}</text>
       {height === TALL && <text x={width / 2} y="49" class="detail">{cut(badgesOf(box), 48)}</text>}
-      {bad && <path class="cross" d={`M${width - 16} ${height - 16}l10 10m0 -10l-10 10`} />}
+      {bad && <path class="cross" d="M5 5l8 8m0 -8l-8 8" />}
       {level && <g class={`flag flag-${level}`}><circle cx={width - 3} cy="3" r="9" /><text x={width - 3} y="7">{total}</text></g>}
     </g>
   );
