@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from markupsafe import Markup
-
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.plain_text import cut, plain
 from store.runs.states import STATUSES
@@ -52,9 +50,9 @@ def name(text: str | None) -> str:
     return cut(plain(text or "", tab=" "), LONGEST_NAME)
 
 
-def breakable(text: str) -> Markup:
-    """A name that a line may end in behind a dot or an underscore, and nowhere else if it is short."""
-    return Markup("<wbr>").join(re.findall(r"[^._]*[._]*", text))
+def breakable(text: str) -> list[str]:
+    """The pieces of a name between which a line may end: behind a dot or an underscore."""
+    return re.findall(r"[^._]*[._]+|[^._]+", text)
 
 
 def called(run: RunRow) -> str:
