@@ -31,7 +31,8 @@ class TensorRow:
         grad_fn: Name of its node; None if it has none; "?" where it was not read.
         gradient: What `.grad` holds, or None.
         why: Why there is none, in words; None where there is one.
-        arrived: The gradient that reached it in the last backward call, where `.grad` did not keep it.
+        arrived: The gradient that reached it in the last backward call, where `.grad` did not keep it: its elements, or
+            its norm where they are many.
     """
 
     tensor: int
@@ -114,9 +115,23 @@ def _row(
         grad_fn=last.grad_fn if last.grad_fn_read else _node_type(index, tensor),
         gradient=_content(small.get((tensor, "grad")), history) if kept else None,
         why=None if kept else why,
-        arrived=None if kept or (tensor, "arrived") not in small else elements(small[tensor, "arrived"]),
+        arrived=None if kept else _arrived(index, tensor, small.get((tensor, "arrived"))),
         times=times,
     )
+
+
+def _arrived(index: Lookup, tensor: int, value: SmallValue | None) -> str | None:
+    """Elements of the gradient that reached it last; of a larger one the norm that its node was given."""
+    if value is not None:
+        return elements(value)
+    made = index.node_of.get(tensor)
+    if made is None:
+        return None
+    passes = [row for row in index.passes_of_node[made.node] if row.output_nr == made.output_nr and row.grad_output]
+    last = max(passes, key=lambda row: row.call, default=None)
+    if last is None or last.grad_output is None or last.grad_output.norm is None:
+        return None
+    return f"norm {number(last.grad_output.norm)}"
 
 
 def _node_type(index: Lookup, tensor: int) -> str:

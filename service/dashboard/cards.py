@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.show.first_occurrence import first_seen
 from backprobe.show.plain_text import cut, plain
@@ -53,7 +53,12 @@ class FixShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One finding. `why`: the lines of its message. `seen`: when it was first seen, "" in a run of one step."""
+    """One finding.
+
+    Attributes:
+        why: The lines of its message. seen: when it was first seen, "" in a run of one step.
+        tensor: The one that it is about; None: none alone. tensors: those whose gradient it explains, itself included.
+    """
 
     id: str
     code: str
@@ -70,6 +75,7 @@ class Card:
     times: int
     suppressed: bool
     tensor: int | None
+    tensors: tuple[int, ...]
     seen: str
 
 
@@ -102,7 +108,15 @@ def card(row: FindingRow, lines: Callable[[str], Sequence[str] | None], steps: i
         suppressed=finding.suppressed is not None,
         seen=first_seen(finding, steps),
         tensor=tensor if isinstance(tensor := finding.evidence.get("tensor"), int) else None,
+        tensors=explained(finding),
     )
+
+
+def explained(finding: Finding) -> tuple[int, ...]:
+    """Tensors of its evidence: the one that it is about, and those that got no gradient because of it."""
+    without: Any = finding.evidence.get("without_gradient")
+    listed = [finding.evidence.get("tensor"), *(without if isinstance(without, list | tuple) else ())]
+    return tuple(dict.fromkeys(one for one in listed if isinstance(one, int) and not isinstance(one, bool)))
 
 
 def _fact(key: str, value: object) -> tuple[str, str]:

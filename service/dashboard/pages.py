@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import quote, urlencode
 
-from flask import Blueprint, redirect, render_template, request
+from flask import Blueprint, current_app, redirect, render_template, request
 from jinja2 import StrictUndefined
 from pydantic import Field
 
@@ -22,6 +22,7 @@ from service.auth.caller import caller
 from service.context import context
 from service.dashboard import words
 from service.dashboard.assets import asset
+from service.dashboard.cards import explained
 from service.dashboard.compare_page import ComparePageQuery, compared
 from service.dashboard.lines import LINES_PER_PAGE
 from service.dashboard.rules_page import RulesQuery, families_shown
@@ -57,7 +58,9 @@ class RunPageQuery(Strict):
     line: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = Field(default=None, description="Selected.")
     t: Annotated[Whole, Field(ge=0, le=2**31 - 1)] | None = Field(default=None, description="Selected tensor.")
     call: Annotated[Whole, Field(ge=0, le=2**31 - 1)] | None = Field(default=None, description="Selected call.")
-    open: Annotated[str, Field(max_length=1200)] | None = Field(default=None, description="Module calls that are open.")
+    open: Annotated[str, Field(max_length=1200)] | None = Field(default=None, description="Boxes that are open.")
+    depth: Annotated[Whole, Field(ge=0, le=64)] | None = Field(default=None, description="Levels that are open beside.")
+    focus: Annotated[str, Field(max_length=12)] | None = Field(default=None, description="The call that is seen alone.")
     sort: Annotated[str, Field(max_length=20)] | None = Field(default=None, description="Of the rows over steps.")
 
     @property
@@ -73,7 +76,9 @@ def _words(state: BlueprintSetupState) -> None:
     words.register(state.app.jinja_env)
     state.app.jinja_env.undefined = StrictUndefined
     state.app.jinja_env.trim_blocks = state.app.jinja_env.lstrip_blocks = True
-    state.app.jinja_env.globals.update(version=__version__, anchor=_anchor, script=asset("pages.js"), state_flags=NAMES)
+    state.app.jinja_env.globals.update(
+        version=__version__, anchor=_anchor, script=asset("pages.js"), state_flags=NAMES, has_page=_has_page
+    )
 
 
 @blueprint.after_request
@@ -174,10 +179,8 @@ def tensor(run: str, no: int) -> str:
         if full is None:
             raise Problem("not-found", f"Run {row.id} has no tensor {no}; it has {row.record.tensors} of them.")
         about = findings.page(transaction, row, limit=MOST_CARDS)
-    named = set(full.tensor.findings)
-    return render_template(
-        "tensor.html", run=row, shown=tensor_shown(full), findings=[one for one in about.items if one.id in named]
-    )
+    found = [one for one in about.items if no in explained(one.finding)]
+    return render_template("tensor.html", run=row, shown=tensor_shown(full), findings=found)
 
 
 @blueprint.get("/runs/<run>/ranks")
@@ -265,6 +268,10 @@ def _anchor(path: str | None, line: int, source: Any) -> str:
         return f"#L{line}"
     start = max(1, line - 20)
     return f"?file={quote(path)}&from={start}#L{line}"
+
+
+def _has_page(path: str) -> bool:
+    return any(rule.rule == path for rule in current_app.url_map.iter_rules())
 
 
 def _signs(*rows: tuple[str, bool, bool, bool, str, float | None]) -> tuple[tuple[str, Sign], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MOST_CARDS: Final = 20
 MOST_CALLS: Final = 10
 MOST_CHECKS: Final = 20
-TENSORS_PER_PAGE: Final = 20
+TENSORS_PER_PAGE: Final = 16
 MOST_RECORD_BYTES: Final = 1 << 20
 """Of frames; a larger record is not read whole for a page: then no graph and no elements, and the page says so."""
 
@@ -56,12 +56,19 @@ class GraphShown:
     Attributes:
         width: In pixels, as drawn; 0 without a drawing.
         call: The backward call that it is of, from 0; None: of none.
+        answer: What `answer_path` of the API says of it, so that the pane with scripts need not ask again.
     """
 
     svg: Markup | None
     said: str
     call: int | None = None
     width: int = 0
+    answer: Any = None
+
+    @property
+    def answer_path(self) -> str:
+        """Below the run's address; `pathOf` of the pane asks for the same."""
+        return f"graph?root=call:{self.call}&max={BOXES}"
 
     @property
     def is_wide(self) -> bool:
@@ -131,7 +138,11 @@ def run_page(
         else listing(file_shown, first, {c.id: c for c in cards}, {call.call: call for call in calls}),
         graph=_graph(transaction, run),
         held=_held(transaction, run),
-        rows=rows(tuple(tensor for tensor in tensors.items if tensor.role != "gradient"), recorded),
+        rows=rows(
+            tuple(tensor for tensor in tensors.items if tensor.role != "gradient"),
+            recorded,
+            cards,
+        ),
         next_tensors=tensors.next,
         calls=calls,
         streams=queries.streams(transaction, run) if run.key is not None else None,
@@ -183,16 +194,22 @@ def _held(transaction: Transaction, run: RunRow) -> HeldShown:
 
 
 def _view(transaction: Transaction, run: RunRow) -> GraphView:
-    """The graph of the last backward call that folds into few boxes; of those tried, else, the last one."""
+    """Of the backward calls tried the last whose graph folds into few boxes, by module calls alone if one does."""
     last = queries.last_folding_call(transaction, run)
     if last is None:
         return queries.graph_view(transaction, run, queries.GraphAsked(most=BOXES))
     tried: list[GraphView] = []
     for call in dict.fromkeys((last, last * 3 // 4, last // 2, 0)):
         tried.append(queries.graph_view(transaction, run, queries.GraphAsked(root=f"call:{call}", most=BOXES)))
-        if tried[-1].boxes and not tried[-1].hidden:
+        if tried[-1].nodes > MOST_NODES or (
+            _fits(tried[-1]) and not any(box.kind == "pattern" for box in tried[-1].boxes)
+        ):
             return tried[-1]
-    return tried[0]
+    return next(filter(_fits, tried), tried[0])
+
+
+def _fits(view: GraphView) -> bool:
+    return bool(view.boxes) and not view.hidden
 
 
 def _graph(transaction: Transaction, run: RunRow) -> GraphShown:
@@ -209,12 +226,13 @@ def _graph(transaction: Transaction, run: RunRow) -> GraphShown:
     drawn = Markup(svg.render(drawing_of(found), standalone=False))  # noqa: S704 - the renderer has escaped every text in it
     hidden = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in found.hidden.items() if count)
     width = re.match(r'<svg [^>]*?\bwidth="(\d+)', drawn)
-    folds = sum(box.kind in {"call", "fold"} for box in found.boxes)
-    said = [f"{counted(folds, 'box is a module call', 'boxes are module calls')}, closed."] if folds else []
+    folds = sum(box.kind in {"call", "fold", "pattern"} for box in found.boxes)
+    said = [f"{counted(folds, 'box holds several nodes', 'boxes hold several nodes each')}."] if folds else []
     said += [f"Left out: {hidden}."] if hidden else []
     return GraphShown(
         svg=drawn,
         said=" ".join(said),
         width=int(width[1]) if width else 0,
         call=None if found.call is None else found.call - 1,
+        answer=queries.as_json(found),
     )

@@ -14,7 +14,7 @@ from service.dashboard.words import Prose, name, number, prose
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from store.queries import SnapshotRow, TensorFull
+    from store.queries import ArrivedRow, SnapshotRow, TensorFull
 
 MOST_EVENTS: Final = 60
 LISTED: Final = 1000
@@ -132,9 +132,18 @@ def _chain(full: TensorFull) -> Iterator[Sentence]:
         yield _said(f"`{name(kind)}` keeps it for the backward call.", row.path, line)
     if row.why_none is not None and (row.state is None or row.state.grad != "present"):
         yield _said(f"Its `.grad` is None: {plain(row.why_none.text)}.", row.path, row.why_none.line)
+        if full.arrived:
+            yield _said(f"A gradient came to it all the same{_came(full.arrived[-1])}.", None, None)
     elif row.state is not None and row.state.grad == "present":
         size = "" if row.grad_norm is None else f", with the norm {number(row.grad_norm)}"
         yield _said(f"Its `.grad` is there{size}.", None, None)
+
+
+def _came(last: ArrivedRow) -> str:
+    where = f", last in backward call {last.backward_call + 1}"
+    if last.nan or last.inf:
+        return f"{where}, with {counted(last.nan + last.inf, 'element that is', 'elements that are')} NaN or Inf"
+    return where if last.norm is None else f"{where}, with the norm {number(last.norm)}"
 
 
 def _made(full: TensorFull) -> Sentence:

@@ -12,9 +12,10 @@ from service.dashboard.signs import Sign, sign_of
 from service.dashboard.words import name, number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from backprobe.show.tensor_table import TensorRow as RecordedRow
+    from service.dashboard.cards import Card
     from store.queries import TensorRow
 
 
@@ -27,6 +28,7 @@ class Row:
         flags: In the order of `state_flags.NAMES`; empty: they were not captured.
         gradient: Elements or norm of `.grad`; "": it is None, and `why` says why.
         arrived: The gradient that reached it in the last backward call, where `.grad` did not keep it.
+        findings: Those about it that the page shows, as (id, code).
     """
 
     tensor: int
@@ -46,14 +48,21 @@ class Row:
     arrived: str
     nonfinite: int
     sign: Sign
+    findings: tuple[tuple[str, str], ...] = ()
 
 
-def rows(tensors: tuple[TensorRow, ...], recorded: Mapping[int, RecordedRow]) -> tuple[Row, ...]:
-    """The rows of a page of tensors; `recorded` has the elements of small ones, and may be empty."""
-    return tuple(_row(tensor, recorded.get(tensor.tensor)) for tensor in tensors)
+def rows(tensors: tuple[TensorRow, ...], recorded: Mapping[int, RecordedRow], cards: Sequence[Card]) -> tuple[Row, ...]:
+    """The rows of a page of tensors.
+
+    Args:
+        tensors: As the store tells them.
+        recorded: Has the elements of small ones, and may be empty.
+        cards: The findings that the page shows.
+    """
+    return tuple(_row(tensor, recorded.get(tensor.tensor), cards) for tensor in tensors)
 
 
-def _row(tensor: TensorRow, recorded: RecordedRow | None) -> Row:
+def _row(tensor: TensorRow, recorded: RecordedRow | None, cards: Sequence[Card]) -> Row:
     state = tensor.state
     kept = state is not None and state.grad == "present"
     why = tensor.why_none.text if tensor.why_none is not None and not kept else ""
@@ -82,6 +91,7 @@ def _row(tensor: TensorRow, recorded: RecordedRow | None) -> Row:
             grad=state.grad if state is not None else None,
             grad_norm=tensor.grad_norm,
         ),
+        findings=tuple((one.id, one.code) for one in cards if tensor.tensor in one.tensors),
     )
 
 

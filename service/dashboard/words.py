@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,6 +48,11 @@ class Said:
 def name(text: str | None) -> str:
     """A stranger's name, fit for one line of a page: escapes made visible, cut at 200 characters."""
     return cut(plain(text or "", tab=" "), LONGEST_NAME)
+
+
+def breakable(text: str) -> list[str]:
+    """The pieces of a name between which a line may end: behind a dot or an underscore."""
+    return re.findall(r"[^._]*[._]+|[^._]+", text)
 
 
 def called(run: RunRow) -> str:
@@ -217,6 +223,7 @@ def register(environment: Environment) -> None:
         name=name,
         called=called,
         block=block,
+        breakable=breakable,
         prose=prose,
         number=number,
         grouped=grouped,

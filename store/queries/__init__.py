@@ -45,6 +45,7 @@ from store.queries.source.source_lines import source
 from store.queries.tensors.one_tensor import tensor
 from store.queries.tensors.snapshots import snapshots, tensor_snapshots
 from store.queries.tensors.tensor_answers import (
+    ArrivedRow,
     BindingRow,
     HolderRow,
     InplaceRow,
@@ -68,6 +69,7 @@ from store.queries.tensors.trained_tensors import trained
 
 __all__ = [
     "LISTABLE",
+    "ArrivedRow",
     "AttemptRow",
     "BackwardCallRow",
     "BackwardRoot",

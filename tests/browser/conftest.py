@@ -31,6 +31,7 @@ class Served:
 
 def _runs(site: Any) -> dict[str, str]:
     """One run of each kind; the queued one last, so that no claim takes it."""
+    from backprobe.rules import judge
     from store.runs.completion import Stream
     from store.runs.model import RunError
 
@@ -49,6 +50,8 @@ def _runs(site: Any) -> dict[str, str]:
         "nan": site.finished(samples.tutorial(nan=True)),
         "hostile": site.finished(hostile, error=RunError(whose="program", code="raised", message=samples.HOSTILE, type=samples.HOSTILE), stdout=out, stderr=out, body={"labels": {"a": "<b>x</b>"}}, **bad),
         "long": site.finished(long),
+        "deep": site.finished(samples.deep(1060), judgement=judge(samples.tutorial())),
+        "unrecorded": site.finished(samples.deep(300, recorded=100), judgement=judge(samples.tutorial())),
         "queued": site.submit(),
     }  # fmt: skip
 

@@ -134,7 +134,7 @@ def test_a_strangers_text_is_shown_and_does_nothing(walk, served):
     assert "<img src=x onerror=alert(1)>" in text
     assert "\\u202e" in text
     assert "{{7*7}}" in text
-    assert tab.locator("main img, main script, main b").count() == 0
+    assert tab.locator("main img, main script:not([data-answer]), main b").count() == 0
 
 
 def test_without_javascript_every_page_answers_its_question(browser, served):

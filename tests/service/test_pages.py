@@ -10,7 +10,7 @@ import pytest
 
 from backprobe.record.rows.series import Step
 
-VOID = {"meta", "link", "img", "br", "input", "hr", "path", "circle", "rect"}
+VOID = {"meta", "link", "img", "br", "wbr", "input", "hr", "path", "circle", "rect"}
 BLOCKS = {"dt", "dd", "th", "td", "li", "div", "p", "h1", "h2", "h3"}
 
 
@@ -60,8 +60,8 @@ def words(page):
 
 
 def scripts(page):
-    """Addresses of the page's scripts; none of them may stand in the page itself."""
-    return [script["src"] for script in page.all("script")]
+    """Addresses of the page's scripts; none of them may stand in the page itself, but data that no browser runs."""
+    return [script["src"] for script in page.all("script") if script.get("type") != "application/json"]
 
 
 def only_the_bundle(page):
@@ -395,3 +395,34 @@ def test_an_editor_has_lines_and_findings_in_one_call(site):
 def test_a_bare_series_answers_with_what_is_trained(site):
     run = site.finished()
     assert {row["name"] for row in site.client.get(f"/v1/runs/{run}/series").json["rows"]} == {"W", "b"}
+
+
+def test_the_gradient_that_reached_a_tensor_is_told_by_its_norm_of_any_size(plain_site):
+    run = plain_site.finished()
+    told = plain_site.client.get(f"/v1/runs/{run}/tensors/3").json
+    assert told["arrived"] == [{"backward_call": 0, "norm": 1.0, "nan": 0, "inf": 0}]
+    assert plain_site.client.get(f"/v1/runs/{run}/tensors/1").json["arrived"] == []  # a leaf: no node made it
+    page = page_of(plain_site, f"/runs/{run}/tensors/3")
+    assert "A gradient came to it all the same, last in backward call 1, with the norm 1." in " ".join(
+        page.text.split()
+    )
+
+
+def test_a_parameter_behind_a_cut_leads_to_the_finding_that_knows_why(plain_site):
+    import dataclasses
+
+    import msgspec
+
+    from backprobe.rules import judge
+    from tests.support import samples
+
+    judgement = judge(samples.tutorial())
+    cut = msgspec.structs.replace(judgement.findings[0], evidence={"without_gradient": [0, 1]})
+    run = plain_site.finished(judgement=dataclasses.replace(judgement, findings=(cut,)))
+    page = page_of(plain_site, f"/runs/{run}")
+    (finding,) = [more["id"] for tag, more in page.elements if str(more.get("id", "")).startswith("finding-")]
+    links = [more["href"] for tag, more in page.elements if tag == "a"]
+    assert {f"/runs/{run}/tensors/0", f"/runs/{run}/tensors/1"} <= set(links)
+    assert links.count(f"#{finding}") >= 2
+    of_tensor = page_of(plain_site, f"/runs/{run}/tensors/0")
+    assert f"/runs/{run}#{finding}" in [more.get("href") for tag, more in of_tensor.elements]

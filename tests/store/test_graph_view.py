@@ -240,3 +240,98 @@ def test_a_large_graph_is_read_row_by_row_once_whatever_the_database_believes_of
         for statement, values in statements.items():
             (plan,) = reading.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values).scalar_one()
             assert looked_at(plan["Plan"]) <= 8 * nodes, (statement[:300], plan)
+
+
+def with_passes(record, **norms):
+    """The record with gradients of these norms at nodes `n12`; NaN came where it is None."""
+    told = {int(name[1:]): norm for name, norm in norms.items()}
+    whole = {"sum": 0.0, "min": 0.0, "max": 0.0, "counted": 1}
+    passes = tuple(
+        msgspec.structs.replace(
+            one,
+            grad_output=None
+            if one.node not in told
+            else r.Statistics(norm=told[one.node], **whole)
+            if told[one.node] is not None
+            else r.Statistics(norm=float("nan"), nan=1, **whole),
+        )
+        for one in record.node_passes
+    )
+    return msgspec.structs.replace(record, node_passes=passes)
+
+
+def test_a_box_tells_the_gradients_that_came_to_it_and_the_leaves_inside(database, ended, a_record, a_judgement):
+    record = with_passes(with_blocks(a_record), n0=1.0, n15=0.5, n17=8.0, n20=None)
+    run = ended(record, judgement=a_judgement)
+    with database.read() as reading:
+        boxes = {box.id: box for box in queries.graph_view(reading, run, GraphAsked(depth=1, repeats=False)).boxes}
+        before = queries.graph_view(reading, run, GraphAsked(depth=1, repeats=False, moment=3)).boxes
+        fold = queries.graph_view(reading, run, GraphAsked(depth=1)).boxes[3]
+    ranges = {
+        name: box.gradient and (box.gradient.least, box.gradient.most, box.gradient.nonfinite)
+        for name, box in boxes.items()
+    }
+    assert ranges == {
+        "n0": (1.0, 1.0, 0),
+        "t1": None,
+        "c1": None,
+        "c3": (0.5, 8.0, 0),
+        "c5": (None, None, 1),
+        "t0": None,
+    }
+    assert [(one.tensor, one.grad, one.times) for one in boxes["c3"].parameters] == [(4, "none", 1)]
+    assert {box.gradient for box in before} == {None}  # nothing had come by then
+    assert (fold.id, fold.parameter_count, fold.gradient.nonfinite) == ("c3x2", 2, 1)
+    assert sum(one.times for one in fold.parameters) == 2
+
+
+def looped(record, steps):
+    """The small record, its backward call led on through so many steps of three nodes in a row without any module."""
+    nodes, edges, last = list(record.nodes), list(record.edges), 0
+    for at in range(3 * steps):
+        number, kind = 100 + at, ("AddBackward0", "MeanBackward0", "PowBackward0")[at % 3]
+        nodes.append(r.Node(node=number, type=kind, thread=0, first_seen=3, seq=10_000 - number))
+        edges.append(r.Edge(node=last, slot=5, to_node=number))
+        last = number
+    passes = tuple(r.NodePass(call=0, node=node.node, position=at) for at, node in enumerate(nodes))
+    ordered = tuple(sorted(edges, key=lambda edge: (edge.node, edge.slot)))
+    return msgspec.structs.replace(record, nodes=tuple(nodes), edges=ordered, node_passes=passes)
+
+
+def test_a_pattern_is_one_box_and_opens_one_instance(database, ended, a_record):
+    run = ended(looped(a_record, 50))
+
+    def seen(**asked):
+        with database.read() as reading:
+            return queries.graph_view(reading, run, GraphAsked(**asked))
+
+    whole = seen()
+    (pattern,) = (box for box in whole.boxes if box.kind == "pattern")
+    assert (pattern.id, pattern.times, pattern.nodes, pattern.label) == ("p100x50", 50, 150, "Add, Mean, Pow")
+    assert (pattern.instances[:3], len(pattern.instances)) == ((100, 103, 106), 50)
+    assert (whole.nodes, whole.hidden) == (152, {})
+    opened = [box.id for box in seen(instances=[103]).boxes if box.id[0] in "np"]
+    assert opened == ["n0", "p100x1", "n103", "n104", "n105", "p106x48"]
+    assert len(seen(repeats=False).boxes) > 150
+    edges = {(edge.start, edge.end) for edge in whole.edges if edge.wanted}
+    assert ("n0", "p100x50") in edges
+
+
+def test_one_module_call_is_seen_alone(view):
+    seen = view(focus=3)
+    assert (seen.focus, seen.nodes) == (3, NODES + 1)
+    assert {box.id for box in seen.boxes} == {"n15", "n16", "n17", "n18", "t4"}
+    with pytest.raises(queries.NoSuchRoot, match="There is no module call 99"):
+        view(focus=99)
+
+
+def test_a_word_finds_nodes_in_closed_boxes_too(view):
+    seen = view(depth=0, find="1#0.LIN")
+    assert [(one.node, one.box, one.open) for one in seen.matches] == [(16, "c0", ("c4",)), (17, "c0", ("c4",))]
+    assert (seen.match_count, seen.matches[0].label) == (2, "model#0.1#0.lin#0 MulBackward0")
+    shown = {box.id for box in view(depth=0, opened=[4]).boxes}
+    assert {"n16", "n17"} <= shown
+    assert view(depth=0, find="%").match_count == 0  # no wildcard
+    assert view(depth=3, find="mulbackward0").matches[0].open == ()
+    many = view(depth=0, find="backward0")
+    assert (many.match_count, len(many.matches)) == (13, 13)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+import msgspec
+
 from backprobe.record import (
     SCHEMA_VERSION,
     BackwardCall,
@@ -15,6 +17,8 @@ from backprobe.record import (
     Frame,
     GradRead,
     Header,
+    Module,
+    ModuleCall,
     Moment,
     Node,
     NodePass,
@@ -181,5 +185,68 @@ def tutorial(words: Words = Words(), *, text: str = TUTORIAL, path: str = "snipp
         ),
         warned=(Warned(n=0, category="UserWarning", message=words.warning, path=path, line=8, site=6),),
     )  # fmt: skip
+    check(record)
+    return record
+
+
+OPS: tuple[str, ...] = (
+    "AddBackward0", "ViewBackward0", "AddmmBackward0", "TBackward0", "ViewBackward0", "GeluBackward0", "ViewBackward0",
+    "AddmmBackward0", "TBackward0", "NativeLayerNormBackward0", "AddBackward0", "UnsafeViewBackward0", "BmmBackward0",
+    "SoftmaxBackward0", "MulBackward0", "BmmBackward0", "TransposeBackward0", "SplitBackward0",
+)  # fmt: skip
+"""Of one block of `deep`, nearest to the loss first; the seventh and those behind it are made in an inner call."""
+
+
+def deep(blocks: int, *, recorded: int | None = None) -> Record:
+    """The small record, its backward call led on through a model of so many equal blocks, each with one parameter.
+
+    Args:
+        blocks: Each has `OPS` and an AccumulateGrad: 19 nodes.
+        recorded: Of so many the module calls are in the record, as where its limit was reached; None: of all.
+    """
+    base = tutorial()
+    known = blocks if recorded is None else recorded
+    calls = [ModuleCall(module_call=0, module=0, k=0, chain="model#0")]
+    nodes, edges, tensors, snapshots = list(base.nodes), list(base.edges), list(base.tensors), list(base.snapshots)
+    passes, last = list(base.node_passes), 1
+    for block in range(blocks):
+        outer, inner, first = 1 + 2 * block, 2 + 2 * block, 10 + 20 * block
+        if block < known:
+            chain = f"model#0.model.h.{block}#0"
+            calls.append(ModuleCall(module_call=outer, module=1, k=block, parent=0, chain=chain, site=3))
+            calls.append(
+                ModuleCall(module_call=inner, module=2, k=block, parent=outer, chain=f"{chain}.model.h.{block}.attn#0")
+            )
+        for at, kind in enumerate(OPS):
+            call = 0 if block >= known else outer if at < 7 else inner
+            node = Node(node=first + at, type=kind, thread=0, first_seen=5, seq=10**6 - first - at, module_call=call)
+            nodes.append(node)
+            edges.append(Edge(node=last, slot=7, to_node=first + at))
+            last = first + at
+        leaf = 5 + block
+        tensors.append(
+            Tensor(
+                tensor=leaf, shape=(8,), dtype="torch.float32", device="cpu", layout="torch.strided", cls="Parameter",
+                numel=8, size_bytes=32, moment=0, storage=leaf, storage_bytes=32, created_by="user", proof="seen",
+                fqn=f"model.h.{block}.ln.weight", role="parameter",
+            )
+        )  # fmt: skip
+        state = {"is_leaf": True, "requires_grad": True, "retains_grad": False}
+        snapshots.append(Snapshot(tensor=leaf, moment=6, **state, version=0, grad="present", grad_stats=stats(0.5, 8)))
+        nodes.append(Node(node=first + 18, type="AccumulateGrad", thread=0, first_seen=5, variable=leaf))
+        edges.append(Edge(node=first + 2, slot=8, to_node=first + 18))
+        passes += [
+            NodePass(call=0, node=first + n, position=5 + 19 * block + n, grad_output=stats(0.5, 8)) for n in range(19)
+        ]
+    rows = {
+        "module_calls": tuple(calls),
+        "modules": (Module(module=0, cls="Tiny", binding="model"), Module(module=1, cls="Block"), Module(module=2, cls="Attention")),
+        "nodes": tuple(sorted(nodes, key=lambda row: row.node)),
+        "edges": tuple(sorted(edges, key=lambda row: (row.node, row.slot))),
+        "tensors": tuple(tensors),
+        "snapshots": tuple(sorted(snapshots, key=lambda row: (row.tensor, row.moment))),
+        "node_passes": tuple(sorted(passes, key=lambda row: (row.call, row.node, row.output_nr))),
+    }  # fmt: skip
+    record = msgspec.structs.replace(base, **rows)
     check(record)
     return record

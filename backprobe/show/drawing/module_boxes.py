@@ -52,6 +52,23 @@ def deepest(ops: Ops) -> int:
     return max((len(chain) for chain in chains(ops).values()), default=0)
 
 
+def within(ops: Ops, focus: int) -> Ops:
+    """The part of a graph that one module call made, and the leaves that it alone leads to."""
+    inside = {call for call, chain in chains(ops).items() if focus in chain}
+    kept = {node for node, call in ops.call_of.items() if call in inside}
+    over: defaultdict[int, set[bool]] = defaultdict(set)
+    for start, end in ops.edges:
+        if end in ops.accumulators:
+            over[end].add(start in kept)
+    kept |= {node for node, led in over.items() if led == {True}}
+    return Ops(
+        call_of={node: call for node, call in ops.call_of.items() if node in kept},
+        edges=[(start, end) for start, end in ops.edges if start in kept and end in kept],
+        accumulators={node for node in ops.accumulators if node in kept},
+        parents=ops.parents,
+    )
+
+
 def folded(ops: Ops, depth: int, opened: Iterable[int] = ()) -> dict[int, int | None]:
     """Of each node the module call whose box it lies in; None: it stands alone.
 

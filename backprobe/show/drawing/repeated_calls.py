@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
     from backprobe.show.drawing.module_boxes import Ops
 
-    Box = tuple[str, int]
 
 MOST_APART: Final = 8
 """Calls of one run that are told apart from it."""
 
 _DIGITS: Final = re.compile("[0-9]+")
+
+Box = tuple[str, int]
+"""`("call", 5)`, a module call that is closed, or `("node", 12)`, a node that stands alone."""
 
 
 def masked(chain: str) -> str:
@@ -49,7 +51,7 @@ def repeats(
     """
     runs: list[list[int]] = []
     before: Hashable = None
-    for kind, number in _in_order(ops, found, made):
+    for kind, number in in_order(ops, found, made):
         equal_to = kinds[number] if kind == "call" else None
         if equal_to is not None and equal_to == before:
             runs[-1].append(number)
@@ -74,7 +76,7 @@ def _divided(run: Sequence[int], apart: Collection[int]) -> Iterator[list[int]]:
     yield part
 
 
-def _in_order(ops: Ops, found: Mapping[int, int | None], made: Mapping[int, int]) -> Iterator[Box]:
+def in_order(ops: Ops, found: Mapping[int, int | None], made: Mapping[int, int]) -> Iterator[Box]:
     """Boxes in a topological order, of those that may come the one made last; leaves at the end.
 
     Boxes in a circle, which only a record that is not of one thread can have, and those behind them, are left out.

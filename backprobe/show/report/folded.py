@@ -1,7 +1,7 @@
 """The graph of one backward call as the API tells it: closed module calls and their repeats are boxes.
 
-The folding itself is `show/folding.py` and `show/repeats.py`, which the service uses as well; here it is fed from a
-record instead of a database.
+The folding itself is that of `show/drawing`, which the service uses as well; here it is fed from a record instead of
+a database.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING, Any
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.show.amounts import sized
+from backprobe.show.drawing.box_badges import gradient_of, parameters_of, pattern_words
 from backprobe.show.drawing.graph import boxes_of
 from backprobe.show.drawing.module_boxes import Ops, boxes, deepest, fitting, folded, from_the_root
 from backprobe.show.drawing.repeated_calls import masked, repeats
+from backprobe.show.drawing.repeated_patterns import MOST_BOXES
+from backprobe.show.drawing.shared_boxes import Folding, SharedBoxes, shared_boxes
+from backprobe.show.report.box_facts import leaves_of, norms_of
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Node, Record
@@ -28,7 +32,7 @@ Levels = Mapping[int, Mapping[str, int]]
 class _Part:
     """What of a record the graph of one call is made of. levels: findings by tensor, then by level.
 
-    since: the moment after which the call before had ended; -1: there was none.
+    since: the moment after which the call before had ended; -1: there was none. norms: of each node what came to it.
     """
 
     record: Record
@@ -39,6 +43,7 @@ class _Part:
     made: Mapping[int, int]
     levels: Levels
     since: int
+    norms: Mapping[int, tuple[float | None, bool]]
 
     def state(self, node: int) -> str:
         """held, freed or nothing."""
@@ -65,17 +70,14 @@ def folded_view(record: Record, call: int, levels: Levels, most: int) -> dict[st
     part = _part(record, call, levels)
     depth = fitting(part.ops, most, count=lambda found: boxes(found) - _spared(_runs(part, found))) or 0
     found = folded(part.ops, depth)
-    runs = _runs(part, found)
-    first = {one: run for run in runs for one in run}
+    shared = _shared(part, found)
     order = from_the_root(part.ops, [node for node in part.nodes if part.tensor(node) in part.roots])
-    groups: dict[tuple[str, int], list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for node in order:
-        inside = found[node]
-        key = ("node", node) if inside is None else ("call", first.get(inside, (inside,))[0])
-        groups.setdefault(key, []).append(node)
+        groups.setdefault(shared.ids[node], []).append(node)
     kept = dict(list(groups.items())[:most])
-    hidden = sum(len(nodes) for key, nodes in groups.items() if key not in kept)
-    shown, edges = _drawn(part, kept, first)
+    hidden = sum(len(nodes) for name, nodes in groups.items() if name not in kept)
+    shown, edges = _drawn(part, kept, shared)
     return {
         "boxes": shown,
         "edges": edges,
@@ -85,6 +87,9 @@ def folded_view(record: Record, call: int, levels: Levels, most: int) -> dict[st
         "nodes": len(part.nodes),
         "hidden": {"nodes": hidden} if hidden else {},
         "truncated": record.truncated,
+        "focus": None,
+        "matches": [],
+        "match_count": 0,
     }
 
 
@@ -110,6 +115,7 @@ def _part(record: Record, call: int, levels: Levels) -> _Part:
         roots={root.tensor for root in index.calls[call].roots if root.tensor is not None},
         made={row.node: row.tensor for row in reversed(record.tensor_nodes)},
         levels=levels,
+        norms=norms_of(record, call),
         since=max(
             (row.moment_after or row.moment_before for row in record.backward_calls if row.call < call), default=-1
         ),
@@ -121,14 +127,22 @@ def _spared(runs: Sequence[Sequence[int]]) -> int:
 
 
 def _runs(part: _Part, found: Mapping[int, int | None]) -> tuple[tuple[int, ...], ...]:
+    inside = _inside(found)
+    kinds = {call: _kind(part, call, nodes) for call, nodes in inside.items()}
+    made = {node: row.seq for node, row in part.nodes.items() if row.seq is not None}
+    return repeats(part.ops, found, made, kinds, _noted(part, inside))
+
+
+def _inside(found: Mapping[int, int | None]) -> Mapping[int, list[int]]:
     inside: defaultdict[int, list[int]] = defaultdict(list)
     for node, call in found.items():
         if call is not None:
             inside[call].append(node)
-    kinds = {call: _kind(part, call, nodes) for call, nodes in inside.items()}
-    noted = {call for call, nodes in inside.items() if any(part.tensor(node) in part.levels for node in nodes)}
-    made = {node: row.seq for node, row in part.nodes.items() if row.seq is not None}
-    return repeats(part.ops, found, made, kinds, noted)
+    return inside
+
+
+def _noted(part: _Part, inside: Mapping[int, Sequence[int]]) -> set[int]:
+    return {call for call, nodes in inside.items() if any(part.tensor(node) in part.levels for node in nodes)}
 
 
 def _kind(part: _Part, call: int, nodes: Sequence[int]) -> tuple[Any, ...]:
@@ -137,22 +151,43 @@ def _kind(part: _Part, call: int, nodes: Sequence[int]) -> tuple[Any, ...]:
     return masked(part.calls[call].chain), tuple(sorted(ops.items())), has_root
 
 
+def _shared(part: _Part, found: Mapping[int, int | None]) -> SharedBoxes:
+    inside = _inside(found)
+    noted = _noted(part, inside)
+    kinds: dict[tuple[str, int], Any] = {
+        ("call", call): _kind(part, call, nodes) for call, nodes in inside.items() if call not in noted
+    }
+    for node, call in found.items():
+        row, tensor = part.nodes[node], part.tensor(node)
+        if call is None and row.variable is None and tensor not in part.levels and tensor not in part.roots:
+            kinds["node", node] = row.type, part.state(node)
+    folding = Folding(
+        ops=part.ops,
+        found=found,
+        runs=_runs(part, found),
+        made={node: row.seq for node, row in part.nodes.items() if row.seq is not None},
+        leaves={node: row.variable for node, row in part.nodes.items() if row.variable is not None},
+        kinds=kinds,
+    )
+    return shared_boxes(folding, patterns_beyond=MOST_BOXES)
+
+
 def _drawn(
-    part: _Part, kept: Mapping[tuple[str, int], list[int]], first: Mapping[int, Sequence[int]]
+    part: _Part, kept: Mapping[str, list[int]], shared: SharedBoxes
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    alone = [number for (kind, number) in kept if kind == "node"]
+    closed = shared.calls.keys() | shared.instances.keys()
+    alone = [nodes[0] for name, nodes in kept.items() if name not in closed]
     single, arrows = boxes_of(part.record, alone, part.roots)
     known = {box.id: box for box in single}
     ids: dict[int, str] = {}  # of the box that a node lies in
     shown: list[dict[str, Any]] = []
-    for (kind, number), nodes in kept.items():
-        if kind == "call":
-            box = _closed(part, number, nodes, first.get(number, ()))
+    for name, nodes in kept.items():
+        if name in closed:
+            box = _closed(part, name, nodes, shared)
         else:
-            variable = part.nodes[number].variable
-            box = _single(part, asdict(known.pop(f"n{number}" if variable is None else f"t{variable}")), number)
+            box = _single(part, asdict(known.pop(name)), nodes[0])
         shown.append(box)
-        ids.update(dict.fromkeys(nodes, str(box["id"])))
+        ids.update(dict.fromkeys(nodes, name))
     fresh = {box.id: box for box in known.values() if box.tensor is not None and _is_of(part, box.tensor)}
     shown += [_single(part, asdict(box), None) for box in fresh.values()]
     pairs = Counter((ids[a], ids[b]) for a, b in part.ops.edges if a in ids and b in ids and ids[a] != ids[b])
@@ -182,39 +217,71 @@ def _single(part: _Part, box: dict[str, Any], node: int | None) -> dict[str, Any
         "instances": [],
         "noted": [],
         "findings": dict(levels),
+        "gradient": _gradient(part, () if node is None else (node,)),
+        "parameters": [],
+        "more_parameters": 0,
+        "parameter_count": 0,
     }
 
 
-def _closed(part: _Part, call: int, nodes: Sequence[int], run: Sequence[int]) -> dict[str, Any]:
-    row, index = part.calls[call], lookup(part.record)
-    cls = next((module.cls for module in part.record.modules if module.module == row.module), "module")
+def _closed(part: _Part, name: str, nodes: Sequence[int], shared: SharedBoxes) -> dict[str, Any]:
     states = Counter(part.state(node) for node in nodes)
     held = sum(part.nodes[node].saved_bytes for node in nodes if part.state(node) == "held")
     findings: Counter[str] = Counter()
     for tensor in {part.tensor(node) for node in nodes} - {None}:
         findings.update(part.levels.get(tensor or 0, {}))
     said = f"{len(nodes):,} nodes" + (f", {sized(held)} held" if held else "")
-    label = masked(row.chain) if len(run) > 1 else row.chain
-    line = None if row.site is None else index.sites[row.site].line
-    return {
-        "id": f"c{call}",
-        "kind": "fold" if len(run) > 1 else "call",
-        "label": label,
-        "detail": f"{cls} \u00b7 {said}",
-        "title": f"{label}: {cls}; {said}",
+    words = _words(part, name, nodes, shared)
+    leaves = leaves_of(part.record, (part.nodes[node].variable for node in nodes))
+    parameters, more = parameters_of(leaves, leaves.keys(), is_folded=words["times"] > 1)
+    return words | {
+        "id": name,
+        "detail": f"{words['detail']} \u00b7 {said}",
+        "title": f"{words['title']}; {said}",
         "state": "held" if states["held"] else "freed" if states["freed"] else "nothing",
-        "line": line,
         "tensor": None,
         "grad": None,
         "retains_grad": False,
         "is_root": any(part.tensor(n) in part.roots for n in nodes if part.nodes[n].variable is None),
-        "module_call": call,
         "nodes": len(nodes),
         "held_nodes": states["held"],
         "freed_nodes": states["freed"],
         "held_bytes": held,
-        "times": max(1, len(run)),
-        "instances": list(run)[:1],
         "noted": [],
         "findings": dict(findings),
+        "gradient": _gradient(part, nodes),
+        "parameters": [asdict(one) for one in parameters],
+        "more_parameters": more,
+        "parameter_count": len(leaves),
     }
+
+
+def _words(part: _Part, name: str, nodes: Sequence[int], shared: SharedBoxes) -> dict[str, Any]:
+    """What the box is called; nothing of it opens, so the first of several is named alone."""
+    if name in shared.instances:
+        instances = shared.instances[name]
+        first = [node for node in nodes if shared.instance_of.get(node) == instances[0]]
+        first.sort(key=lambda node: -(part.nodes[node].seq or 0))
+        label, detail, title = pattern_words([part.nodes[node].type for node in first], len(instances))
+        told: dict[str, Any] = {"kind": "pattern", "line": None, "module_call": None, "instances": list(instances[:1])}
+        return told | {"label": label, "detail": detail, "title": title, "times": len(instances)}
+    calls, index = shared.calls[name], lookup(part.record)
+    row = part.calls[calls[0]]
+    cls = next((module.cls for module in part.record.modules if module.module == row.module), "module")
+    several = len(calls) > 1
+    label = masked(row.chain) if several else row.chain
+    return {
+        "kind": "fold" if several else "call",
+        "label": label,
+        "detail": cls,
+        "title": f"{label}: {cls}",
+        "line": None if row.site is None else index.sites[row.site].line,
+        "module_call": calls[0],
+        "instances": list(calls[:1]) if several else [],
+        "times": len(calls),
+    }
+
+
+def _gradient(part: _Part, nodes: Sequence[int]) -> dict[str, Any] | None:
+    range_ = gradient_of(part.norms, nodes)
+    return None if range_ is None else asdict(range_)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 blueprint = Operations("graph", __name__, tag="What the run saw")
 
-_Opened = Annotated[str, Field(pattern="^c[0-9]{1,9}$")]
+_Opened = Annotated[str, Field(pattern="^[cp][0-9]{1,9}$")]
+_Call = Annotated[str, Field(pattern="^c[0-9]{1,9}$")]
 
 
 class GraphQuery(Strict):
@@ -48,10 +49,19 @@ class GraphQuery(Strict):
         " if it is not given.",
     )
     open: Annotated[list[_Opened], Split, Field(min_length=1, max_length=100)] | None = Field(
-        default=None, description="Ids of boxes of module calls that are open beside, joined by commas: `c5`."
+        default=None,
+        description="Ids of boxes that are open beside, joined by commas: `c5` a module call, `p12` the instance of a"
+        " pattern that begins with node 12.",
+    )
+    focus: _Call | None = Field(default=None, description="Only what is in this module call: `c5`.")
+    find: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(
+        default=None,
+        description="Nodes by a word in their type, their module call or the name of their tensor, drawn or not.",
     )
     repeats: Flag = Field(
-        default=True, description="Equal closed calls that follow each other are one box with a count; `false`: each."
+        default=True,
+        description="Equal closed calls that follow each other are one box with a count, and so are patterns of boxes"
+        " that come again and again where there are more than 60 boxes; `false`: each.",
     )
     max: Annotated[Whole, Field(ge=1, le=1500)] = Field(
         default=400,
@@ -79,19 +89,33 @@ class GraphQuery(Strict):
 def get_graph(run: str, query: GraphQuery) -> Response:
     """The autograd graph of a run below a root, folded by module call: leaves, nodes, held and freed parts."""
     root = query.root if query.root is not None or query.call is None else f"call:{query.call}"
-    opened = [int(name[1:]) for name in query.open or ()]
+    opened, instances = ([int(name[1:]) for name in query.open or () if name[0] == of] for of in "cp")
     with context().database.read() as transaction:
         row = recorded(run_of(transaction, run))
         if same := not_modified(row):
             return same
         moment = None if query.at is None else moment_at(transaction, row, query.at)
         asked = queries.GraphAsked(
-            root=root, moment=moment, depth=query.depth, opened=opened, repeats=query.repeats, most=query.max
+            root=root,
+            moment=moment,
+            depth=query.depth,
+            opened=opened,
+            instances=instances,
+            repeats=query.repeats,
+            most=query.max,
+            focus=None if query.focus is None else int(query.focus[1:]),
+            find=query.find,
         )
         try:
             found = queries.graph_view(transaction, row, asked)
         except queries.NoSuchRoot as error:
-            name = "open" if "module call" in str(error) else "root" if query.root is not None else "call"
+            name = (
+                ("focus" if query.focus is not None and f" {query.focus[1:]};" in str(error) else "open")
+                if "module call" in str(error)
+                else "root"
+                if query.root is not None
+                else "call"
+            )
             place = Place(parameter=name, code="not-found", detail=str(error))
             raise Problem("not-found", str(error), places=(place,)) from None
         except queries.TooMuch as error:
@@ -114,6 +138,6 @@ def drawing_of(found: GraphView) -> Graph:
 
 def _box(box: GraphBox) -> Box:
     told: dict[str, Any] = {name: getattr(box, name) for name in Box.__slots__}
-    if box.kind in {"call", "fold"}:
+    if box.kind in {"call", "fold", "pattern"}:
         told["kind"] = "node"
     return Box(**told)

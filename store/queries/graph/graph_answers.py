@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backprobe.show.drawing.box_badges import GraphGradient, GraphParameter
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackwardRoot:
@@ -112,19 +114,24 @@ class GraphBox:
     """One box: a node, a leaf, a module call that is shown closed, or several equal ones that follow each other.
 
     Attributes:
-        id: Unique in the graph: `n12` a node, `t3` a tensor, `c5` a module call, as `open` takes it; `c5x268` a fold.
+        id: Unique in the graph: `n12` a node, `t3` a tensor, `c5` a module call, as `open` takes it; `c5x268` a fold;
+            `p12x180` a pattern.
         kind: leaf; leaf-no-grad; non-leaf: a node whose result has a name; node: any other; call: a module call; fold:
-            equal module calls.
+            equal module calls; pattern: several boxes that come one after the other, again and again.
         label: Name of the tensor, type of the node, chain of the call, with `*` for what differs in a fold; detail: a
             second line; title: all in words.
         state: held, freed, nothing (it saved nothing) or leaf. grad: of its tensor; None: it has none that is named.
         module_call: A closed call's own number, a fold's first; else of the innermost call that the node was made in.
         nodes: In it; held_nodes, freed_nodes: of those that saved something. held_bytes: what is held.
         calls: Module calls folded in it, itself included; 0: it is none.
-        times: How many equal calls a fold stands for; else 1. instances: their numbers, as `open` takes them with `c`,
-            in the order in which a gradient comes to them. noted: those with findings, where too many have some to be
-            told apart from the fold.
+        times: How many equal calls, or instances of a pattern, it stands for; else 1. instances: numbers of the
+            calls, as `open` takes them with `c`, or first nodes of the instances, as it takes them with `p`; in the
+            order in which a gradient comes to them. noted: calls with findings, where too many have some to be told
+            apart from the fold.
         findings: About its tensors, by level.
+        gradient: What came to its nodes; None: not measured, or the graph is not that of a backward call that ran.
+        parameters: Leaves inside of a closed box, by kind, those without a gradient first. more_parameters: kinds that
+            are not told. parameter_count: how many leaves there are, of all kinds.
     """
 
     id: str
@@ -149,6 +156,10 @@ class GraphBox:
     instances: tuple[int, ...]
     noted: tuple[int, ...]
     findings: dict[str, int]
+    gradient: GraphGradient | None = None
+    parameters: tuple[GraphParameter, ...] = ()
+    more_parameters: int = 0
+    parameter_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +170,22 @@ class GraphEdge:
     end: str
     wanted: bool
     count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphMatch:
+    """A node that was searched for.
+
+    Attributes:
+        label: Its module call and its type, or the name of its leaf. box: The box that it lies in; None: not drawn.
+        open: What `open` takes so that it stands alone.
+    """
+
+    node: int
+    label: str
+    line: int | None
+    box: str | None
+    open: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +200,8 @@ class GraphView:
         nodes: How many the graph has below its root, drawn or not.
         hidden: What is not drawn for want of room: `nodes`. Empty: nothing is missing.
         truncated: The record itself was cut: there may be more that it does not know.
+        focus: The module call that alone is seen; None: all of the graph is.
+        matches: Nodes that were searched for, the first of them. match_count: how many there are.
     """
 
     boxes: tuple[GraphBox, ...]
@@ -185,3 +214,6 @@ class GraphView:
     nodes: int
     hidden: dict[str, int]
     truncated: bool
+    focus: int | None = None
+    matches: tuple[GraphMatch, ...] = ()
+    match_count: int = 0

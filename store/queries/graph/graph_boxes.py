@@ -10,13 +10,16 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from backprobe.show.amounts import sized
+from backprobe.show.drawing.box_badges import Leaf, gradient_of, parameters_of, pattern_words
 from backprobe.show.drawing.graph import Arrow, Box, boxes_of
 from backprobe.show.drawing.module_boxes import Ops, chains
 from backprobe.show.drawing.repeated_calls import masked
+from backprobe.show.drawing.shared_boxes import SharedBoxes
 from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
 from store.queries.graph.graph_answers import GraphBox, GraphEdge
+from store.queries.graph.graph_badges import Norms, leaves_of
 from store.queries.graph.graph_part import in_pieces, part_of
 from store.queries.graph.graph_repeats import Levels, Repeats, Rows
 from store.queries.tensors.tensor_filter import same_key
@@ -37,45 +40,42 @@ class Fold:
     Attributes:
         equal: The graph, with what its boxes tell.
         found: Of each node the closed call in whose box it lies.
-        runs: Of the first of several equal calls that share a box, all of them.
+        shared: The boxes.
         shown: Nodes whose boxes are drawn, in order.
         moment: As it was then; None: at the end.
+        norms: Of each node what came to it.
     """
 
     equal: Repeats
     found: Mapping[int, int | None]
-    runs: Mapping[int, tuple[int, ...]]
+    shared: SharedBoxes
     shown: Sequence[int]
     moment: int | None
+    norms: Norms
 
 
 def drawn(
     transaction: Transaction, run: RunRow, key: RunKey, fold: Fold
 ) -> tuple[tuple[GraphBox, ...], tuple[GraphEdge, ...]]:
     """Boxes in order of the nodes shown, and the edges among them."""
-    rows, found, shown = fold.equal.rows, fold.found, fold.shown
-    alone = [node for node in shown if found[node] is None]
+    rows, shown, shared = fold.equal.rows, fold.shown, fold.shared
+    ids = {node: shared.ids[node] for node in shown}
+    alone = [node for node in shown if ids[node] not in shared.calls and ids[node] not in shared.instances]
     part = part_of(transaction, run, key, alone, fold.moment, _unfreed(transaction, key, rows, fold.moment))
     single, arrows = boxes_of(part, alone, fold.equal.roots)
-    first = {call: of for of, calls in fold.runs.items() for call in calls}
-    boxes: dict[str, GraphBox] = {}
-    groups: defaultdict[int, list[int]] = defaultdict(list)
-    ids: dict[int, str] = {}
+    groups: defaultdict[str, list[int]] = defaultdict(list)
     for node in shown:
-        call, row = found[node], rows[node]
-        ids[node] = f"n{node}" if row.variable is None else f"t{row.variable}"
-        if call is not None:
-            of = first.get(call, call)
-            ids[node] = f"c{of}x{len(fold.runs[of])}" if of in fold.runs else f"c{of}"
-            groups[of].append(node)
-    closed = _calls(transaction, key, fold, groups)
+        if ids[node] in shared.calls or ids[node] in shared.instances:
+            groups[ids[node]].append(node)
+    closed = _closed_boxes(transaction, run, key, fold, groups)
     known = {box.id: box for box in single}
+    boxes: dict[str, GraphBox] = {}
     for node in shown:
         name = ids[node]
         if name not in boxes:
-            boxes[name] = closed[name] if name in closed else _single(known.pop(name), node, fold.equal)
+            boxes[name] = closed[name] if name in closed else _single(known.pop(name), node, fold)
     for box in known.values():  # leaves that need no gradient: autograd has no node for them
-        boxes.setdefault(box.id, _single(box, None, fold.equal))
+        boxes.setdefault(box.id, _single(box, None, fold))
     return tuple(boxes.values()), tuple(_edges(fold.equal.ops, ids, arrows))
 
 
@@ -126,7 +126,8 @@ def levels_of(transaction: Transaction, run: RunRow, key: RunKey) -> Levels:
     return found
 
 
-def _single(box: Box, node: int | None, equal: Repeats) -> GraphBox:
+def _single(box: Box, node: int | None, fold: Fold) -> GraphBox:
+    equal = fold.equal
     row = None if node is None else equal.rows[node]
     state = "nothing" if node is None else equal.held[node]
     return GraphBox(
@@ -141,19 +142,40 @@ def _single(box: Box, node: int | None, equal: Repeats) -> GraphBox:
         instances=(),
         noted=(),
         findings=dict(equal.levels.get(box.tensor, {})) if box.tensor is not None else {},
+        gradient=None if node is None else gradient_of(fold.norms, [node]),
     )
 
 
-def _calls(
-    transaction: Transaction, key: RunKey, fold: Fold, groups: Mapping[int, Sequence[int]]
+def _closed_boxes(
+    transaction: Transaction, run: RunRow, key: RunKey, fold: Fold, groups: Mapping[str, Sequence[int]]
 ) -> dict[str, GraphBox]:
-    """The boxes of closed module calls by id; `groups`: nodes of each, of equal ones under the first."""
+    """The boxes of several nodes by id; `groups`: nodes of each."""
+    shared, rows = fold.shared, fold.equal.rows
     inner: defaultdict[int, set[int]] = defaultdict(set)
     for call, chain in chains(fold.equal.ops).items():
         for outer in chain:
             inner[outer].add(call)
+    firsts = sorted({shared.calls[name][0] for name in groups if name in shared.calls})
+    told = _calls_told(transaction, key, firsts)
+    tensors = {rows[node].variable for nodes in groups.values() for node in nodes} - {None}
+    leaves = leaves_of(transaction, run, key, sorted(tensors), fold.moment)
+    boxes: dict[str, GraphBox] = {}
+    for name, nodes in groups.items():
+        if name in shared.calls:
+            calls = shared.calls[name]
+            words = _words_of_calls(told[calls[0]], calls)
+            inside = sum(len(inner[one] | {one}) for one in calls)
+        else:
+            calls = shared.instances[name]
+            words = _words_of_pattern(fold, name, nodes)
+            inside = len({rows[node].module_call for node in nodes} - {None})
+        boxes[name] = _closed(name, words, nodes, fold, leaves, calls=inside)
+    return boxes
+
+
+def _calls_told(transaction: Transaction, key: RunKey, numbers: Sequence[int]) -> dict[int, Any]:
     told: dict[int, Any] = {}
-    for piece in in_pieces(sorted(groups)):
+    for piece in in_pieces(numbers):
         query = (
             sa.select(_c.c.module_call, _c.c.chain, _m.c["class"].label("cls"), _s.c.line)
             .select_from(_c)
@@ -162,16 +184,64 @@ def _calls(
             .where(at_key(_c, key), among(_c.c.module_call, piece))
         )
         told |= {row.module_call: row for row in transaction.execute(query)}
-    found = (
-        _closed(told[call], nodes, fold, sum(len(inner[one] | {one}) for one in fold.runs.get(call, (call,))))
-        for call, nodes in groups.items()
+    return told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """What a closed box is called. `kind`: call, fold or pattern."""
+
+    kind: str
+    label: str
+    detail: str
+    title: str
+    line: int | None
+    module_call: int | None
+    instances: tuple[int, ...]
+    times: int
+
+
+def _words_of_calls(row: Any, calls: tuple[int, ...]) -> _Words:
+    """Of one call, or of several equal ones, the first of which is `row`."""
+    several = len(calls) > 1
+    where = "" if row.line is None else f" (line {row.line})"
+    label, many = (masked(row.chain), f" \u00d7{len(calls):,}") if several else (row.chain, "")
+    each = f"{len(calls):,} calls of {row.cls} one after the other" if several else f"a call of {row.cls}"
+    return _Words(
+        kind="fold" if several else "call",
+        label=label,
+        detail=f"{row.cls}{many}",
+        title=f"{label}: {each}{where}",
+        line=row.line,
+        module_call=row.module_call,
+        instances=calls if several else (),
+        times=len(calls),
     )
-    return {box.id: box for box in found}
 
 
-def _closed(row: Any, numbers: Sequence[int], fold: Fold, calls: int) -> GraphBox:
-    """The box of a closed call, or of several equal ones, the first of which is `row`."""
-    equal, run = fold.equal, fold.runs.get(row.module_call, ())
+def _words_of_pattern(fold: Fold, name: str, nodes: Sequence[int]) -> _Words:
+    instances = fold.shared.instances[name]
+    first = [node for node in nodes if fold.shared.instance_of.get(node) == instances[0]]
+    first.sort(key=lambda node: -(fold.equal.rows[node].seq or 0))
+    types = [fold.equal.rows[node].type for node in first]
+    label, detail, title = pattern_words(types, len(instances))
+    return _Words(
+        kind="pattern",
+        label=label,
+        detail=detail,
+        title=title,
+        line=None,
+        module_call=None,
+        instances=instances,
+        times=len(instances),
+    )
+
+
+def _closed(
+    name: str, words: _Words, numbers: Sequence[int], fold: Fold, leaves: Mapping[int, Leaf], *, calls: int
+) -> GraphBox:
+    """The box of several nodes."""
+    equal = fold.equal
     nodes = [equal.rows[number] for number in numbers]
     states = Counter(equal.held[number] for number in numbers)
     bytes_held = sum(node.saved_bytes for node in nodes if equal.held[node.node] == "held")
@@ -179,32 +249,35 @@ def _closed(row: Any, numbers: Sequence[int], fold: Fold, calls: int) -> GraphBo
     for tensor in {node.tensor for node in nodes if node.tensor is not None}:
         findings.update(equal.levels.get(tensor, {}))
     said = f"{len(nodes):,} nodes, {sized(bytes_held)} held" if states["held"] else f"{len(nodes):,} nodes"
-    where = "" if row.line is None else f" (line {row.line})"
-    label, many = (masked(row.chain), f" \u00d7{len(run):,}") if run else (row.chain, "")
-    each = f"{len(run):,} calls of {row.cls} one after the other" if run else f"a call of {row.cls}"
+    inside = {node.variable for node in nodes if node.variable is not None}
+    parameters, more = parameters_of(leaves, inside, is_folded=words.times > 1)
     return GraphBox(
-        id=f"c{row.module_call}x{len(run)}" if run else f"c{row.module_call}",
-        kind="fold" if run else "call",
-        label=label,
-        detail=f"{row.cls}{many} \u00b7 {said}",
-        title=f"{label}: {each}{where}; {said}",
+        id=name,
+        kind=words.kind,
+        label=words.label,
+        detail=f"{words.detail} \u00b7 {said}",
+        title=f"{words.title}; {said}",
         state="held" if states["held"] else "freed" if states["freed"] else "nothing",
-        line=row.line,
+        line=words.line,
         tensor=None,
         node=None,
         grad=None,
         retains_grad=False,
         is_root=any(node.tensor in equal.roots for node in nodes if node.variable is None),
-        module_call=row.module_call,
+        module_call=words.module_call,
         nodes=len(nodes),
         held_nodes=states["held"],
         freed_nodes=states["freed"],
         held_bytes=bytes_held,
         calls=calls,
-        times=len(run) or 1,
-        instances=run,
-        noted=_noted(fold, numbers) if run else (),
+        times=words.times,
+        instances=words.instances,
+        noted=_noted(fold, numbers) if words.kind == "fold" else (),
         findings=dict(findings),
+        gradient=gradient_of(fold.norms, numbers),
+        parameters=parameters,
+        more_parameters=more,
+        parameter_count=len(inside),
     )
 
 

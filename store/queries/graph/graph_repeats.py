@@ -9,6 +9,8 @@ from typing import Any
 
 from backprobe.show.drawing.module_boxes import Ops, boxes
 from backprobe.show.drawing.repeated_calls import masked, repeats
+from backprobe.show.drawing.repeated_patterns import MOST_BOXES
+from backprobe.show.drawing.shared_boxes import Folding, SharedBoxes, shared_boxes
 
 Rows = Mapping[int, Any]
 Levels = Mapping[int, Mapping[str, int]]
@@ -36,13 +38,46 @@ class Repeats:
         Two are equal if their chains differ in digits only, and their nodes in number alone: so many of each type, so
         many of those held, freed or without anything saved. One with a root in it is equal to none without.
         """
+        inside = self._inside(found)
+        kinds = {call: self._kind(call, nodes) for call, nodes in inside.items()}
+        return repeats(self.ops, found, self._made(), kinds, self.noted(inside))
+
+    def shared(
+        self, found: Mapping[int, int | None], *, repeats_too: bool, opened: Collection[int] = ()
+    ) -> SharedBoxes:
+        """The boxes of a fold: equal calls, and patterns where there are many boxes, as one if `repeats_too`.
+
+        Two nodes are equal if their type is, and what is left of what they saved; `opened`: first nodes of instances
+        of a pattern that stand open.
+        """
+        inside = self._inside(found)
+        noted = self.noted(inside)
+        kinds: dict[tuple[str, int], Hashable] = {
+            ("call", call): self._kind(call, nodes) for call, nodes in inside.items() if call not in noted
+        }
+        for node, call in found.items():
+            row = self.rows[node]
+            if call is None and row.variable is None and row.tensor not in self.levels and row.tensor not in self.roots:
+                kinds["node", node] = row.type, self.held[node]
+        folding = Folding(
+            ops=self.ops,
+            found=found,
+            runs=self.runs(found) if repeats_too else (),
+            made=self._made(),
+            leaves={node: row.variable for node, row in self.rows.items() if row.variable is not None},
+            kinds=kinds,
+        )
+        return shared_boxes(folding, patterns_beyond=MOST_BOXES if repeats_too else None, opened=opened)
+
+    def _made(self) -> dict[int, int]:
+        return {node: row.seq for node, row in self.rows.items() if row.seq is not None}
+
+    def _inside(self, found: Mapping[int, int | None]) -> Mapping[int, Collection[Any]]:
         inside: defaultdict[int, list[Any]] = defaultdict(list)
         for node, call in found.items():
             if call is not None:
                 inside[call].append(self.rows[node])
-        kinds = {call: self._kind(call, nodes) for call, nodes in inside.items()}
-        made = {node: row.seq for node, row in self.rows.items() if row.seq is not None}
-        return repeats(self.ops, found, made, kinds, self.noted(inside))
+        return inside
 
     def noted(self, inside: Mapping[int, Collection[Any]]) -> set[int]:
         """Of the calls with these nodes, those about whose tensors there are findings."""

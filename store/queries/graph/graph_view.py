@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -18,7 +18,9 @@ from backprobe.show.drawing.module_boxes import Ops
 from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
+from store.queries.graph import graph_search
 from store.queries.graph.graph_answers import GraphView
+from store.queries.graph.graph_badges import Norms, norms_of
 from store.queries.graph.graph_boxes import Fold, drawn, levels_of, states_of
 from store.queries.graph.graph_part import in_pieces
 from store.queries.graph.graph_repeats import Repeats
@@ -49,9 +51,12 @@ class GraphAsked:
         root: `call:0`, `tensor:4` or `node:12`; None: the last backward call that was walked by then.
         moment: As it was then; None: at the end.
         depth: Levels of module calls that are open; None: as many as fit.
-        opened: Module calls that are open beside.
-        repeats: Equal closed calls that follow each other are one box; otherwise one each.
+        opened: Module calls that are open beside. instances: First nodes of instances of patterns that are.
+        repeats: Equal closed calls that follow each other are one box, and patterns where there are many boxes;
+            otherwise one each.
         most: Boxes at most, leaves that need no gradient apart.
+        focus: Only the nodes of this module call.
+        find: A word that nodes are searched by.
     """
 
     root: str | None = None
@@ -60,6 +65,9 @@ class GraphAsked:
     opened: Sequence[int] = ()
     repeats: bool = True
     most: int = 400
+    instances: Sequence[int] = ()
+    focus: int | None = None
+    find: str | None = None
 
 
 def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> GraphView:
@@ -77,9 +85,13 @@ def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> Grap
     rows = _nodes(transaction, key, kind, number)
     calls = _calls(transaction, key)
     ops = _ops(transaction, key, rows, {call: row.parent for call, row in calls.items()})
-    unknown = [call for call in asked.opened if call not in ops.parents]
+    unknown = [call for call in (*asked.opened, asked.focus) if call is not None and call not in ops.parents]
     if unknown:
         raise NoSuchRoot(f"There is no module call {unknown[0]}; the run has {len(ops.parents)} of them.")
+    if asked.focus is not None:
+        ops = module_boxes.within(ops, asked.focus)
+        rows = {node: rows[node] for node in ops.call_of}
+        asked = replace(asked, opened=(*asked.opened, asked.focus))
     marked = _marked(transaction, key, kind, number)
     equal = Repeats(
         ops=ops,
@@ -89,8 +101,10 @@ def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> Grap
         levels=levels_of(transaction, run, key),
         roots=marked,
     )
-    fold, depth, hidden = _folded(equal, asked)
+    norms: Norms = norms_of(transaction, key, number, asked.moment) if kind == "call" else {}
+    fold, depth, hidden = _folded(equal, asked, norms)
     boxes, edges = drawn(transaction, run, key, fold)
+    matches, count = graph_search.matches(transaction, key, fold, asked.find)
     return GraphView(
         boxes=boxes,
         edges=edges,
@@ -102,6 +116,9 @@ def graph_view(transaction: Transaction, run: RunRow, asked: GraphAsked) -> Grap
         nodes=len(rows),
         hidden={"nodes": hidden} if hidden else {},
         truncated=run.record.truncated or (kind == "call" and _cut(transaction, key, number)),
+        focus=asked.focus,
+        matches=matches,
+        match_count=count,
     )
 
 
@@ -239,7 +256,7 @@ def _cut(transaction: Transaction, key: RunKey, call: int) -> bool:
     return bool(transaction.execute(query).scalar())
 
 
-def _folded(equal: Repeats, asked: GraphAsked) -> tuple[Fold, int, int]:
+def _folded(equal: Repeats, asked: GraphAsked, norms: Norms) -> tuple[Fold, int, int]:
     """What shares a box, the depth, and how many nodes are not shown."""
     ops, most = equal.ops, asked.most
 
@@ -250,17 +267,15 @@ def _folded(equal: Repeats, asked: GraphAsked) -> tuple[Fold, int, int]:
     fits = module_boxes.fitting(ops, most, asked.opened, count=count)
     depth = (0 if fits is None else fits) if asked.depth is None else min(asked.depth, module_boxes.deepest(ops))
     found = module_boxes.folded(ops, depth, asked.opened)
-    runs = equal.runs(found) if asked.repeats else ()
-    boxes = module_boxes.boxes(found) - sum(len(run) - 1 for run in runs)
+    shared = equal.shared(found, repeats_too=asked.repeats, opened=asked.instances)
+    boxes = shared.count
     if asked.depth is not None and boxes > most:
         way = "ask for a `root` nearer to the leaves" if fits is None else f"depth {fits} fits"
         raise TooMuch(f"{boxes:,} boxes at depth {asked.depth}; {most:,} are asked for at most: {way}")
-    first = {call: run[0] for run in runs for call in run}
-    kept: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    kept: defaultdict[str, list[int]] = defaultdict(list)
     order = module_boxes.from_the_root(ops, [node for node, row in equal.rows.items() if row.tensor in equal.roots])
     for node in order:
-        call = found[node]
-        kept[("n", node) if call is None else ("c", first.get(call, call))].append(node)
+        kept[shared.ids[node]].append(node)
     shown = order if boxes <= most else [node for nodes in list(kept.values())[:most] for node in nodes]
-    fold = Fold(equal=equal, found=found, runs={run[0]: run for run in runs}, shown=shown, moment=asked.moment)
+    fold = Fold(equal=equal, found=found, shared=shared, shown=shown, moment=asked.moment, norms=norms)
     return fold, depth, len(order) - len(shown)

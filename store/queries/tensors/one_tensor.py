@@ -11,6 +11,7 @@ from store import tables
 from store.database.session import Transaction
 from store.queries.tensors.snapshots import tensor_snapshots
 from store.queries.tensors.tensor_answers import (
+    ArrivedRow,
     BindingRow,
     HolderRow,
     InplaceRow,
@@ -47,6 +48,7 @@ def tensor(transaction: Transaction, run: RunRow, number: int) -> TensorFull | N
         saved_by=_saved_by(transaction, key, number),
         values=_values(transaction, key, number),
         holders=_holders(transaction, key, number),
+        arrived=_arrived(transaction, key, number),
     )
 
 
@@ -151,4 +153,18 @@ def _holders(transaction: Transaction, key: RunKey, number: int) -> tuple[Holder
             why=row.why,
         )
         for row in transaction.execute(query)
+    )
+
+
+def _arrived(transaction: Transaction, key: RunKey, number: int) -> tuple[ArrivedRow, ...]:
+    p = tables.node_pass
+    made = transaction.execute(sa.select(_t.c.node, _t.c.output_nr).where(at_key(_t, key), _t.c.tensor == number)).one()
+    if made.node is None:
+        return ()
+    query = sa.select(p.c.call, p.c.norm, p.c.nan, p.c.inf).where(
+        at_key(p, key), p.c.node == made.node, p.c.output_nr == made.output_nr, p.c.counted.is_not(None)
+    )
+    return tuple(
+        ArrivedRow(backward_call=row.call, norm=row.norm, nan=row.nan or 0, inf=row.inf or 0)
+        for row in transaction.execute(query.order_by(p.c.call).limit(LISTED))
     )

@@ -209,8 +209,26 @@ class HolderRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivedRow:
+    """The gradient that reached a tensor that a node made, in one backward call; `.grad` keeps it of few.
+
+    Attributes:
+        norm: Euclidean, of the tensor of any size; None: it is not defined. nan, inf: Elements.
+    """
+
+    backward_call: int
+    norm: float | None
+    nan: int
+    inf: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TensorFull:
-    """One tensor in full; each list is capped at 1000 and in order of moments."""
+    """One tensor in full; each list is capped at 1000 and in order of moments.
+
+    Attributes:
+        arrived: The gradients that reached it. Empty: none did, it is a leaf, or they were not measured.
+    """
 
     tensor: TensorRow
     bindings: tuple[BindingRow, ...]
@@ -219,3 +237,4 @@ class TensorFull:
     saved_by: tuple[SavedByRow, ...]
     values: tuple[SmallValueRow, ...]
     holders: tuple[HolderRow, ...]
+    arrived: tuple[ArrivedRow, ...] = ()

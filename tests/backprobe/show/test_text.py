@@ -255,3 +255,16 @@ def test_tracked_and_untracked_tensors_of_one_line_stand_apart() -> None:
     tensors = (*record.tensors[:2], msgspec.structs.replace(record.tensors[2], site=1))
     rows = [row for row in tensor_rows(msgspec.structs.replace(record, tensors=tensors)) if row.name == "x"]
     assert [(row.times, row.requires_grad) for row in rows] == [(1, False), (1, True)]
+
+
+def test_of_a_large_gradient_that_arrived_the_norm_is_told():
+    import msgspec
+
+    from backprobe.show.tensor_table import tensor_rows
+    from tests.support import samples
+
+    record = samples.tutorial()
+    small = {row.name: row.arrived for row in tensor_rows(record)}
+    large = {row.name: row.arrived for row in tensor_rows(msgspec.structs.replace(record, small_values=()))}
+    assert (small["z"], large["z"]) == ("[[1, 1]]", "norm 1")
+    assert large["W"] is None

@@ -24,6 +24,8 @@ export function ask<T>(base: string, path: string): Promise<T> {
       ? Promise.resolve(file[path] as T)
       : Promise.reject<T>({ title: "Not in this report", detail: "Only what was asked for when it was written is in it.", code: "", request: "" });
   }
+  const shipped = [...document.querySelectorAll("script[data-answer]")].find((one) => one.getAttribute("data-answer") === path);
+  if (shipped) return Promise.resolve(JSON.parse(shipped.textContent ?? "") as T);
   const address = `${base}/${path}`;
   const before = known.get(address);
   if (before) return before as Promise<T>;

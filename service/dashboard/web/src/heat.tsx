@@ -9,6 +9,8 @@ interface Row { tensor: number; name: string | null; fqn: string | null; line: n
 interface Heat { stat: string; moments: number[]; steps: number[]; rows: Row[]; exact: boolean }
 
 const ROW = 18;
+const AXIS = 20;
+const MOST = 400; // rows that the API answers with
 const RAMP = [[0, 32, 76], [44, 66, 108], [91, 95, 110], [124, 123, 120], [163, 153, 114], [207, 188, 91], [255, 233, 69]] as const;
 
 export function HeatPane({ base }: { base: string }) {
@@ -66,7 +68,7 @@ function Map({ heat }: { heat: Heat }) {
         <label>Rows by <select value={order} onChange={(event) => { const name = event.currentTarget.value as Order; setOrder(name); setParameters({ sort: name === "model" ? null : name }); setCell(null); }}>
           {Object.entries(ORDERS).map(([name, { words }]) => <option key={name} value={name}>{words}</option>)}
         </select></label>
-        <span>{counted(rows.length, "tensor")}, {heat.exact ? "" : "at "}{counted(heat.moments.length, "step")}{heat.exact ? "" : ", spread evenly"}</span>
+        <span>{rows.length === MOST ? `the first ${MOST} tensors` : counted(rows.length, "tensor")}, {heat.exact ? "" : "at "}{counted(heat.moments.length, "step")}{heat.exact ? "" : ", spread evenly"}</span>
         {first !== null && <span class="bad-words">first NaN or Inf: step {heat.steps[first]}, in {broken.filter((facts) => facts.nan === first).length} of {rows.length}</span>}
       </div>
       <Cells rows={rows} heat={heat} low={low} high={high} cell={at} pick={pick} />
@@ -103,9 +105,9 @@ function Cells({ rows, heat, low, high, cell, pick }: CellsGiven) {
   const columns = heat.moments.length;
   const names = Math.min(220, Math.max(90, room * 0.3));
   const width = Math.max(1, Math.min(24, (room - names - 4) / columns));
-  const [w, h] = [Math.max(1, Math.floor(names + width * columns + 2)), rows.length * ROW];
+  const [w, h] = [Math.max(1, Math.floor(names + width * columns + 2)), rows.length * ROW + AXIS];
   const chosen = selection().t;
-  useLayoutEffect(() => { if (canvas.current) paint(canvas.current, { rows, low, high, names, width, w, h, cell, chosen }); });
+  useLayoutEffect(() => { if (canvas.current) paint(canvas.current, { rows, low, high, names, width, w, h, cell, chosen, steps: heat.steps }); });
   const pressed = (event: KeyboardEvent) => {
     const way = ({ ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] } as Record<string, [number, number]>)[event.key];
     if (!way) return;
@@ -124,9 +126,9 @@ function Cells({ rows, heat, low, high, cell, pick }: CellsGiven) {
   );
 }
 
-interface Painted { rows: Facts[]; low: number; high: number; names: number; width: number; w: number; h: number; cell: [number, number] | null; chosen: string | undefined }
+interface Painted { rows: Facts[]; low: number; high: number; names: number; width: number; w: number; h: number; cell: [number, number] | null; chosen: string | undefined; steps: number[] }
 
-function paint(canvas: HTMLCanvasElement, { rows, low, high, names, width, w, h, cell, chosen }: Painted): void {
+function paint(canvas: HTMLCanvasElement, { rows, low, high, names, width, w, h, cell, chosen, steps }: Painted): void {
   const sharp = Math.min(2, devicePixelRatio || 1);
   if (canvas.width !== Math.floor(w * sharp)) canvas.width = Math.floor(w * sharp);
   if (canvas.height !== Math.floor(h * sharp)) canvas.height = Math.floor(h * sharp);
@@ -153,7 +155,18 @@ function paint(canvas: HTMLCanvasElement, { rows, low, high, names, width, w, h,
       context.fillRect(x, y, width + 0.4, ROW - 1);
     });
   });
+  axis(context, style.color, { steps, names, width, w, y: rows.length * ROW + AXIS / 2 + 2 });
   if (cell) { context.strokeStyle = style.outlineColor; context.lineWidth = 2; context.strokeRect(names + cell[1] * width, cell[0] * ROW, Math.max(4, width), ROW - 1); }
+}
+
+/** The first step and the last one, where there is room for both. */
+function axis(context: CanvasRenderingContext2D, colour: string, { steps, names, width, w, y }: { steps: number[]; names: number; width: number; w: number; y: number }): void {
+  const [first, last] = [steps[0] ?? 0, steps[steps.length - 1] ?? 0].map((step) => step.toLocaleString("en"));
+  const end = names + width * steps.length;
+  context.fillStyle = colour;
+  context.fillText("step", 6, y);
+  context.fillText(first!, names, y);
+  if (steps.length > 1 && end - names > context.measureText(first! + last!).width + 12) context.fillText(last!, Math.min(w, end) - context.measureText(last!).width, y);
 }
 
 function cross(context: CanvasRenderingContext2D, x: number, y: number, width: number, colour: string): void {
@@ -178,11 +191,13 @@ function ramp(share: number): string {
   return `rgb(${a.map((one, i) => Math.round(one + mix * (b[i]! - one))).join(" ")})`;
 }
 
+const bound = (log: number): string => number(Number((10 ** log).toPrecision(2)));
+
 function Scale({ low, high }: { low: number; high: number }) {
   return (
-    <p class="scale"><span>{`1e${low.toFixed(1)}`}</span>
+    <p class="scale"><span>{bound(low)}</span>
       <svg class="ramp" viewBox="0 0 70 10" preserveAspectRatio="none" aria-hidden="true">{RAMP.map((one, at) => <rect key={at} x={at * 10} width="10.3" height="10" fill={`rgb(${one.join(" ")})`} />)}</svg>
-      <span>{`1e${high.toFixed(1)}`} norm, on a scale of logarithms</span>
+      <span>{bound(high)} norm, on a scale of logarithms</span>
       <span>red with a cross: NaN or Inf</span><span>a dot: exactly zero</span><span>nothing: not captured</span></p>
   );
 }

@@ -5,7 +5,7 @@ import { GraphPane } from "./graph/graph";
 import { HeatPane } from "./heat";
 import { HeldPane } from "./held";
 import { start } from "./selection";
-import { startExamples } from "./example";
+import { startAudits, startExamples } from "./requests";
 import { startTools } from "./tools";
 
 const ISLANDS: Record<string, (data: DOMStringMap) => VNode> = {
@@ -28,3 +28,4 @@ if (live) follow(live.dataset.live ?? "", live.dataset.empty === "true", live);
 start();
 startTools();
 startExamples();
+startAudits();

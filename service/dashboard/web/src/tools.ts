@@ -1,7 +1,7 @@
 // What the whole page can do by itself: copy its address, walk over findings by key, show which keys there are.
 import { select, selection } from "./selection";
 
-const KEYS = [["j, k", "next finding, the one before"], ["[, ]", "backward call before, after"], ["c", "copy the address"], ["Esc", "select nothing"], ["?", "this list"]];
+const KEYS = [["j, k", "next finding, the one before"], ["[, ]", "backward call before, after"], ["/", "find in the graph"], ["arrows", "in the graph: the next box"], ["e, E", "open the chosen box, close all"], ["f, F", "show the chosen call alone, all again"], ["+, -, 0", "in the graph: larger, smaller, as it is"], ["c", "copy the address"], ["Esc", "select nothing"], ["?", "this list"]];
 
 export function startTools(): void {
   const place = document.querySelector<HTMLElement>("[data-tools]");

@@ -2,31 +2,44 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { onSelection, select, selection } from "../selection";
-import { cut } from "../words";
+import { counted, cut, number } from "../words";
 import { layout, type Place } from "./layout";
-import type { Box, Edge, View } from "./wire";
+import { type Box, type Edge, isClosed, rangeOf, type View } from "./wire";
 
 const HEIGHT = 42;
+const TALL = 60; // a closed box tells its gradients and parameters besides
 const ZOOMS = [0.4, 0.55, 0.7, 0.85, 1, 1.25, 1.6];
 
 /** Of a chain of module calls, `model#0.h.3#0.h.3.mlp#0`, the innermost: the title has all of it. */
 const nameOf = (box: Box): string => (box.kind === "call" || box.kind === "fold" ? box.label.split(/#[\d*]+\.?/).filter(Boolean).pop() ?? box.label : box.label);
 const labelOf = (box: Box): string => cut(nameOf(box), 28) + (box.times > 1 ? ` \u00d7${box.times}` : "");
-const widthOf = (box: Box): number => Math.max(90, Math.min(260, 26 + 7.4 * Math.max(labelOf(box).length, 0.86 * cut(box.detail, 34).length)));
+const DETAIL = 42;
+const isBroken = (box: Box): boolean => (box.gradient?.nonfinite ?? 0) > 0;
+const widthOf = (box: Box): number => (isBroken(box) ? 22 : 0) + Math.max(96, Math.min(300, Math.max(30 + 8.3 * labelOf(box).length, 28 + 6.3 * cut(box.detail, DETAIL).length, 28 + 6.3 * badgesOf(box).length + (box.parameters.length ? 16 : 0))));
+const heightOf = (box: Box): number => (isClosed(box) && badgesOf(box) ? TALL : HEIGHT);
+
+/** The third line of a closed box: what came to it, and how many parameters lie in it. */
+function badgesOf(box: Box): string {
+  if (!isClosed(box)) return "";
+  const range = rangeOf(box, (value) => String(Number(value.toPrecision(2))));
+  return [range && `|g| ${range}`, box.parameter_count ? counted(box.parameter_count, "parameter") : ""].filter(Boolean).join(" \u00b7 ");
+}
 const count = (box: Box, level: string): number => box.findings[level] ?? 0;
 
 export function spoken(box: Box): string {
   const levels = ["error", "warning", "note"].filter((level) => count(box, level)).map((level) => `${count(box, level)} ${level}`);
-  return [`${box.label}${box.times > 1 ? `, ${box.times} times` : ""}`, box.detail, ...levels].filter(Boolean).join(", ");
+  const range = rangeOf(box, number);
+  return [`${box.label}${box.times > 1 ? `, ${box.times} times` : ""}`, box.detail, range && `gradient ${range}`, ...levels].filter(Boolean).join(", ");
 }
 
-interface Given { view: View; found: Set<string> | null; svg: RefObject<SVGSVGElement | null>; open: (box: Box) => void; canOpen: (box: Box) => boolean }
+interface Given { view: View; found: Set<string> | null; svg: RefObject<SVGSVGElement | null>; open: (box: Box) => void; canOpen: (box: Box) => boolean; picked: (id: string) => void }
 
-export function Drawing({ view, found, svg, open, canOpen }: Given) {
-  const laid = useMemo(() => layout(view.boxes.map((box) => ({ id: box.id, width: widthOf(box), height: HEIGHT })), view.edges), [view]);
+export function Drawing({ view, found, svg, open, canOpen, picked }: Given) {
+  const laid = useMemo(() => layout(view.boxes.map((box) => ({ id: box.id, width: widthOf(box), height: heightOf(box) })), view.edges), [view]);
   const [focus, setFocus] = useState<string | null>(null);
   const [zoom, setZoom] = useState<number | null>(null);
   const [, turn] = useState(0);
+  useZoomKeys((way) => setZoom((before) => (way === 0 ? 1 : way > 0 ? ZOOMS.find((one) => one > (before ?? 1) + 0.01) ?? before : ZOOMS.filter((one) => one < (before ?? 1) - 0.01).pop() ?? before)));
   const outer = useRef<HTMLDivElement>(null);
   useEffect(() => onSelection(() => turn((before) => before + 1)), []);
   const width = laid.width + 24;
@@ -46,10 +59,12 @@ export function Drawing({ view, found, svg, open, canOpen }: Given) {
     const next = nearest(laid.places, byId, from, dx, dy);
     if (!next) return;
     setFocus(next);
+    picked(next);
     (svg.current?.querySelector(`[data-box="${CSS.escape(next)}"]`) as SVGElement | null)?.focus();
   };
   const choose = (box: Box) => {
     setFocus(box.id);
+    picked(box.id);
     select({ ...(box.line === null ? {} : { line: String(box.line) }), ...(box.tensor === null ? {} : { t: String(box.tensor) }), ...(now.call === undefined ? {} : { call: now.call }) });
   };
   const pressed = (event: KeyboardEvent, box: Box) => {
@@ -82,11 +97,25 @@ export function Drawing({ view, found, svg, open, canOpen }: Given) {
   );
 }
 
+/** `+`, `-` and `0`, where the focus lies in the graph. */
+function useZoomKeys(zoom: (way: -1 | 0 | 1) => void): void {
+  const now = useRef(zoom);
+  now.current = zoom;
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.altKey || event.metaKey || !(event.target as Element).closest(".graph-drawn")) return;
+      if (event.key === "+" || event.key === "-" || event.key === "0") now.current(event.key === "+" ? 1 : event.key === "-" ? -1 : 0);
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, []);
+}
+
 function Link({ edge, places, byId }: { edge: Edge; places: Map<string, Place>; byId: Map<string, Box> }) {
   const [a, b] = [places.get(edge.start), places.get(edge.end)];
   const [from, to] = [byId.get(edge.start), byId.get(edge.end)];
   if (!a || !b || !from || !to) return null;
-  const [x1, y1, x2, y2] = [a.x + widthOf(from) / 2, a.y + HEIGHT, b.x + widthOf(to) / 2, b.y];
+  const [x1, y1, x2, y2] = [a.x + widthOf(from) / 2, a.y + heightOf(from), b.x + widthOf(to) / 2, b.y];
   const bend = Math.max(16, (y2 - y1) / 2);
   return <path class={edge.wanted ? "edge" : "edge unwanted"} d={`M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`} />;
 }
@@ -94,21 +123,24 @@ function Link({ edge, places, byId }: { edge: Edge; places: Map<string, Place>; 
 interface NodeGiven { box: Box; place: Place; tab: boolean; dim: boolean; chosen: boolean; canOpen: boolean; choose: () => void; open: () => void; pressed: (event: KeyboardEvent) => void }
 
 function Node({ box, place, tab, dim, chosen, canOpen, choose, open, pressed }: NodeGiven) {
-  const width = widthOf(box);
+  const [width, height] = [widthOf(box), heightOf(box)];
+  const bad = isBroken(box);
   const saved = box.held_nodes + box.freed_nodes;
   const level = ["error", "warning", "note"].find((one) => count(box, one));
   const total = count(box, "error") + count(box, "warning") + count(box, "note");
   return (
-    <g class={`box ${box.kind} state-${box.state}${dim ? " dim" : ""}${chosen ? " picked" : ""}${box.is_root ? " root" : ""}`} data-box={box.id}
+    <g class={`box ${box.kind} state-${box.state}${dim ? " dim" : ""}${chosen ? " picked" : ""}${box.is_root ? " root" : ""}${bad ? " broken" : ""}`} data-box={box.id}
       transform={`translate(${place.x} ${place.y})`} role="button" tabIndex={tab ? 0 : -1} aria-pressed={chosen}
       aria-label={spoken(box) + (canOpen ? ", Enter opens it" : "")} onClick={choose} onDblClick={canOpen ? open : undefined} onKeyDown={pressed}>
       <title>{box.title}</title>
-      {box.kind === "fold" && <rect class="stack" x="5" y="5" width={width} height={HEIGHT} rx="6" />}
-      <rect class="frame" width={width} height={HEIGHT} rx={box.kind.startsWith("leaf") ? 20 : box.kind === "node" || box.kind === "non-leaf" ? 2 : 6} />
-      {saved > 1 && <rect class="part-freed" x="4" y="5" width="5" height={HEIGHT - 10} />}
-      {saved > 1 && box.held_nodes > 0 && <rect class="part-held" x="4" y={5 + (HEIGHT - 10) * (1 - box.held_nodes / saved)} width="5" height={((HEIGHT - 10) * box.held_nodes) / saved} />}
+      {box.times > 1 && <rect class="stack" x="5" y="5" width={width} height={height} rx="6" />}
+      <rect class="frame" width={width} height={height} rx={box.kind.startsWith("leaf") ? 20 : box.kind === "node" || box.kind === "non-leaf" ? 2 : 6} />
+      {saved > 1 && <rect class="part-freed" x="4" y="5" width="5" height={height - 10} />}
+      {saved > 1 && box.held_nodes > 0 && <rect class="part-held" x="4" y={5 + (height - 10) * (1 - box.held_nodes / saved)} width="5" height={((height - 10) * box.held_nodes) / saved} />}
       <text x={width / 2} y="17" class="label">{labelOf(box)}</text>
-      <text x={width / 2} y="32" class="detail">{cut(box.detail, 34)}</text>
+      <text x={width / 2} y="32" class="detail">{cut(box.detail, DETAIL)}</text>
+      {height === TALL && <text x={width / 2} y="49" class="detail">{cut(badgesOf(box), 48)}</text>}
+      {bad && <path class="cross" d="M5 5l8 8m0 -8l-8 8" />}
       {level && <g class={`flag flag-${level}`}><circle cx={width - 3} cy="3" r="9" /><text x={width - 3} y="7">{total}</text></g>}
     </g>
   );

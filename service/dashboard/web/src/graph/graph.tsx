@@ -4,34 +4,42 @@ import { inReport, isReport } from "../api";
 import { Failed, useAnswer, Waiting } from "../pane";
 import { onSelection, parameter, select, selection, setParameters } from "../selection";
 import { counted } from "../words";
+import { Chosen } from "./chosen";
 import { Drawing } from "./drawing";
 import { exported } from "./export";
-import type { Box, View } from "./wire";
+import { Found } from "./found";
+import { type Box, isClosed, type View } from "./wire";
 
 const FIRST_BOXES = 60; // what one looks over at a glance; opened calls come beside
 const MOST_BOXES = 400;
 
-interface Asked { call: number; open: string[] }
+interface Asked { call: number; open: string[]; depth: number; focus: string | null }
 
-function pathOf({ call, open }: Asked, most = FIRST_BOXES): string {
-  if (!open.length) return `graph?root=call:${call}&max=${most}`;
-  return `graph?root=call:${call}&max=${MOST_BOXES}&depth=0&open=${open.join(",")}`;
+function pathOf({ call, open, depth, focus }: Asked, most = FIRST_BOXES): string {
+  const only = focus === null ? "" : `&focus=${focus}`;
+  if (!open.length) return `graph?root=call:${call}&max=${most}${only}`;
+  return `graph?root=call:${call}&max=${MOST_BOXES}&depth=${depth}&open=${open.join(",")}${only}`;
 }
 
-const opens = (box: Box): string[] => {
+/** What `open` takes to open a box: of several equal ones the first that has findings, else the first. */
+export const wayInto = (box: Box): string | null => {
+  if (!isClosed(box)) return null;
   const first = box.noted[0] ?? box.instances[0] ?? box.module_call;
-  return box.kind === "fold" || box.kind === "call" ? (first === null || first === undefined ? [] : [`c${first}`]) : [];
+  return first === null || first === undefined ? null : `${box.kind === "pattern" ? "p" : "c"}${first}`;
 };
 
-const openOf = (): string[] => (parameter("open") ?? "").split(",").filter((name) => /^c\d{1,9}$/.test(name)).slice(0, 100);
+const openOf = (): string[] => (parameter("open") ?? "").split(",").filter((name) => /^[cp]\d{1,9}$/.test(name)).slice(0, 100);
+const depthOf = (): number => Math.min(64, Number(parameter("depth") ?? 0) || 0);
+const focusOf = (): string | null => (/^c\d{1,9}$/.test(parameter("focus") ?? "") ? parameter("focus") : null);
 
 export function GraphPane({ base, calls, first }: { base: string; calls: number; first: number }) {
   const start = Number(selection().call ?? first);
   const [call, setCall] = useState(start < calls ? start : first);
-  const [open, setOpen] = useState<string[]>(openOf);
+  const [{ open, depth, focus }, setPart] = useState({ open: openOf(), depth: depthOf(), focus: focusOf() });
   const [asked, setAsked] = useState(call);
   const [query, setQuery] = useState("");
   const [most, setMost] = useState(FIRST_BOXES);
+  const [picked, setPicked] = useState<string | null>(null);
   useEffect(() => { // a slider on its way asks for nothing
     const timer = setTimeout(() => setAsked(call), 120);
     return () => clearTimeout(timer);
@@ -39,28 +47,50 @@ export function GraphPane({ base, calls, first }: { base: string; calls: number;
   useEffect(() => onSelection((now) => {
     if (now.call !== undefined && Number(now.call) < calls) setCall(Number(now.call));
   }), [calls]);
-  const { value, problem, again } = useAnswer<View>(base, pathOf({ call: asked, open }, most));
+  const path = pathOf({ call: asked, open, depth, focus }, most);
+  const { value, problem, again } = useAnswer<View>(base, path);
   const svg = useRef<SVGSVGElement>(null);
+  const search = useRef<HTMLInputElement>(null);
   const found = useMemo(() => matching(value, query), [value, query]);
-  const change = (names: string[]) => { setOpen(names); setParameters({ open: names.join(",") || null }); };
+  const box = value?.boxes.find((one) => one.id === picked) ?? null;
+  const change = (part: { open: string[]; depth: number; focus: string | null }) => {
+    setPart(part);
+    setParameters({ open: part.open.join(",") || null, depth: part.open.length && part.depth ? String(part.depth) : null, focus: part.focus });
+  };
+  const openAll = (names: string[]) => {
+    const fresh = names.filter((name) => !open.includes(name));
+    if (fresh.length) change({ open: [...open, ...fresh], depth: open.length ? depth : (value?.depth ?? 0), focus });
+  };
+  const openBox = (one: Box) => { const name = wayInto(one); if (name) openAll([name]); };
+  const canOpen = (one: Box): boolean => {
+    const name = wayInto(one);
+    return name !== null && (!isReport() || inReport(pathOf({ call: asked, open: [...open, name], depth, focus })));
+  };
+  const canFocus = (one: Box): boolean => !isReport() && (one.kind === "call" || one.kind === "fold");
+  const focusOn = (one: Box) => { if (canFocus(one)) change({ open: [], depth: 0, focus: wayInto(one) }); };
+  const whole = () => change({ open: [], depth: 0, focus: null });
   const go = (to: number) => { const next = Math.max(0, Math.min(calls - 1, to)); setCall(next); select({ ...selection(), call: String(next) }, false); };
-  useKeys({ "[": () => go(call - 1), "]": () => go(call + 1) });
+  useKeys({
+    "[": () => go(call - 1), "]": () => go(call + 1), "/": () => search.current?.focus(), F: () => focus !== null && whole(),
+    e: () => box && (canOpen(box) ? openBox(box) : undefined), E: () => open.length && change({ open: [], depth: 0, focus }), f: () => box && focusOn(box),
+  });
   return (
     <>
       <div class="bar">
         <Calls call={call} calls={calls} go={go} />
-        <label>Find <input type="search" value={query} onInput={(event) => setQuery(event.currentTarget.value)} placeholder="name or kind" /></label>
+        <label>Find <input ref={search} type="search" value={query} onInput={(event) => setQuery(event.currentTarget.value)} placeholder="name or kind" /></label>
         {query && <span role="status">{counted(found.size, "box", "boxes")}</span>}
         {value && (value.hidden.nodes ?? 0) > 0 && most < MOST_BOXES && !isReport() && <button type="button" onClick={() => setMost(MOST_BOXES)}>Up to {MOST_BOXES} boxes</button>}
-        {open.length > 0 && <button type="button" onClick={() => change([])}>Close all</button>}
+        {open.length > 0 && <button type="button" onClick={() => change({ open: [], depth: 0, focus })}>Close all</button>}
+        {focus !== null && <button type="button" onClick={whole}>Back to the whole graph</button>}
         {value && value.boxes.length > 0 && <button type="button" onClick={() => svg.current && exported(svg.current, `backward-${call + 1}.svg`)}>Save as SVG</button>}
       </div>
-      {problem ? <Failed problem={problem} again={again} />
+      {query.trim() !== "" && !isReport() && <Found base={base} path={path} word={query.trim()} open={(match) => { setQuery(""); openAll(match.open); setPicked(match.box); if (match.line !== null) select({ line: String(match.line) }); }} />}
+      {problem ? <Failed problem={problem} again={open.length || focus ? () => { whole(); again(); } : again} />
         : !value ? <Waiting>Asking for the graph of backward call {asked + 1}.</Waiting>
         : !value.boxes.length ? <Waiting>Backward call {asked + 1} was counted, and its graph not walked: that step was not sampled.</Waiting>
-        : <Drawing view={value} found={query ? found : null} svg={svg}
-            open={(box) => { const names = opens(box).filter((name) => !open.includes(name)); if (names.length) change([...open, ...names]); }}
-            canOpen={(box) => opens(box).some((name) => !isReport() || inReport(pathOf({ call: asked, open: [...open, name] })))} />}
+        : <Drawing view={value} found={query ? found : null} svg={svg} open={openBox} canOpen={canOpen} picked={setPicked} />}
+      {box && <Chosen box={box} base={base} open={canOpen(box) ? () => openBox(box) : null} focus={canFocus(box) ? () => focusOn(box) : null} />}
       {value && value.boxes.length > 0 && <p class="said-below">{told(value)}</p>}
     </>
   );
@@ -81,26 +111,27 @@ function Calls({ call, calls, go }: { call: number; calls: number; go: (to: numb
 function matching(view: View | null, query: string): Set<string> {
   const word = query.trim().toLowerCase();
   if (!view || !word) return new Set();
-  return new Set(view.boxes.filter((box) => `${box.label} ${box.title}`.toLowerCase().includes(word)).map((box) => box.id));
+  return new Set(view.boxes.filter((box) => [box.label, box.title, ...box.parameters.map(({ name }) => name)].join(" ").toLowerCase().includes(word)).map((box) => box.id));
 }
 
 function told(view: View): string {
-  const folds = view.boxes.filter((box) => box.kind === "call" || box.kind === "fold").length;
-  const drawn = `${counted(view.nodes, "node")} in ${counted(view.boxes.length, "box", "boxes")}`;
+  const folds = view.boxes.filter(isClosed).length;
+  const drawn = `${view.focus === null ? "" : "Only one module call: "}${counted(view.nodes, "node")} in ${counted(view.boxes.length, "box", "boxes")}`;
   const opened = isReport() ? "" : ": Enter or a double click opens one";
-  const closed = folds ? `, ${counted(folds, "of them a closed module call", "of them closed module calls")}${opened}` : "";
+  const closed = folds ? `, ${folds === 1 ? "1 of them closed" : `${folds} of them closed`}${opened}` : "";
   const hidden = Object.entries(view.hidden).filter(([, count]) => count).map(([what, count]) => `${count.toLocaleString("en")} ${what}`).join(", ");
   return `${drawn}${closed}. ${hidden ? `Left out for want of room: ${hidden}. ` : ""}${view.truncated ? "The record was cut: there may be more. " : ""}Gradients flow down, from the loss to the leaves.`;
 }
 
 /** Single keys, never while somebody types or holds a modifier. */
-export function useKeys(keys: Record<string, () => void>): void {
+export function useKeys(keys: Record<string, () => unknown>): void {
   const now = useRef(keys);
   now.current = keys;
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
-      const typing = (event.target as Element).closest("input, textarea, select, [contenteditable]");
-      if (typing || event.ctrlKey || event.altKey || event.metaKey) return;
+      const typing = (event.target as Element).closest("input, textarea, select, [contenteditable], dialog");
+      if (typing || event.ctrlKey || event.altKey || event.metaKey || !(event.key in now.current)) return;
+      event.preventDefault(); // else "/" would be typed into the field that it leads to
       now.current[event.key]?.();
     };
     addEventListener("keydown", pressed);

@@ -1,0 +1,133 @@
+"""Boxes that repeat one after the other in a loop without a module around it share a box: `cell, out, pow` 180 times.
+
+    order of the boxes    loss  add mean pow out cell  add mean pow out cell  add mean pow out cell  ...
+    patterns              loss  [add mean pow out cell] x180
+
+1. As for equal calls (`repeated_calls`), an interval of one topological order contracts to one box without a cycle.
+2. What stands apart, because it has findings or is a root, is equal to nothing, and so ends a pattern.
+3. Of patterns that overlap the one that spares most boxes is taken; then what is left on either side is looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby
+from operator import eq
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+
+    from backprobe.show.drawing.repeated_calls import Box
+
+    Element = tuple[Box, ...]
+    Instance = tuple[Box, ...]
+
+MOST_BOXES: Final = 60
+"""What one looks over at a glance: a view with more boxes has its patterns folded."""
+
+LONGEST: Final = 400
+"""Boxes of one pattern; a transformer's block without its module calls has some 60."""
+
+_LENGTHS: Final = 8
+"""Lengths that are tried for each width, those at which most come again first."""
+
+_WIDTHS: Final = (1, 3, 8, 24)
+"""Boxes in a row that are looked for again."""
+
+_LEAST: Final = 3
+"""Boxes that a fold must spare."""
+
+
+def elements(order: Sequence[Box], runs: Sequence[Sequence[int]]) -> list[Element]:
+    """The boxes in order, equal calls that share one together."""
+    run_of = {call: at for at, run in enumerate(runs) for call in run}
+    found: list[Element] = []
+    for at, group in groupby(order, lambda box: run_of.get(box[1]) if box[0] == "call" else None):
+        together = tuple(group)
+        found += [(box,) for box in together] if at is None else [together]
+    return found
+
+
+def patterns(parts: Sequence[Element], kinds: Mapping[Box, Hashable]) -> tuple[tuple[Instance, ...], ...]:
+    """Instances of each pattern, in the order in which a gradient comes to them.
+
+    Args:
+        parts: The boxes in a topological order.
+        kinds: Of each box what makes it equal to another; a box without one is equal to none.
+    """
+    numbers: dict[Hashable, int] = {}
+    text: list[int] = []
+    for at, part in enumerate(parts):
+        kind = kinds.get(part[0])
+        text.append(-1 - at if kind is None else numbers.setdefault((kind, len(part)), len(numbers)))
+    found = sorted(_tandems(text))
+    return tuple(
+        tuple(
+            tuple(box for part in parts[at : at + length] for box in part)
+            for at in range(start, start + length * times, length)
+        )
+        for start, length, times in found
+    )
+
+
+def apart(instances: Sequence[Instance], opened: Collection[Instance]) -> Iterator[Sequence[Instance]]:
+    """The parts of a pattern between the instances that are opened."""
+    part: list[Instance] = []
+    for instance in instances:
+        if instance in opened:
+            yield part
+            part = []
+        else:
+            part.append(instance)
+    yield part
+
+
+def _tandems(text: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """(start, length, times) of what comes again and again, none overlapping another."""
+    waiting = [(0, len(text))]
+    while waiting:
+        first, last = waiting.pop()
+        best = max(_repeats(text[first:last]), key=_worth, default=None)
+        if best is None:
+            continue
+        start, length, times = first + best[0], best[1], best[2]
+        yield start, length, times
+        waiting += [(first, start), (start + length * times, last)]
+
+
+def _worth(repeat: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Boxes spared; then the shorter pattern, then the nearer to the root."""
+    start, length, times = repeat
+    return (times - 1) * length, -length, -start
+
+
+def _repeats(text: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """The tandems of each likely length."""
+    for length in _likely(text):
+        at = 0
+        for equal, group in groupby(map(eq, text[length:], text)):
+            count = sum(1 for _ in group)
+            times = count // length + 1
+            if equal and (times - 1) * length >= _LEAST:
+                yield at, length, times
+            at += count
+
+
+def _likely(text: Sequence[int]) -> Iterator[int]:
+    """Distances at which boxes, or several in a row, come again: a pattern's length is among them.
+
+    One box alone does not tell the length of a pattern that has it twice; so many in a row are but once in it.
+    """
+    seen: set[int] = set()
+    for width in _WIDTHS:
+        last: dict[tuple[int, ...], int] = {}
+        distances: Counter[int] = Counter()
+        for at in range(len(text) - width + 1):
+            window = tuple(text[at : at + width])
+            if window in last:
+                distances[at - last[window]] += 1
+            last[window] = at
+        likely = [length for length, _ in distances.most_common() if length <= LONGEST and length not in seen]
+        seen.update(likely[:_LENGTHS])
+        yield from likely[:_LENGTHS]
