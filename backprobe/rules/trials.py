@@ -160,9 +160,7 @@ def _is_same_failure(lines: LineMap, before: Failure, after: Failure) -> bool:
     )
 
 
-def _paired(
-    lines: LineMap, before: Sequence[Finding], after: Sequence[Finding]
-) -> tuple[list[Finding], list[Finding]]:
+def _paired(lines: LineMap, before: Sequence[Finding], after: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
     """Findings that are gone, and those that are new. One is paired once: first by line and name, then by less."""
     gone, new = list(before), list(after)
     for how in (_same_name, _same_line, _same_function):
@@ -203,5 +201,8 @@ def _is_at(lines: LineMap, rule: str, place: Location, finding: Finding) -> bool
 def _consequence_stays(lines: LineMap, finding: Finding, after: Sequence[Finding]) -> bool:
     """What followed from it is found by itself now: it did not follow from what the fix changes."""
     return any(
-        _is_at(lines, one.rule, one.location, other) for one in finding.consequences for other in after if other.level != "note"
+        _is_at(lines, one.rule, one.location, other)
+        for one in finding.consequences
+        for other in after
+        if other.level != "note"
     )

@@ -62,7 +62,11 @@ def tried(programs: Mapping[str, str], records: Records) -> Fixes:
     for done, (name, text) in enumerate(programs.items(), 1):
         fixes.tried += _of_program(name, text, records)
         if done % 20 == 0 or done == len(programs):
-            print(f"fixes: {done} of {len(programs)} programs, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"fixes: {done} of {len(programs)} programs, {time.monotonic() - started:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
     return fixes
 
 
@@ -95,14 +99,20 @@ def table(fixes: Fixes) -> Iterator[str]:
     yield f"Of {len(safe)} fixes that are marked safe, {held} are confirmed."
     rest = [one for one in fixes.tried if one.trial.verdict in {"insufficient", "breaks"}]
     if rest:
-        yield "\nNot confirmed: " + "; ".join(
-            f"{one.program} {one.code} line {one.line} ({one.trial.verdict}: {one.trial.why})" for one in rest
-        ) + "."
+        yield (
+            "\nNot confirmed: "
+            + "; ".join(
+                f"{one.program} {one.code} line {one.line} ({one.trial.verdict}: {one.trial.why})" for one in rest
+            )
+            + "."
+        )
     wrong = [one for one in safe if one.trial.verdict == "changes-values"]
     if wrong:
-        yield "\nSafe, and the first loss changes: " + "; ".join(
-            f"{one.program} {one.code} line {one.line} ({one.trial.why})" for one in wrong
-        ) + "."
+        yield (
+            "\nSafe, and the first loss changes: "
+            + "; ".join(f"{one.program} {one.code} line {one.line} ({one.trial.why})" for one in wrong)
+            + "."
+        )
 
 
 def _row(name: str, counted: Counter[str]) -> str:
