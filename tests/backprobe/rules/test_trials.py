@@ -77,6 +77,7 @@ NOTE = found("BP9", 4, level="note")
         (Shown(findings=(ONE,)), Shown(findings=(found("BP1", 2, binding="y"),)), "insufficient"),
         (Shown(findings=(ONE,)), Shown(findings=(found("BP1", 4),)), "insufficient"),  # it moved inside its function
         (Shown(findings=(ONE,)), Shown(findings=(found("BP2", 3),)), "breaks"),
+        (Shown(findings=(ONE,)), Shown(findings=(found("BP2", 2),)), "insufficient"),
         (Shown(findings=(ONE,)), Shown(findings=(NOTE,)), "confirmed"),
         (Shown(findings=(ONE,)), Shown(findings=(found("BP1", 2, path="o.py"),)), "breaks"),
         (Shown(findings=(ONE, found("BP1", 4))), Shown(findings=(found("BP1", 4),)), "confirmed"),
