@@ -7,28 +7,13 @@ import dataclasses
 import msgspec
 import pytest
 
-from backprobe.rules import Edit, Fix, Region, judge
-
-
-ADDED = "z.retain_grad()\n"
-
-
-def fixed(samples):
-    """The judgement of the tutorial, whose finding has advice and a fix with an edit."""
-    judged = judge(samples.tutorial())
-    (one,) = judged.findings
-    line = one.location.region.start_line + 1
-    place = Region(start_line=line, start_col=1, end_line=line, end_col=1)
-    edit = Edit(path=one.location.path, region=place, text=ADDED)
-    advice = Fix(title="Think", safety="manual")
-    fixes = (advice, Fix(title="Keep the gradient", safety="unsafe", edits=(edit,)))
-    return dataclasses.replace(judged, findings=(msgspec.structs.replace(one, fixes=fixes),))
+from backprobe.rules import judge
 
 
 @pytest.fixture
 def run(site, samples):
     body = {"source": samples.TUTORIAL, "seed": 3, "labels": {"a": "b"}, "arguments": ["--x"]}
-    return site.finished(body=body, judgement=fixed(samples))
+    return site.finished(body=body, judgement=samples.judged_with_fix(samples.tutorial()))
 
 
 @pytest.fixture
@@ -43,12 +28,16 @@ def begin(site, finding, status=202, **body):
     return answer.json
 
 
+def with_fix(samples):
+    return samples.judged_with_fix(samples.tutorial())
+
+
 def silent(samples):
     """The judgement of a record in which nothing was found."""
     return dataclasses.replace(judge(samples.tutorial()), findings=())
 
 
-def test_a_trial_is_a_run_of_the_edited_program_with_all_else_as_it_was(site, run, finding):
+def test_a_trial_is_a_run_of_the_edited_program_with_all_else_as_it_was(site, run, finding, samples):
     assert finding["trials"] is None
     trial = begin(site, finding)
     first = site.client.get(f"/v1/runs/{run}").json
@@ -58,7 +47,7 @@ def test_a_trial_is_a_run_of_the_edited_program_with_all_else_as_it_was(site, ru
     assert [trial[name] for name in same] == [first[name] for name in same]
     source = [line["text"] for line in site.client.get(f"/v1/runs/{trial['id']}/source").json["lines"]]
     before = [line["text"] for line in site.client.get(f"/v1/runs/{run}/source").json["lines"]]
-    at = source.index(ADDED.strip())
+    at = source.index(samples.ADDED.strip())
     assert source[:at] + source[at + 1 :] == before
 
 
@@ -82,7 +71,7 @@ def test_lists_leave_trials_out_unless_they_are_asked_for(site, run, finding, sa
     ("record", "judgement", "verdict", "why"),
     [
         (lambda samples: samples.tutorial(), silent, "confirmed", ""),
-        (lambda samples: samples.tutorial(), fixed, "insufficient", "the finding is still there"),
+        (lambda samples: samples.tutorial(), with_fix, "insufficient", "the finding is still there"),
         (
             lambda samples: without_end(samples.tutorial()),
             silent,

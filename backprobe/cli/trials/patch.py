@@ -25,13 +25,13 @@ def confirmed_safe(judgement: Judgement) -> list[tuple[Finding, Fix]]:
         for fix in finding.fixes:
             if fix.safety != "safe" or fix.trial is msgspec.UNSET or fix.trial.verdict != "confirmed":
                 continue
-            if not any(_overlap(one, other) for _, taken in chosen for one in taken.edits for other in fix.edits):
+            if not any(overlap(one, other) for _, taken in chosen for one in taken.edits for other in fix.edits):
                 chosen.append((finding, fix))
                 break
     return chosen
 
 
-def _overlap(one: Edit, other: Edit) -> bool:
+def overlap(one: Edit, other: Edit) -> bool:
     """Both change the same place of a file, or insert there: their order would decide."""
     first, second = one.region, other.region
     return (
@@ -54,11 +54,11 @@ def changed(folder: Path, fixes: Sequence[tuple[Finding, Fix]]) -> dict[Path, tu
     found: dict[Path, tuple[str, str]] = {}
     for path, its in edits.items():
         before = (folder / path).read_bytes().decode("utf-8")
-        found[folder / path] = before, _edited(before, its)
+        found[folder / path] = before, edited_text(before, its)
     return found
 
 
-def _edited(text: str, edits: Sequence[Edit]) -> str:
+def edited_text(text: str, edits: Sequence[Edit]) -> str:
     """With the line ends that the text has."""
     if "\r\n" not in text:
         return edited(text, edits)

@@ -67,8 +67,8 @@ def list_trials(finding: str) -> Response:
 def try_fix(finding: str, body: TrialAsked, query: Included) -> Response:
     """Run the finding's program again with one of its fixes in it; the run's `trial` has the verdict when it has ended.
 
-    Everything else is as it was: arguments, seed, limits, capture, rules. Lists of runs leave trials out; `origin=trial`
-    asks for them.
+    Everything else is as it was: arguments, seed, limits, capture, rules. Lists of runs leave trials out but for
+    `origin=trial`.
     """
     shared = context()
     queue: Queue | None = None

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from backprobe.cli import main
 from backprobe.cli.exit_codes import UsageError
 from backprobe.cli.parser import parse
 from backprobe.cli.trials import trial_runs
@@ -191,3 +192,26 @@ def test_watch_tries_no_fix():
     with pytest.raises(UsageError, match="unknown option"):
         parse(["watch", "--try-fixes", "train.py"])
     assert parse(["run", "--patch", "f", "train.py"]).patch == Path("f")
+
+
+def test_an_audit_makes_one_patch_of_all_its_programs_and_edits_a_shared_file_once(folder, capsys, monkeypatch):
+    (folder / "meter.py").write_text("kept = []\n\n\ndef keep(loss):\n    kept.append(loss)\n")
+    text = (
+        LEAK.replace("kept = []", "import meter")
+        .replace("kept.append(loss)", "meter.keep(loss)")
+        .replace("kept", "meter.kept")
+    )
+    for name in ("train.py", "second.py"):
+        (folder / name).write_text(text)
+    monkeypatch.chdir(folder)
+    assert main(["audit", "--local", "--patch", "p", "train.py", "second.py"]) == 0
+    assert "trying fixes, run 2 of 2: BP305" in capsys.readouterr().err
+    apply("p", folder)
+    assert (folder / "meter.py").read_text() == "kept = []\n\n\ndef keep(loss):\n    kept.append(loss.item())\n"
+    assert (folder / "train.py").read_text() == text
+
+
+def test_fixes_of_an_audit_are_tried_here_only(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert main(["audit", "--try-fixes", "train.py"]) == 2
+    assert "want --local" in capsys.readouterr().err
