@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -72,6 +72,8 @@ class Options:
         check: Compare the gradients that the first and the third step use with the derivative of their loss.
         around: Entered around the program, with its recorder; for the second run of the deep tier.
         family: Where the records of child processes go; None: they are not followed.
+        overlay: Texts that stand for files of the program in this run, by resolved path. No file is written, and
+            processes that the program starts anew read the disk.
     """
 
     tier: Tier = "full"
@@ -85,6 +87,7 @@ class Options:
     check: bool = False
     around: Callable[[Any], AbstractContextManager[Any]] | None = None
     family: Family | None = None
+    overlay: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def walks(self) -> bool:

@@ -56,7 +56,7 @@ def check_output(args: argparse.Namespace) -> None:
             assets()
         except AssetsMissing as error:
             raise UsageError(f"--format html: {error}") from None
-    for path in (args.output, getattr(args, "save", None)):
+    for path in (args.output, getattr(args, "save", None), getattr(args, "patch", None)):
         if path is None:
             continue
         if path.is_dir():

@@ -48,6 +48,7 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
         }
     },
     "rerun_run": {"The same with another seed": {"seed": 1}},
+    "try_fix": {"The first fix that has edits": {}},
     "change_run": {"Kept, and labelled": {"pinned": True, "labels": {"pr": "12"}}},
     "keep_snippet": {"A program of one file": {"files": [{"path": "train.py", "text": SNIPPET}]}},
     "change_group": {"Not to be told again": {"state": "suppressed", "reason": "The program is meant to show it."}},

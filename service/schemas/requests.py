@@ -269,6 +269,14 @@ class RerunAsked(Strict):
     rules: RulesAsked | None = Field(default=None, description="`null`: all rules; not given: as it was.")
 
 
+class TrialAsked(Strict):
+    """Which fix of a finding is to be tried."""
+
+    fix: Annotated[Int, Field(ge=0, le=99)] | None = Field(
+        default=None, description="From 0, as the finding lists them; not given: the first one that has edits."
+    )
+
+
 class RunChanged(Strict):
     """What is to change of a run; what is not given stays. Read by `model_fields_set`: the defaults mean nothing."""
 

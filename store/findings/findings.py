@@ -80,11 +80,12 @@ class FindingRow:
     gone: Gone | None = None
 
     def json(self) -> dict[str, Any]:
-        """As every client reads it, with id, run, ruleset, group and `gone`."""
+        """As every client reads it, with id, run, ruleset, group and `gone`; `trials` is for who reads them to fill."""
         shown = finding_json(self.finding, id=self.id, run=self.run, ruleset=self.ruleset)
         return shown | {
             "group": None if self.group is None else asdict(self.group),
             "gone": None if self.gone is None else asdict(self.gone),
+            "trials": None,
         }
 
 
@@ -219,7 +220,7 @@ def over_runs(
     after: tuple[str, int] | None = None,
     limit: int = 100,
 ) -> FoundPage:
-    """Findings of a tenant's runs that today's rules make and no comment suppresses, newest first.
+    """Findings of a tenant's runs but trials that today's rules make and no comment suppresses, newest first.
 
     Args:
         transaction: To read by.
@@ -234,6 +235,7 @@ def over_runs(
     """
     f = finding.c
     query = SELECT_FINDING.where(f.tenant_id == tenant_id, f.gone_at.is_(None), f.suppressed.is_(None))
+    query = query.where(run.c.origin != sa.literal_column("'trial'"))
     if of_project is not None:
         query = query.join(project, project.c.id == f.project_id).where(project.c.public_id == of_project)
     if rule:

@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules import Judgement, WhyNone
 
-_KEPT: Final = (run.c.record_state.in_(("whole", "partial")), run.c.result_attempt.is_not(None))
+_KEPT: Final = (
+    run.c.record_state.in_(("whole", "partial")),
+    run.c.result_attempt.is_not(None),
+    run.c.origin != sa.literal_column("'trial'"),  # its verdict is of the rules that judged both runs
+)
 _WHICH: Final = (
     sa.select(
         run.c.id,

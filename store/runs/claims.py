@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from backprobe.isolation import IsolationLevel
 from store.database.session import Database, Transaction
 from store.runs.limits import Limits
-from store.runs.model import Claim, FencedOut, Queue, Status
+from store.runs.model import Claim, FencedOut, Queue, Status, TrialOf
 from store.runs.transitions import in_status, leave_event, moved
 from store.tables import SECONDS, Now, run, run_attempt, snippet, snippet_file
 
@@ -186,6 +186,7 @@ def _claimed(database: Database, row: Any, lease_seconds: float) -> Claim:
         cancel_requested=row.cancel_requested_at is not None,
         traceparent=row.traceparent,
         unnamed=None if files[0].named else files[0].public_id,
+        trial=None if row.trial_of is None else TrialOf(finding=row.trial_of, fix=row.trial_fix),
     )
 
 

@@ -18,6 +18,7 @@ from backprobe.record import encode
 from store.database.session import Database, Transaction
 from store.findings.findings import insert_findings
 from store.findings.groups import Shower, show
+from store.findings.trials import trial_facts
 from store.records.bulk import Batch, write
 from store.records.expiry.sweep import delete_records
 from store.records.rows import record_batches
@@ -120,6 +121,8 @@ def finish(
     not_run = [] if judgement is None else [asdict(one) for one in judgement.not_run]
     batches = record_batches(record, whys, {"streams": streams, "rules_not_run": not_run})
     facts = _facts(claim, ending, record, judgement)
+    if claim.trial is not None:
+        facts |= trial_facts(database, claim, record, judgement, ending.limit)
     last = _flushed(database, claim, batches)
     below = claim.attempt + (live and last is batches)  # before a flush they were dropped already
     for attempts_left in (1, 0):
@@ -150,8 +153,9 @@ def _finish(
         write(transaction, claim.key, batches)
         if judgement is not None:
             insert_findings(transaction, claim, judgement)
-            who = Shower(run_id=row.id, public_id=row.public_id, tenant_id=row.tenant_id, project_id=row.project_id)
-            tell_groups(transaction, row, show(transaction, who, judgement.findings))
+            if claim.trial is None:  # what an edit of ours shows is no news of the project
+                who = Shower(run_id=row.id, public_id=row.public_id, tenant_id=row.tenant_id, project_id=row.project_id)
+                tell_groups(transaction, row, show(transaction, who, judgement.findings))
         tell_ended(transaction, row, status, None if judgement is None else _by_level(facts))
         beside = (CLOSE_FINISHED, mine(claim) | {"its_isolation": facts["isolation"]})
         payload = {"status": status}

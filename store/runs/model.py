@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from backprobe.isolation import IsolationLevel
+from backprobe.rules.framework.rule import TrialVerdict
 from store.runs.limits import Limits
 
 Status = Literal["queued", "running", "succeeded", "failed", "exceeded", "canceled", "lost"]
 EndStatus = Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
-Origin = Literal["submitted", "watched", "uploaded"]
+Origin = Literal["submitted", "watched", "uploaded", "trial"]
 Queue = Literal["cpu", "gpu"]
 RecordState = Literal["none", "partial", "whole", "expired"]
 
@@ -38,6 +39,33 @@ class RunKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrialOf:
+    """What a trial tries.
+
+    Attributes:
+        finding: Public id. fix: Which of its fixes, from 0.
+    """
+
+    finding: str
+    fix: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialShort:
+    """A trial, as its run shows it.
+
+    Attributes:
+        finding: Public id of the finding whose fix is tried. fix: Which of its fixes, from 0.
+        verdict: None: it has not ended. why: what stands against the fix, or why no run tells.
+    """
+
+    finding: str
+    fix: int
+    verdict: TrialVerdict | None
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
     """What a caller asks to be run. Everything was checked before: the store only keeps it.
 
@@ -53,6 +81,7 @@ class Submission:
         max_attempts: How often our own failures may start it.
         queue_seconds: How long it may wait for a worker before it is lost.
         traceparent: W3C trace context of who asked (`store.telemetry.trace`); None: none.
+        trial: The fix that it tries; None: it is no trial.
     """
 
     files: Mapping[str, str]
@@ -76,6 +105,7 @@ class Submission:
     tenant_id: int = 1
     project_id: int = 1
     traceparent: str | None = None
+    trial: TrialOf | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +210,7 @@ class RunRow:
         named: Whoever sent the snippet named its file; None: it has no snippet.
         recorder: None: the run is not watched.
         audit: Public id of the last audit that it is an item of; None: of none.
+        trial: None: it is none.
         isolation: `{"level": ..., "demanded": ...}` and what the worker attested; None until it has run.
         key: Where its visible record lies, also one that still comes; None while there is none. Every function of
             `store.queries` takes the run.
@@ -223,6 +254,7 @@ class RunRow:
     audit: str | None
     custom_id: str | None
     rerun_of: str | None
+    trial: TrialShort | None
     created_by: str
     min_isolation: IsolationLevel
     key: RunKey | None
@@ -258,6 +290,7 @@ class Claim:
         unnamed: Public id of the snippet, if whoever sent it named no file; None: it is named, or there is none.
         cancel_requested: Somebody had already asked for it (it was requeued meanwhile).
         traceparent: W3C trace context of the request; None: none.
+        trial: The fix that it tries; None: it is no trial.
     """
 
     run_id: int
@@ -282,6 +315,7 @@ class Claim:
     cancel_requested: bool
     traceparent: str | None = None
     unnamed: str | None = None
+    trial: TrialOf | None = None
 
     @property
     def key(self) -> RunKey:

@@ -61,7 +61,6 @@ _QUEUE: Final = (
         queue_deadline=Now(sa.bindparam("deadline_seconds", type_=SECONDS)),
         kept_until=Now(sa.bindparam("keep_seconds", type_=SECONDS)),
         status="queued",
-        origin="submitted",
         attempt=0,
         **NOTHING_YET,
     )
@@ -140,6 +139,9 @@ def _asked(submission: Submission) -> dict[str, Any]:
         "custom_id": submission.custom_id,
         "traceparent": submission.traceparent,
         "max_attempts": submission.max_attempts,
+        "origin": "submitted" if submission.trial is None else "trial",
+        "trial_of": None if submission.trial is None else submission.trial.finding,
+        "trial_fix": None if submission.trial is None else submission.trial.fix,
     }
 
 

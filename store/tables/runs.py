@@ -26,7 +26,11 @@ run: Final = sa.Table(
     refers("tenant_id", "tenant", "Whose it is."),
     refers("project_id", "project", "Where it belongs."),
     refers("snippet_id", "snippet", "What it runs; NULL: watched or uploaded.", null=True),
-    text("origin", "submitted: a snippet we ran. watched: a recorder sent it. uploaded: a finished record."),
+    text(
+        "origin",
+        "submitted: a snippet we ran. watched: a recorder sent it. uploaded: a finished record. trial: a snippet with "
+        "a finding's fix in it.",
+    ),
     refers("rerun_of_id", "run", "The run whose snippet it repeats; NULL: none.", null=True),
     text("custom_id", "The caller's own name for it; NULL: none.", null=True),
     json("labels", "The caller's labels, text by name."),
@@ -95,7 +99,15 @@ run: Final = sa.Table(
         "Why its record is gone: kept-until, database-full or deleted; NULL: it is there, or nobody noted why.",
         null=True,
     ),
-    one_of("origin", ("submitted", "watched", "uploaded")),
+    text("trial_of", "finding.public_id of the finding whose fix it tries; NULL: it is no trial.", null=True),
+    i2("trial_fix", "Which of that finding's fixes, from 0; NULL: it is no trial.", null=True),
+    text(
+        "trial_verdict",
+        "Of confirmed, changes-values, insufficient, breaks, not-tried; NULL: no trial, or not ended, or not judged.",
+        null=True,
+    ),
+    text("trial_why", "What stands against the fix, or why no run tells; NULL as trial_verdict.", null=True),
+    one_of("origin", ("submitted", "watched", "uploaded", "trial")),
     one_of("queue", ("cpu", "gpu")),
     one_of("min_isolation", ISOLATION_LEVELS),
     one_of("status", STATUSES),
@@ -124,6 +136,7 @@ _partial("run_of_snippet", run.c.snippet_id)
 _partial("run_kept", run.c.kept_until, where="record_state in ('partial', 'whole')")
 _partial("run_judge_due", run.c.judge_due_at, where="judge_due_at is not null")
 _partial("run_pinned", run.c.part, where="pinned")
+_partial("run_of_trial", run.c.trial_of, where="trial_of is not null")
 _partial("run_finished", run.c.finished_at, where="finished_at is not null")
 
 for _statement in SQLITE_TRIGGERS:

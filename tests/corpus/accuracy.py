@@ -1,9 +1,10 @@
 """Accuracy of the rules on faulty and correct programs, beside plain torch and `detect_anomaly`: `make accuracy`.
 
-usage: python -m tests.corpus.accuracy [--corpus own|public|second|threads|threads2|all] [--only TEXT] [--write]
+usage: python -m tests.corpus.accuracy [--corpus own|public|second|threads|threads2|all] [--only TEXT] [--try-fixes] [--write]
 
 Prints a table by category: cases, found on the right line (strict), on a line that may be named (lenient), false alarms;
-then each miss and alarm by name. `--write` puts the tables into docs/accuracy.md.
+then each miss and alarm by name. With `--try-fixes` instead a table by rule of what came of each fix, on the examples of
+the manuals and on the faulty programs. `--write` puts the tables into docs/accuracy.md.
 """
 
 import argparse
@@ -19,10 +20,12 @@ from backprobe.rules import judge
 from tests.corpus.cases import OWN, WITH_SIDECARS, Corpus, own, with_sidecars
 from tests.corpus.records import Records
 from tests.corpus.score import Score, loud, scored, torch_found
+from tests.corpus.trials import examples, table, tried
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "accuracy.md"
 MARKS = ("<!-- accuracy: begin -->", "<!-- accuracy: end -->")
+MARKS_OF_FIXES = ("<!-- fixes: begin -->", "<!-- fixes: end -->")
 
 
 @dataclass
@@ -135,6 +138,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", choices=("own", *WITH_SIDECARS, "all"), default="all")
     parser.add_argument("--only", default="", help="cases whose id or kind contains this")
+    parser.add_argument("--try-fixes", action="store_true", help="try the fixes of what is found, in place of the rest")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/accuracy.md")
     asked = parser.parse_args()
     kinds = tomllib.loads((OWN / "kinds.toml").read_text())
@@ -146,11 +150,20 @@ def main() -> int:
     if asked.only:
         corpora = [_only(corpus, asked.only) for corpus in corpora]
     with Records() as records:
-        lines = [line for corpus in corpora for line in [*report(measured(corpus, kinds, records)), ""]]
+        if asked.try_fixes:
+            lines = list(table(tried(_faulty(corpora, asked.only), records)))
+        else:
+            lines = [line for corpus in corpora for line in [*report(measured(corpus, kinds, records)), ""]]
     print("\n".join(lines))
     if asked.write:
-        _write(lines)
+        _write(lines, MARKS_OF_FIXES if asked.try_fixes else MARKS)
     return 0
+
+
+def _faulty(corpora: Iterable[Corpus], only: str) -> dict[str, str]:
+    """The programs whose fixes are tried: the manuals' examples and the corpora's faulty ones."""
+    found = {name: text for name, text in examples().items() if only in name}
+    return found | {f"{corpus.name} {case.id}": case.bad for corpus in corpora for case in corpus.cases}
 
 
 def _only(corpus: Corpus, text: str) -> Corpus:
@@ -158,10 +171,10 @@ def _only(corpus: Corpus, text: str) -> Corpus:
     return Corpus(name=corpus.name, cases=chosen, clean={k: v for k, v in corpus.clean.items() if text in k})
 
 
-def _write(lines: list[str]) -> None:
-    head, _, rest = DOCUMENT.read_text().partition(MARKS[0])
-    _old, _, tail = rest.partition(MARKS[1])
-    DOCUMENT.write_text(f"{head}{MARKS[0]}\n\n" + "\n".join(lines).rstrip() + f"\n\n{MARKS[1]}{tail}")
+def _write(lines: list[str], marks: tuple[str, str]) -> None:
+    head, _, rest = DOCUMENT.read_text().partition(marks[0])
+    _old, _, tail = rest.partition(marks[1])
+    DOCUMENT.write_text(f"{head}{marks[0]}\n\n" + "\n".join(lines).rstrip() + f"\n\n{marks[1]}{tail}")
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ PROMISED = {
     "GET /v1/runs/{run}/output",
     "GET /v1/findings",
     "GET /v1/findings/{finding}",
+    "GET /v1/findings/{finding}/trials",
+    "POST /v1/findings/{finding}/trials",
     "GET /v1/finding-groups",
     "GET /v1/finding-groups/{group}",
     "PATCH /v1/finding-groups/{group}",
@@ -345,6 +347,8 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
         ask("GET /v1/runs/{run}", f"/v1/runs/{run}", headers={"If-None-Match": etag})
         for found in client.get(f"/v1/runs/{run}/findings").json["items"]:
             ask("GET /v1/findings/{finding}", f"/v1/findings/{found['id']}")
+            ask("GET /v1/findings/{finding}", f"/v1/findings/{found['id']}?include=trials")
+            ask("GET /v1/findings/{finding}/trials", f"/v1/findings/{found['id']}/trials")
     ask("GET /v1/findings/{finding}", "/v1/findings/f_01JD8PZ4T8W2K5C7Q9R3M6X1BA")
     ask("GET /v1/rules", "/v1/rules?limit=5")
     ask("GET /v1/rules/{name}", "/v1/rules/non-leaf-grad-read")

@@ -25,7 +25,7 @@ def document(plain_site):
 
 @pytest.fixture(scope="module")
 def run(plain_site, samples):
-    return plain_site.finished(samples.tutorial())
+    return plain_site.finished(samples.tutorial(), judgement=samples.judged_with_fix(samples.tutorial()))
 
 
 def operations(document):
@@ -73,6 +73,7 @@ def test_every_shown_body_is_taken_as_it_stands(plain_site, run, document):
     shown = [(path, method, operation) for path, method, operation in operations(document) if examples(operation)]
     groups = plain_site.client.get("/v1/finding-groups")
     known |= leads(document["paths"]["/v1/finding-groups"]["get"], groups)
+    known["finding"] = plain_site.client.get(f"/v1/runs/{run}/findings").json["items"][0]["id"]
     for path, method, operation in sorted(shown, key=lambda one: one[0].count("{")):
         of_a_recorder = operation["operationId"] in {"begin_run", "end_run"}
         at = path.format_map(known | {"run": watched} if of_a_recorder else known)

@@ -29,7 +29,7 @@ def things(site, headers, mark):
     """One of everything that has an id, of this tenant: a new kind of thing is made here."""
     program = {"source": samples.TUTORIAL, "labels": {"of": mark}}
     run = site.client.post("/v1/runs", json=program, headers=headers).json["id"]
-    site.finish(run, samples.tutorial())
+    site.finish(run, samples.tutorial(), judgement=samples.judged_with_fix(samples.tutorial()))
     (finding,) = site.client.get(f"/v1/runs/{run}/findings", headers=headers).json["items"]
     key = site.client.get("/v1/keys", headers=headers).json["items"][0]["id"]
     asked = {"url": f"https://hooks.example/{mark}", "events": ["run.ended"]}

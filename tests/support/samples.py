@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import msgspec
 
 import msgspec
 
@@ -37,6 +39,7 @@ from backprobe.record import (
     Warned,
     check,
 )
+from backprobe.rules import Edit, Fix, Judgement, Region, judge
 
 TUTORIAL = """\
 import torch
@@ -60,6 +63,21 @@ class Words:
     name: str = "{}"
     message: str = "Trying to backward through the graph a second time"
     warning: str = "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed."
+
+
+ADDED = "z.retain_grad()\n"
+"""What the edit of `judged_with_fix` inserts."""
+
+
+def judged_with_fix(record: Record) -> Judgement:
+    """The judgement of the tutorial's record, whose finding has advice and then a fix with an edit."""
+    judged = judge(record)
+    (one,) = judged.findings
+    line = one.location.region.start_line + 1
+    place = Region(start_line=line, start_col=1, end_line=line, end_col=1)
+    edit = Edit(path=one.location.path, region=place, text=ADDED)
+    fixes = (Fix(title="Think", safety="manual"), Fix(title="Keep the gradient", safety="unsafe", edits=(edit,)))
+    return replace(judged, findings=(msgspec.structs.replace(one, fixes=fixes),))
 
 
 def floats(*values: float) -> bytes:

@@ -109,7 +109,8 @@ class Deep:
         if first is None or wanted is None:
             return
         options = recorder.options
-        asked = {"entry": options.entry, "first_steps": options.first_steps, "every": options.every}
+        asked: dict[str, Any] = {"entry": options.entry, "first_steps": options.first_steps, "every": options.every}
+        asked["overlay"] = dict(options.overlay)
         job = Job(again, {**asked, "caps": msgspec.to_builtins(options.caps)}, self._states)
         for row in self._rows(first, wanted, job, recorder.writer.time_ns()):
             recorder.writer.add("origins", row)

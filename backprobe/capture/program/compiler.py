@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 from importlib.util import decode_source
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from backprobe.capture.program.importer import remember
 from backprobe.capture.program.pickling import PlainCodes
 from backprobe.capture.rewriting.rewriter import Rewriter
 from backprobe.capture.rewriting.sites import Sites
@@ -28,9 +30,16 @@ class Tapping:
         self.recorder, self.plain = recorder, PlainCodes()
 
     def __call__(self, data: bytes, filename: str, path: str) -> CodeType:
-        """The tapped code of a file."""
+        """The tapped code of a file, or of the text that stands for it in this run."""
+        if (text := self._overlaid(filename)) is not None:
+            data = text.encode("utf-8", "surrogatepass")
+            remember(filename, text)
         self.plain.add(filename, data)
         return compiled(data, filename, path, self.recorder.sites, self.recorder.guard)
+
+    def _overlaid(self, filename: str) -> str | None:
+        overlay = self.recorder.options.overlay
+        return overlay.get(os.path.realpath(filename)) if overlay else None
 
 
 def compiled(data: bytes, filename: str, path: str, sites: Sites, guard: Guard) -> CodeType:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.cli.arguments import Subparsers
-from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, UsageError
+from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, OutputLost, UsageError
 
 if TYPE_CHECKING:
     from backprobe.cli.audit.policy_file import PolicyFile
@@ -51,6 +51,15 @@ def add_audit(subparsers: Subparsers) -> None:
         choices=("text", "json", "sarif", "junit", "github", "html"), help="may be repeated, each with its --output",
     )  # fmt: skip
     parser.add_argument("--output", action="append", default=[], type=Path, dest="files", metavar="FILE")
+    parser.add_argument(
+        "--try-fixes", action="store_true", help="with --local: run each program again with each fix of its findings"
+    )
+    parser.add_argument(
+        "--patch",
+        metavar="FILE",
+        type=Path,
+        help="write the confirmed safe fixes of all programs as one diff; tries them",
+    )
     parser.add_argument("--exit-zero", action="store_true", help="report only: exit with 0 also where the policy fails")
     parser.set_defaults(run=_run)
 
@@ -64,6 +73,10 @@ def _run(args: argparse.Namespace) -> int:
     policy = policy_file(args.policy)
     chosen = programs(args.paths, policy)
     found: list[AuditReport] = []
+    if not args.local and (args.try_fixes or args.patch is not None):
+        raise UsageError(
+            "--try-fixes and --patch want --local; on the service, POST /v1/findings/{id}/trials tries a fix"
+        )
     if args.local:
         found.append(_locally(args, chosen, policy))
         code = CLEAN
@@ -81,7 +94,18 @@ def _locally(args: argparse.Namespace, chosen: tuple[Program, ...], policy: Poli
     from backprobe.cli.audit.local import audited
 
     known = () if args.baseline is None else _known(Path(args.baseline))
-    return audited(chosen, policy, known, _Progress())
+    if not args.try_fixes and args.patch is None:
+        return audited(chosen, policy, known, _Progress())
+    from backprobe.cli.trials.audit_fixes import AuditFixes
+
+    fixes = AuditFixes()
+    report = audited(chosen, policy, known, _Progress(), fixes)
+    if args.patch is not None:
+        try:
+            args.patch.write_text(fixes.patch(), encoding="utf-8")
+        except OSError as error:
+            raise OutputLost(f"`{args.patch}` was not written ({error.strerror or error})") from None
+    return report
 
 
 def _known(path: Path) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Final
 from backprobe.cli.audit.paths import from_here
 from backprobe.cli.audit.policy_file import PolicyFile
 from backprobe.cli.audit.programs import Program, shown
+from backprobe.cli.trials.audit_fixes import AuditFixes
 from backprobe.rules.policy import Cell, Found, Rules, Verdict
 from backprobe.show.audits.report import AuditedItem, AuditReport, error_line
 from backprobe.show.reports.program_report import Reported, reported
 
 if TYPE_CHECKING:
     from backprobe.record import Record
+    from backprobe.rules import Judgement
 
 WALL_SECONDS: Final = 120
 """Of one program, unless its policy says otherwise: what the service takes by default."""
@@ -30,7 +33,13 @@ _LAST_BYTES: Final = 2000
 Progress = Callable[[int, int], None]
 
 
-def audited(programs: Sequence[Program], policy: PolicyFile, known: Sequence[str], progress: Progress) -> AuditReport:
+def audited(
+    programs: Sequence[Program],
+    policy: PolicyFile,
+    known: Sequence[str],
+    progress: Progress,
+    fixes: AuditFixes | None = None,
+) -> AuditReport:
     """Run and judge them.
 
     Args:
@@ -38,26 +47,37 @@ def audited(programs: Sequence[Program], policy: PolicyFile, known: Sequence[str
         policy: Which findings fail.
         known: Fingerprints of the baseline.
         progress: Told how many are done, and of how many.
+        fixes: Tries the fixes of scripts; None: none are tried.
     """
     items: list[AuditedItem] = []
     for done, one in enumerate(programs):
         progress(done, len(programs))
-        items.append(_item(one, policy, frozenset(known)))
+        items.append(_item(one, policy, frozenset(known), fixes))
     verdicts = [item.verdict for item in items]
     passed = policy.rules.passes({word: verdicts.count(word) for word in set(verdicts) if word is not None})
     return AuditReport(name=policy.name, word="passed" if passed else "failed", items=items)
 
 
-def _item(one: Program, policy: PolicyFile, known: frozenset[str]) -> AuditedItem:
+def _item(one: Program, policy: PolicyFile, known: frozenset[str], fixes: AuditFixes | None) -> AuditedItem:
     if one.run is not None or one.path is None:
         return _refused(one.name, "a run of the service is judged there: leave --local out")
     if one.is_record:
         return _judged(one, _read(one.path), policy.rules, known, None)
     with tempfile.TemporaryDirectory(prefix="backprobe-audit-") as folder:
         record = Path(folder) / "record.bprec"
+        began = time.monotonic()
         why = _run(one, policy, record)
+        seconds = time.monotonic() - began
         found = _read(record) if record.exists() else None
-        return _judged(one, found, policy.rules, known, why)
+
+        def tried(judgement: Judgement) -> Judgement:
+            if fixes is None or found is None or one.path is None:
+                return judgement
+            settings = one.settings
+            tier, every = settings.tier or policy.defaults.tier or "full", settings.every or policy.defaults.every
+            return fixes.tried(one.path, tuple(settings.arguments), tier, every, seconds, found, judgement)
+
+        return _judged(one, found, policy.rules, known, why, tried)
 
 
 def _run(one: Program, policy: PolicyFile, record: Path) -> str | None:
@@ -99,13 +119,20 @@ def _read(path: Path) -> Record | None:
         return None
 
 
-def _judged(one: Program, record: Record | None, rules: Rules, known: frozenset[str], why: str | None) -> AuditedItem:
+def _judged(
+    one: Program,
+    record: Record | None,
+    rules: Rules,
+    known: frozenset[str],
+    why: str | None,
+    tried: Callable[[Judgement], Judgement] = lambda judgement: judgement,
+) -> AuditedItem:
     from backprobe.rules import judge
 
     name = one.name
     if record is None:
         return _refused(name, why or "it is no record that can be read")
-    judgement = judge(record)
+    judgement = tried(judge(record))
     if one.path is not None and not one.is_record:
         folder = one.path.parent
         judgement = replace(judgement, findings=tuple(from_here(found, folder) for found in judgement.findings))

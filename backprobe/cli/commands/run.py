@@ -19,6 +19,7 @@ from backprobe.cli.misplaced_options import hint, misplaced
 from backprobe.cli.output import MACHINE, add_output, check_output, exit_code, own_stderr, report
 from backprobe.cli.project_settings import settled
 from backprobe.cli.sender_options import add_sending, sender_of
+from backprobe.cli.trials.options import about_to_start, add_trials, hand_out, trials_of, wants_trials
 from backprobe.tiers import EVERY_TIER
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def add_parser(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--tier", choices=EVERY_TIER, help=DEEP)
+    add_trials(parser)
     _add_program(parser)
     parser.set_defaults(run=_run, entry="run", own=parser)
 
@@ -113,7 +115,7 @@ def _check_program(args: argparse.Namespace) -> None:
 
 
 def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -> int:
-    process = os.getpid()
+    process, start_of = os.getpid(), about_to_start(args)
     try:
         record, end = _captured(args, family)
         if os.getpid() != process:
@@ -123,9 +125,15 @@ def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -
             return OURS
         from backprobe.rules import judge
 
-        judgement = judge(record, args.options)
+        started, judgement = start_of(), judge(record, args.options)
+        trials = None
+        if wants_trials(args) and not _was_interrupted(record):
+            trials = trials_of(args, started, record, judgement, stream)
+            judgement = trials.tried()
         children = None if family is None else judged_children(family, args)
         report(record, judgement, args, args.named, stream, children)
+        if trials is not None:
+            hand_out(args, trials, judgement, started.files, stream)
         if (option := misplaced(args.arguments, args.own, (row.text for row in record.sources))) is not None:
             print(hint(option, args.entry), file=stream, flush=True)
         if "sent" in args:

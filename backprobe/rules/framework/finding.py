@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from backprobe.rules.framework.rule import Confidence, Level, Rule, Safety
+from backprobe.rules.framework.rule import Confidence, Level, Rule, Safety, TrialVerdict
 
 SCHEMA: Final = "backprobe.finding/1"
 Evidence = str | int | float | bool | None | Sequence[str | int]
@@ -78,12 +78,29 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a run of the program with a fix in it.
+
+    Attributes:
+        verdict: In one word.
+        why: What stands against the fix, or why no run tells; "": nothing does.
+    """
+
+    verdict: TrialVerdict
+    why: str = ""
+
+
 class Fix(msgspec.Struct, frozen=True, kw_only=True):
-    """What to change; without edits it is advice."""
+    """What to change; without edits it is advice.
+
+    Attributes:
+        trial: What came of it when it was tried; not set, and left out of JSON: nobody has asked.
+    """
 
     title: str
     safety: Safety
     edits: tuple[Edit, ...] = ()
+    trial: Trial | msgspec.UnsetType = msgspec.UNSET
 
 
 class Consequence(msgspec.Struct, frozen=True, kw_only=True):

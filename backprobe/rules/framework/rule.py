@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 Safety = Literal["safe", "unsafe", "manual"]
 """Of a fix: changes no number that was right; changes the training, as intended; advice without edits."""
 
+TrialVerdict = Literal["confirmed", "changes-values", "insufficient", "breaks", "not-tried"]
+"""Of a fix that was tried.
+
+confirmed: the finding is gone, nothing new is found, the program does not fail where it did not, and its first loss is
+what it was. changes-values: likewise, with another first loss. insufficient: the finding is still there. breaks: the
+program fails, or there is a new finding at warning or above. not-tried: no run tells.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from msgspec import UNSET
+
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.severity import LEVELS
 from backprobe.show.amounts import counted, shaped, sized
@@ -15,6 +17,7 @@ from backprobe.show.held_graphs import held_lines, step_lines
 from backprobe.show.plain_text import cut
 from backprobe.show.report.markup import Html, joined, name, prose, tag, text
 from backprobe.show.tensor_table import tensor_rows
+from backprobe.show.trial_words import trial_words
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Source
@@ -100,7 +103,9 @@ def _fix(fix: Fix) -> Html:
         if edit.text.strip()
     ]
     head = tag("h4", "Fix: ", prose(fix.title), " ", tag("span", fix.safety, class_="badge"))
-    return tag("div", head, tag("div", *added, class_="diff") if added else None, class_="fix")
+    trial = None if fix.trial is UNSET else f"{trial_words(fix.trial)}{f': {fix.trial.why}' if fix.trial.why else ''}"
+    tried = tag("p", text(cut(trial, 400)), class_="why") if trial else None
+    return tag("div", head, tag("div", *added, class_="diff") if added else None, tried, class_="fix")
 
 
 def source_pane(record: Record, findings: Sequence[Finding]) -> Html:

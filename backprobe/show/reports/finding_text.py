@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from backprobe.rules.edits.text_edits import edited
 from backprobe.show.first_occurrence import first_seen
 from backprobe.show.plain_text import plain
 from backprobe.show.terminal_style import Ink, columns
+from backprobe.show.trial_words import trial_words
 
 if TYPE_CHECKING:
     from backprobe.record import Record
-    from backprobe.rules.framework.finding import Edit, Finding, Fix, Location
+    from backprobe.rules.framework.finding import Edit, Finding, Fix, Location, Trial
 
 MAX_LINES = 6
 """Source lines shown of one region."""
@@ -75,6 +78,13 @@ def _fix(record: Record, fix: Fix, ink: Ink) -> Iterator[str]:
         lines = source_of(record, path)
         if lines is not None:
             yield from _diff(lines, [edit for edit in fix.edits if edit.path == path], ink)
+    if fix.trial is not msgspec.UNSET:
+        yield f"    {_trial(fix.trial, ink)}"
+
+
+def _trial(trial: Trial, ink: Ink) -> str:
+    role = {"confirmed": "good", "breaks": "gone"}.get(trial.verdict, "note")
+    return f"{ink(role, trial_words(trial))}{f': {plain(trial.why)}' if trial.why else ''}"
 
 
 def _diff(lines: list[str], edits: list[Edit], ink: Ink) -> Iterator[str]:

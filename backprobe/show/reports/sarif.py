@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+import msgspec
+
 import backprobe
 from backprobe.rules.framework.manual import headlines, manual
 from backprobe.severity import LEVELS
@@ -181,8 +183,14 @@ def _fix(fix: Fix, unnamed: str | None) -> dict[str, Any]:
             {"artifactLocation": _artifact(path, unnamed), "replacements": replacements}
             for path, replacements in changes.items()
         ],
-        "properties": {"safety": fix.safety},
+        "properties": {"safety": fix.safety, **_trial(fix)},
     }
+
+
+def _trial(fix: Fix) -> dict[str, Any]:
+    """What came of the fix when it was tried; nothing where it was not."""
+    trial = fix.trial
+    return {} if trial is msgspec.UNSET else {"trial": trial.verdict, "trialWhy": plain(trial.why)}
 
 
 def _place(location: Location, unnamed: str | None) -> dict[str, Any]:

@@ -8,19 +8,17 @@ from pydantic import Field
 
 from backprobe.rules.framework.rule import Confidence, Level
 from service.api.findings.finding_formats import RENDERED, rendered
+from service.api.findings.finding_json import finding_of, with_trials
 from service.api.records.exports import BATCH, EXPORTS, MEDIA, SCHEMAS, export, varied, wanted_format
-from service.api.records.record import NoQuery
 from service.api.runs.run_json import run_of
-from service.auth.caller import caller
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
 from service.problems.errors import Problem
 from service.schemas.responses.findings import FindingList, FindingTold
-from service.web.body import query
+from service.web.body import Strict, query
 from service.web.filters import Rules
 from service.web.parameters import Flag, Page, Split, Whole
 from service.web.reply import SAME, after_of, cache_headers, conditional, json_reply, not_modified, page_reply
-from store.database.ids import is_id
 from store.findings import findings
 
 if TYPE_CHECKING:
@@ -51,6 +49,9 @@ class FindingsQuery(Page):
     suppressed: Flag | None = Field(default=None, description="Only those that are, or are not.")
     format: Literal["json", "ndjson", "csv", "parquet", "sarif", "junit", "github"] | None = Field(
         default=None, description="What to answer with; `Accept` says it too. All but json answer with the whole list."
+    )
+    include: Annotated[list[Literal["trials"]], Split, Field(min_length=1, max_length=1)] = Field(
+        default_factory=list, description="trials: what came of each finding's fixes; in JSON only."
     )
     gone: Flag = Field(default=False, description="Those that newer rules no longer make; else those that they do.")
 
@@ -92,13 +93,14 @@ def list_findings(run: str, query: FindingsQuery) -> Response:
             raise Problem("not-judged-yet", f"Run {row.id} is {row.status}.", headers={"Retry-After": "1"})
         headers = _headers(row, findings.groups_version(transaction, row))
         if form == "json":
-            if same := not_modified(row, headers):
+            if not query.include and (same := not_modified(row, headers)):
                 return same
             headers = varied(headers, form)
             last = after[0] if after else None
             page = findings.page(transaction, row, **query.asked(), after=last, limit=query.limit)
             following = None if page.next is None else [page.next]
-            return page_reply(listing, query, [found.json() for found in page.items], following, headers)
+            told = with_trials(transaction, page.items, wanted=bool(query.include))
+            return page_reply(listing, query, told, following, headers)
     headers = varied(headers, form)
     batches = _batches(context().database, row, query, after[0] if after else None)
     if form in RENDERED:
@@ -125,18 +127,21 @@ def _batches(
         after = page.next
 
 
+class FindingQuery(Strict):
+    """What else to tell of a finding."""
+
+    include: Annotated[list[Literal["trials"]], Split, Field(min_length=1, max_length=1)] = Field(
+        default_factory=list, description="trials: what came of its fixes."
+    )
+
+
 @blueprint.get("/v1/findings/<finding>")
-@query(NoQuery)
+@query(FindingQuery)
 @answers(
     {200: Answer(text="The finding.", model=FindingTold, headers=("ETag",)), 304: SAME}, headers=("If-None-Match",)
 )
-def get_finding(finding: str) -> Response:
+def get_finding(finding: str, query: FindingQuery) -> Response:
     """One finding by its id."""
     with context().database.read() as transaction:
-        asked = caller()
-        found = findings.get(transaction, finding, tenant_id=asked.tenant_id) if is_id("f", finding) else None
-        if found is not None and asked.project is not None:
-            run_of(transaction, found.run)
-    if found is None:
-        raise Problem("not-found", f"There is no finding {finding[:40]}.")
-    return conditional(json_reply(found.json()))
+        (told,) = with_trials(transaction, [finding_of(transaction, finding)], wanted=bool(query.include))
+    return conditional(json_reply(told))

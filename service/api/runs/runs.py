@@ -37,7 +37,7 @@ from service.web.reply import (
 from store.access import projects
 from store.findings import rejudging
 from store.runs import lifecycle as runs
-from store.runs.model import Queue, RunPage, Status
+from store.runs.model import Origin, Queue, RunPage, Status
 from store.runs.reading.run_filter import RunFilter
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ MOST_AHEAD: Final = datetime.timedelta(days=3653)
 class RunsQuery(Page):
     """Which runs."""
 
+    origin: Annotated[list[Origin], Split, Field(min_length=1, max_length=4)] | None = Field(
+        default=None, description="Any of these, joined by commas; not given: all but trial."
+    )
     status: Annotated[list[Status], Split, Field(min_length=1, max_length=7)] | None = Field(
         default=None, description="Any of these, joined by commas."
     )
@@ -85,6 +88,7 @@ class RunsQuery(Page):
     def asked(self) -> RunFilter:
         """The filters, as the store takes them."""
         return RunFilter(
+            origin=self.origin or (),
             status=self.status or (),
             queue=self.queue,
             labels=self.labels,

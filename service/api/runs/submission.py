@@ -166,7 +166,7 @@ def submit_run(body: RunAsked, query: Included) -> Response:
             run = str(write.known.run)
     if write.known is None:
         shared.wakeups.publish(queue)
-    return _told(run, query.include, write.headers)
+    return told_run(run, query.include, write.headers)
 
 
 @blueprint.post("/v1/runs/<run>/rerun")
@@ -192,7 +192,7 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
             files = lifecycle.program_of(write.transaction, first)
             if files is None or first.entry is None:
                 raise Problem("source-not-kept", f"The program of run {first.id} is not kept.")
-            again = _again(body, first, files)
+            again = repeated(body, first, files)
             pointers = dict.fromkeys(files, "#")
             Snippet(files=files, entry=again.entry, pointers=pointers).check_room(again.limits.disk_bytes)
             wanted = Wanted(
@@ -211,10 +211,11 @@ def rerun_run(run: str, body: RerunAsked, query: Included) -> Response:
             new = str(write.known.run)
     if queue is not None:
         shared.wakeups.publish(queue)
-    return _told(new, query.include, write.headers)
+    return told_run(new, query.include, write.headers)
 
 
-def _again(asked: RerunAsked, first: RunRow, files: Mapping[str, str]) -> Submission:
+def repeated(asked: RerunAsked, first: RunRow, files: Mapping[str, str]) -> Submission:
+    """The same run with these files, and with what is asked for otherwise."""
     asking = caller()
     given = asked.model_fields_set
     return Submission(
@@ -239,7 +240,8 @@ def _again(asked: RerunAsked, first: RunRow, files: Mapping[str, str]) -> Submis
     )
 
 
-def _told(public_id: str, include: Sequence[str], more: Mapping[str, str]) -> Response:
+def told_run(public_id: str, include: Sequence[str], more: Mapping[str, str]) -> Response:
+    """The answer to who began a run: 200 with its end, if that came while it was waited for, else 202."""
     shared = context()
     seconds = asked_seconds()
     waited = seconds is not None and shared.waiters.wait(public_id, seconds, caller().tenant_id)

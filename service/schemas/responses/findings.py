@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from backprobe.rules.framework.rule import Confidence, Level
+from backprobe.rules.framework.rule import Confidence, Level, TrialVerdict
 from service.web.listing import Listing
 from store.findings.findings import GroupShort
+from store.runs.model import Status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +91,33 @@ class ConsequenceTold:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrialTold:
+    """A run of the program with one of a finding's fixes in it, and what came of it.
+
+    Attributes:
+        fix: Which, from 0. verdict: null: the run has not ended. why: what stands against the fix, or why no run tells.
+    """
+
+    run: str
+    status: Status
+    fix: int
+    verdict: TrialVerdict | None
+    why: str | None
+    created_at: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialList(Listing[TrialTold]):
+    """Trials, the newest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class FindingTold:
-    """A rule's verdict at a source line, `backprobe.finding/1`. Clients render it, they never make one."""
+    """A rule's verdict at a source line, `backprobe.finding/1`. Clients render it, they never make one.
+
+    Attributes:
+        trials: Of its fixes, the newest first; null unless `include=trials` was given.
+    """
 
     schema: Literal["backprobe.finding/1"]
     id: str
@@ -112,6 +138,7 @@ class FindingTold:
     occurrences: dict[str, int]
     suppressed: dict[str, Any] | None
     gone: dict[str, Any] | None
+    trials: list[TrialTold] | None
 
 
 @dataclass(frozen=True, kw_only=True)

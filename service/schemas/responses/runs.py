@@ -15,7 +15,17 @@ from service.schemas.responses.findings import FindingList
 from service.schemas.rule_families import Family
 from service.web.listing import Listing
 from store.queries import BackwardCallRow, SnapshotRow, SourceLine, Streams, TensorFull, TensorRow
-from store.runs.model import FindingCounts, Origin, Outcome, Queue, RecorderShort, RecordShort, RunError, Status
+from store.runs.model import (
+    FindingCounts,
+    Origin,
+    Outcome,
+    Queue,
+    RecorderShort,
+    RecordShort,
+    RunError,
+    Status,
+    TrialShort,
+)
 
 __all__ = ["BackwardCallRow", "SnapshotRow", "Streams", "TensorFull", "TensorRow"]
 
@@ -145,6 +155,7 @@ class RunTold:
             was called by us. named: whether its file was named; null: it has no snippet.
         isolation: What it really ran under, with the level demanded; null until it has run.
         recorder: Null unless it is watched.
+        trial: Which finding's fix it tries, and the verdict; null unless its origin is `trial`.
         included: Null unless `include=` was given.
     """
 
@@ -185,6 +196,7 @@ class RunTold:
     audit: str | None
     custom_id: str | None
     rerun_of: str | None
+    trial: TrialShort | None
     created_by: str
     links: RunLinks
     included: Included | None

@@ -9,7 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from store.database.session import Transaction
-from store.runs.model import Queue, Status
+from store.runs.model import Origin, Queue, Status
 from store.tables import audit, audit_item, finding, run, snippet
 
 _LEVELS: Final = {"error": run.c.errors, "warning": run.c.warnings, "note": run.c.notes}
@@ -20,7 +20,8 @@ class RunFilter:
     """Which runs of a tenant; what is None, or empty, lets all pass.
 
     Attributes:
-        status: Any of these. queue, actor: this one's. snippet, audit: public ids.
+        origin: Any of these; empty: all but trials. status: any of these. queue, actor: this one's. snippet, audit:
+            public ids.
         snippet_sha256: The content hash of the snippet, `backprobe.snippet_digest`.
         labels: All of these. words: somewhere in the entry, or in a label's name or value, whatever their case.
         rule, level: Today's rules make a finding of any of these rules (names or codes) that has any of these levels,
@@ -28,6 +29,7 @@ class RunFilter:
         created_after, created_before: ISO times, exclusive.
     """
 
+    origin: Sequence[Origin] = ()
     status: Sequence[Status] = ()
     queue: Queue | None = None
     actor: str | None = None
@@ -43,7 +45,8 @@ class RunFilter:
 
     def conditions(self, transaction: Transaction, tenant_id: int) -> list[sa.ColumnElement[bool]]:
         """As conditions on `run`."""
-        found: list[sa.ColumnElement[bool]] = [run.c.status.in_(self.status)] if self.status else []
+        of_origin = run.c.origin.in_(self.origin) if self.origin else run.c.origin != sa.literal_column("'trial'")
+        found: list[sa.ColumnElement[bool]] = [of_origin, *([run.c.status.in_(self.status)] if self.status else [])]
         for column, value in ((run.c.queue, self.queue), (run.c.created_by, self.actor)):
             if value is not None:
                 found.append(column == value)

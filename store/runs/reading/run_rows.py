@@ -20,6 +20,7 @@ from store.runs.model import (
     RunKey,
     RunPage,
     RunRow,
+    TrialShort,
 )
 from store.runs.reading.run_filter import ALL, RunFilter
 from store.runs.transitions import in_status
@@ -102,6 +103,12 @@ def _with_steps(transaction: Transaction, found: RunRow, key: RunKey) -> RunRow:
     )
     made, looked_at = transaction.execute(query).one()
     return replace(found, record=replace(found.record, steps_made=made, steps_looked_at=looked_at))
+
+
+def by_public_id(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> RunRow | None:
+    """One run without its place in the queue and its steps; None: no such run of this tenant."""
+    row = transaction.execute(_BY_PUBLIC_ID, {"public_id": public_id, "tenant_id": tenant_id}).first()
+    return None if row is None else run_row(row)
 
 
 def status_of(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> str | None:
@@ -189,6 +196,7 @@ def run_row(row: Any, position: int | None = None) -> RunRow:
         audit=row.audit,
         custom_id=row.custom_id,
         rerun_of=row.rerun_of,
+        trial=_trial(row),
         created_by=row.created_by,
         min_isolation=row.min_isolation,
         key=_key(row),
@@ -202,6 +210,15 @@ def run_row(row: Any, position: int | None = None) -> RunRow:
 def _key(row: Any) -> RunKey | None:
     attempt = row.attempt if row.live else row.result_attempt
     return None if attempt is None else RunKey(part=row.part, run_id=row.id, attempt=attempt)
+
+
+def _trial(row: Any) -> TrialShort | None:
+    if row.trial_of is None:
+        return None
+    verdict, why = row.trial_verdict, row.trial_why
+    if verdict is None and row.status in ENDED:  # canceled, lost, or without a record
+        verdict, why = "not-tried", f"its run is {row.status} and left nothing to judge"
+    return TrialShort(finding=row.trial_of, fix=row.trial_fix, verdict=verdict, why=why)
 
 
 def _outcome(row: Any) -> Outcome:

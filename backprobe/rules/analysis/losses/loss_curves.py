@@ -40,6 +40,11 @@ def curves(record: Record) -> list[Curve]:
     return list(found.values())
 
 
+def first_loss(record: Record) -> float | None:
+    """The number that the first backward call began from; None: it began from another thing, or was not measured."""
+    return _loss(record, record.backward_calls[0]) if record.backward_calls else None
+
+
 def _loss(record: Record, call: BackwardCall) -> float | None:
     if len(call.roots) != 1 or call.roots[0].tensor is None:
         return None

@@ -1,0 +1,1 @@
+"""Fixes of findings, tried by running the program again with them."""

@@ -1,0 +1,98 @@
+"""Fixes that were confirmed, as a unified diff that `git apply` and `patch -p1` take, or written into the files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from backprobe.rules.edits.text_edits import edited
+
+if TYPE_CHECKING:
+    from backprobe.rules import Edit, Finding, Fix, Judgement
+
+_NO_NEWLINE: Final = "\n\\ No newline at end of file\n"
+
+
+def confirmed_safe(judgement: Judgement) -> list[tuple[Finding, Fix]]:
+    """The fixes that are marked safe and were confirmed, one of each finding, none in the place of another."""
+    chosen: list[tuple[Finding, Fix]] = []
+    for finding in judgement.findings:
+        for fix in finding.fixes:
+            if fix.safety != "safe" or fix.trial is msgspec.UNSET or fix.trial.verdict != "confirmed":
+                continue
+            if not any(overlap(one, other) for _, taken in chosen for one in taken.edits for other in fix.edits):
+                chosen.append((finding, fix))
+                break
+    return chosen
+
+
+def overlap(one: Edit, other: Edit) -> bool:
+    """Both change the same place of a file, or insert there: their order would decide."""
+    first, second = one.region, other.region
+    return (
+        one.path == other.path
+        and (first.start_line, first.start_col) <= (second.end_line, second.end_col)
+        and (second.start_line, second.start_col) <= (first.end_line, first.end_col)
+    )
+
+
+def changed(folder: Path, fixes: Sequence[tuple[Finding, Fix]]) -> dict[Path, tuple[str, str]]:
+    """The texts of the files that the fixes edit, before and after, by path; as they are on disk, line ends included.
+
+    Raises:
+        OSError: a file cannot be read. UnicodeDecodeError: it is not UTF-8.
+    """
+    edits: dict[str, list[Edit]] = {}
+    for _finding, fix in fixes:
+        for edit in fix.edits:
+            edits.setdefault(edit.path, []).append(edit)
+    found: dict[Path, tuple[str, str]] = {}
+    for path, its in edits.items():
+        before = (folder / path).read_bytes().decode("utf-8")
+        found[folder / path] = before, edited_text(before, its)
+    return found
+
+
+def edited_text(text: str, edits: Sequence[Edit]) -> str:
+    """With the line ends that the text has."""
+    if "\r\n" not in text:
+        return edited(text, edits)
+    return edited(text.replace("\r\n", "\n"), edits).replace("\n", "\r\n")
+
+
+def diff(texts: Mapping[Path, tuple[str, str]]) -> str:
+    """A unified diff; paths are relative to the working directory, where the files lie below it."""
+    return "".join(line for path, (before, after) in texts.items() for line in _lines(path, before, after))
+
+
+def _lines(path: Path, before: str, after: str) -> Iterator[str]:
+    name = os.path.relpath(path)
+    name = path.as_posix() if name.startswith("..") else Path(name).as_posix()
+    for line in unified_diff(_split(before), _split(after), f"a/{name}", f"b/{name}"):
+        yield line if line.endswith("\n") else line + _NO_NEWLINE
+
+
+def _split(text: str) -> list[str]:
+    """Lines with their ends; `str.splitlines` would cut at form feeds too."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def write(texts: Mapping[Path, tuple[str, str]]) -> None:
+    """Write the files; each is replaced as a whole, with its mode.
+
+    Raises:
+        OSError: one cannot be written; those before it are.
+    """
+    for path, (_before, after) in texts.items():
+        target = path.resolve()
+        beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        beside.write_bytes(after.encode("utf-8"))
+        beside.chmod(target.stat().st_mode)
+        beside.replace(target)

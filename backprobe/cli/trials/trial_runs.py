@@ -1,0 +1,235 @@
+"""Tries the fixes of a run's findings: once without any, then once for each fix, under the same seed and in turn.
+
+1. No file of the user is written: the edited texts stand for the files in the process of the trial alone (`overlay`).
+2. A trial has `TIMES` as long as the run took, and `MORE_SECONDS`; after that all of it is killed.
+3. A fix is held against a second run without it, not against the run that was judged: what differs between two runs of
+   the program as it is (a first run that left files behind, an input that was read, chance) is then not the fix's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from backprobe.cli.trials.trial_process import TrialRun
+from backprobe.record import BadRecord, loads
+from backprobe.rules import judge
+from backprobe.rules.edits.text_edits import edited
+from backprobe.rules.framework.finding import Trial
+from backprobe.rules.trials import Failure, Shown, compared, shown
+
+if TYPE_CHECKING:
+    from backprobe.record import Record
+    from backprobe.rules import Edit, Finding, Fix, Judgement, JudgeOptions
+    from backprobe.tiers import Tier
+
+MOST_TRIALS: Final = 20
+"""Fixes of one program that are tried; those of the worst findings come first."""
+
+TIMES: Final = 5.0
+MORE_SECONDS: Final = 60.0
+"""For what a run does not tell of itself: the interpreter's start, torch's import, a machine that others load."""
+
+_Overlay = tuple[tuple[str, str], ...]
+"""Paths, as the record has them, and the texts that stand for them."""
+
+Progress = Callable[[int, int, str], None]
+"""Told which run begins, of how many, and what it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """How a program was started.
+
+    Attributes:
+        program: Path of the script, or name of the module.
+        files: The folder that paths in its record are relative to.
+        folder, environment: It was started in; a program may change its own.
+        seconds: That its run took.
+        seed: None: it had none; trials have 0.
+    """
+
+    program: str
+    is_module: bool = False
+    arguments: tuple[str, ...] = ()
+    files: Path
+    folder: Path
+    environment: Mapping[str, str]
+    tier: Tier = "full"
+    every: int | None = None
+    histograms: bool = False
+    check: bool = False
+    seed: int | None = None
+    seconds: float = 0.0
+
+
+def _again(before: Shown, finding: Finding) -> Finding:
+    return next((one for one in before.findings if one.fingerprint == finding.fingerprint), finding)
+
+
+def _with_verdicts(finding: Finding, verdicts: Mapping[tuple[str, int], Trial]) -> Finding:
+    fixes = tuple(
+        msgspec.structs.replace(fix, trial=verdicts[finding.fingerprint, at])
+        if (finding.fingerprint, at) in verdicts
+        else fix
+        for at, fix in enumerate(finding.fixes)
+    )
+    return msgspec.structs.replace(finding, fixes=fixes)
+
+
+def _difference(first: Shown, second: Shown) -> str:
+    """Why trials tell nothing: the program as it is does not end as it did. "": it does."""
+    if first.failure == second.failure:
+        return ""
+    now = "ends well" if second.failure is None else f"fails ({second.failure})"
+    return f"the program did not end the same way twice: run again without a fix, it {now}"
+
+
+class Trials:
+    """The trials of one program's fixes; equal texts run once.
+
+    Args:
+        started: How the program was run. record: What came of it. judgement: Of that record.
+        options: By which it was judged. progress: Told of each run that `tried` makes.
+    """
+
+    def __init__(
+        self, started: Started, record: Record, judgement: Judgement, options: JudgeOptions | None, progress: Progress
+    ) -> None:
+        self._started, self._options, self._progress = started, options, progress
+        self._texts = {row.path: row.text for row in record.sources if row.text}
+        self._first, self._judgement = shown(record, judgement), judgement
+        self._known: dict[_Overlay, Shown] = {}
+        self._due: list[_Overlay] = []
+
+    def tried(self) -> Judgement:
+        """The judgement, with what came of each fix that has edits."""
+        findings = [one for one in self._judgement.findings if one.suppressed is None]
+        fixes = [(one, at) for one in findings for at, fix in enumerate(one.fixes) if fix.edits]
+        self._plan([finding.fixes[at].edits for finding, at in fixes])
+        verdicts = {(one.fingerprint, at): self._trial(one, one.fixes[at].edits) for one, at in fixes}
+        return replace(
+            self._judgement, findings=tuple(_with_verdicts(one, verdicts) for one in self._judgement.findings)
+        )
+
+    def together(self, fixes: Sequence[tuple[Finding, Fix]]) -> Trial:
+        """What comes of several confirmed fixes in one text: the first verdict that is not `confirmed`, or that."""
+        edits = tuple(edit for _finding, fix in fixes for edit in fix.edits)
+        before, after = self._shown(()), self._shown(edits)
+        trials = [compared(_again(before, finding), edits, before, after) for finding, _fix in fixes]
+        return next((one for one in trials if one.verdict != "confirmed"), Trial(verdict="confirmed"))
+
+    def _plan(self, fixes: Sequence[Sequence[Edit]]) -> None:
+        """Choose what is run: the first `MOST_TRIALS` texts that differ."""
+        for edits in fixes:
+            if len(self._due) < MOST_TRIALS and not self._refused(edits) and self._overlay(edits) not in self._due:
+                self._due.append(self._overlay(edits))
+
+    def _trial(self, finding: Finding, edits: Sequence[Edit]) -> Trial:
+        if refused := self._refused(edits):
+            return Trial(verdict="not-tried", why=refused)
+        overlay = self._overlay(edits)
+        if overlay not in self._due:
+            return Trial(verdict="not-tried", why=f"{MOST_TRIALS} fixes of a program are tried, and no more")
+        if not self._known:
+            self._progress(1, len(self._due) + 1, "as it is")
+        before = self._shown(())
+        if differs := _difference(self._first, before):
+            return Trial(verdict="not-tried", why=differs)
+        if finding.fingerprint not in {one.fingerprint for one in before.findings}:
+            return Trial(verdict="not-tried", why="the finding did not come back when the program ran again")
+        if overlay not in self._known:
+            place = finding.location
+            what = f"{finding.rule.code} {place.path}:{place.region.start_line}"
+            self._progress(self._due.index(overlay) + 2, len(self._due) + 1, what)
+        return compared(_again(before, finding), edits, before, self._shown(edits))
+
+    def _shown(self, edits: Sequence[Edit]) -> Shown:
+        """What the program shows with these edits."""
+        overlay = self._overlay(edits)
+        if overlay not in self._known:
+            self._known[overlay] = self._run(dict(overlay))
+        return self._known[overlay]
+
+    def _overlay(self, edits: Sequence[Edit]) -> _Overlay:
+        paths = sorted({edit.path for edit in edits})
+        return tuple((path, edited(self._texts[path], [edit for edit in edits if edit.path == path])) for path in paths)
+
+    def _refused(self, edits: Sequence[Edit]) -> str:
+        """Why a fix cannot be tried; "": it can."""
+        for path in dict.fromkeys(edit.path for edit in edits):
+            if path not in self._texts:
+                return f"the record does not hold the text of {path}"
+            try:
+                on_disk = (self._started.files / path).read_bytes().decode("utf-8")
+            except (OSError, UnicodeDecodeError):
+                return f"{path} is not a file of UTF-8 text"
+            if _lines(on_disk) != _lines(self._texts[path]):
+                return f"{path} has changed since the program ran"
+        return ""
+
+    def _run(self, overlay: Mapping[str, str]) -> Shown:
+        started = self._started
+        limit = TIMES * started.seconds + MORE_SECONDS
+        with tempfile.TemporaryDirectory(prefix="backprobe-trial-") as made:
+            place = Path(made, "record.bprec")
+            asked = TrialRun(
+                program=started.program,
+                is_module=started.is_module,
+                arguments=started.arguments,
+                tier=started.tier,
+                every=started.every,
+                histograms=started.histograms,
+                seed=0 if started.seed is None else started.seed,
+                check=started.check,
+                overlay={os.path.realpath(started.files / path): text for path, text in overlay.items()},
+                record=str(place),
+            )
+            spec = Path(made, "trial.json")
+            spec.write_bytes(msgspec.json.encode(asked))
+            code = _ended(spec, started, limit)
+            return self._read(place, code, limit)
+
+    def _read(self, place: Path, code: int | None, limit: float) -> Shown:
+        late = Failure(what=f"it did not end within {limit:.0f} s") if code is None else None
+        try:
+            record = loads(place.read_bytes())
+        except (OSError, BadRecord):
+            return Shown(findings=(), failure=late or Failure(what=f"exit code {code}"))
+        found = shown(record, judge(record, self._options))
+        return found if late is None else replace(found, failure=late)
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _ended(spec: Path, started: Started, limit: float) -> int | None:
+    """The exit code; None: its time was over, and it was killed with all that it had started."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "backprobe.cli.trials.trial_process", str(spec)],
+        cwd=started.folder,
+        env=dict(started.environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        return process.wait(limit)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # also what the program left behind when it ended
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

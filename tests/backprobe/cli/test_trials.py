@@ -1,0 +1,217 @@
+"""`backprobe run --try-fixes`: each fix is tried in a run of its own, and the confirmed safe ones are handed out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from backprobe.cli import main
+from backprobe.cli.exit_codes import UsageError
+from backprobe.cli.parser import parse
+from backprobe.cli.trials import trial_runs
+from backprobe.cli.trials.patch import changed, confirmed_safe, diff, write
+from backprobe.cli.trials.trial_runs import Started, Trials
+from backprobe.rules import Edit, Region, judge
+from backprobe.rules.framework.finding import Trial
+from backprobe.rules.manual_programs import programs
+
+PROGRAM = """\
+import torch
+torch.manual_seed(0)
+w = torch.ones(3, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+kept = []
+for _ in range(8):
+    loss = (w * w).sum()
+    loss.backward()
+    opt.step()
+    kept.append(loss)
+print(len(kept))
+"""
+LEAK = PROGRAM.replace("    loss.backward", "    opt.zero_grad()\n    loss.backward")
+MENDED = LEAK.replace("kept.append(loss)", "kept.append(loss.item())")
+
+
+def backprobe(folder, *args):
+    return subprocess.run(
+        [sys.executable, "-m", "backprobe", "run", *args],
+        cwd=folder, capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    return tmp_path
+
+
+def test_a_fix_is_told_with_its_verdict_and_written_and_its_patch_makes_the_mended_program(folder):
+    (folder / "train.py").write_text(LEAK)
+    done = backprobe(folder, "--write-fixes", "--patch", "p", "--format", "json", "--output", "r.json", "train.py")
+    assert (done.returncode, done.stdout) == (1, "8\n"), done.stderr
+    (finding,) = json.loads((folder / "r.json").read_text())["findings"]
+    assert [fix["trial"] for fix in finding["fixes"]] == [{"verdict": "confirmed", "why": ""}]
+    assert [line for line in done.stderr.splitlines() if line.startswith("backprobe: ")] == [
+        "backprobe: trying fixes, run 1 of 2: as it is",
+        "backprobe: trying fixes, run 2 of 2: BP305 train.py:11",
+        "backprobe: 1 confirmed safe fix in p",
+        "backprobe: wrote 1 confirmed safe fix into train.py",
+    ]
+    assert (folder / "train.py").read_text() == MENDED
+    apply("p", folder, "--reverse")
+    assert (folder / "train.py").read_text() == LEAK
+
+
+def apply(patch, folder, *options):
+    environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    subprocess.run(["git", "apply", *options, patch], cwd=folder, check=True, env=environment)
+
+
+def started(folder, **more):
+    return Started(program="train.py", files=folder, folder=folder, environment=dict(os.environ), seed=0, **more)
+
+
+def trials(folder, text, **more):
+    """The judgement of a program, and what tries its fixes."""
+    (folder / "train.py").write_text(text)
+    record = programs().captured(text)
+    judgement = judge(record)
+    told = []
+    return judgement, Trials(started(folder, **more), record, judgement, None, lambda *one: told.append(one)), told
+
+
+def fixes_of(judgement):
+    return [fix for one in judgement.findings for fix in one.fixes if fix.edits]
+
+
+def test_a_file_that_changed_after_the_run_is_not_tried(folder):
+    _judgement, one, told = trials(folder, PROGRAM)
+    (folder / "train.py").write_text("# " + PROGRAM)
+    assert [fix.trial for fix in fixes_of(one.tried())] == [
+        Trial(verdict="not-tried", why="train.py has changed since the program ran")
+    ] * 2
+    assert told == []
+
+
+def test_a_program_that_ends_otherwise_when_it_runs_again_tells_nothing_of_a_fix(folder):
+    text = PROGRAM + f"import os\nif os.path.exists({str(folder / 'seen')!r}):\n    raise SystemExit(3)\n"
+    _judgement, one, _told = trials(folder, text)
+    (folder / "seen").touch()
+    found = {fix.trial for fix in fixes_of(one.tried())}
+    assert {trial.verdict for trial in found} == {"not-tried"}
+    assert "it fails (exit code 3)" in found.pop().why
+
+
+def test_a_trial_that_does_not_end_is_killed_and_breaks(folder, monkeypatch):
+    record = programs().captured(PROGRAM)
+    judgement = judge(record)
+    (folder / "train.py").write_text(PROGRAM)
+    hanging = edit((1, 1), (1, 1), "while True: pass\n")
+    finding = judgement.findings[0]
+    fix = msgspec.structs.replace(finding.fixes[0], edits=(hanging,))
+    only = replace(judgement, findings=(msgspec.structs.replace(finding, fixes=(fix,)),))
+
+    def short(number, *_):
+        if number > 1:  # the run without a fix has its minute
+            monkeypatch.setattr(trial_runs, "MORE_SECONDS", 0.5)
+
+    (tried,) = fixes_of(Trials(started(folder), record, only, None, short).tried())
+    assert tried.trial == Trial(verdict="breaks", why="the program fails: it did not end within 0 s")
+
+
+def test_more_fixes_than_are_tried_are_told(folder, monkeypatch):
+    monkeypatch.setattr(trial_runs, "MOST_TRIALS", 1)
+    _judgement, one, told = trials(folder, PROGRAM)
+    assert [fix.trial for fix in fixes_of(one.tried())] == [
+        Trial(verdict="confirmed"), Trial(verdict="not-tried", why="1 fixes of a program are tried, and no more"),
+    ]  # fmt: skip
+    assert [number for number, total, _what in told if total == 2] == [1, 2]
+
+
+def edit(start, end, text):
+    region = Region(start_line=start[0], start_col=start[1], end_line=end[0], end_col=end[1])
+    return Edit(path="train.py", region=region, text=text)
+
+
+def judged(*fixes):
+    """A judgement of the program with these fixes, as (safety, verdict, edit); all of one finding or each of its own."""
+    judgement = judge(programs().captured(PROGRAM))
+    like = judgement.findings[0].fixes[0]
+    made = [
+        msgspec.structs.replace(like, safety=safety, edits=(one,), trial=Trial(verdict=verdict))
+        for safety, verdict, one in fixes
+    ]
+    return replace(
+        judgement, findings=tuple(msgspec.structs.replace(judgement.findings[0], fixes=(fix,)) for fix in made)
+    )
+
+
+def test_only_fixes_that_are_safe_and_confirmed_are_taken_and_none_over_another():
+    first, over, apart = edit((2, 1), (2, 6), "a"), edit((2, 4), (2, 9), "b"), edit((4, 1), (4, 2), "c")
+    told = judged(
+        ("safe", "confirmed", first), ("safe", "confirmed", over), ("safe", "changes-values", apart),
+        ("unsafe", "confirmed", apart), ("safe", "confirmed", apart),
+    )  # fmt: skip
+    assert [fix.edits for _finding, fix in confirmed_safe(told)] == [(first,), (apart,)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"a\nb\n", b"a\nB\n"),
+        (b"a\r\nb\r\nc\r\n", b"a\r\nB\r\nc\r\n"),
+        (b"a\nb", b"a\nB"),
+        (b"a\nb\x0cb\n", b"a\nB\x0cb\n"),
+    ],
+)
+def test_files_keep_their_line_ends_and_their_mode_and_the_diff_can_be_applied(tmp_path, monkeypatch, before, after):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "train.py"
+    path.write_bytes(before)
+    path.chmod(0o755)
+    texts = changed(tmp_path, confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B")))))
+    (tmp_path / "p").write_bytes(diff(texts).encode())
+    subprocess.run(
+        ["git", "apply", "p"], cwd=tmp_path, check=True, env={**os.environ, "GIT_CEILING_DIRECTORIES": str(tmp_path)}
+    )
+    assert path.read_bytes() == after
+    path.write_bytes(before)
+    write(texts)
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (after, 0o755)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["p", "train.py"]
+
+
+def test_watch_tries_no_fix():
+    with pytest.raises(UsageError, match="unknown option"):
+        parse(["watch", "--try-fixes", "train.py"])
+    assert parse(["run", "--patch", "f", "train.py"]).patch == Path("f")
+
+
+def test_an_audit_makes_one_patch_of_all_its_programs_and_edits_a_shared_file_once(folder, capsys, monkeypatch):
+    (folder / "meter.py").write_text("kept = []\n\n\ndef keep(loss):\n    kept.append(loss)\n")
+    text = (
+        LEAK.replace("kept = []", "import meter")
+        .replace("kept.append(loss)", "meter.keep(loss)")
+        .replace("kept", "meter.kept")
+    )
+    for name in ("train.py", "second.py"):
+        (folder / name).write_text(text)
+    monkeypatch.chdir(folder)
+    assert main(["audit", "--local", "--patch", "p", "train.py", "second.py"]) == 0
+    assert "trying fixes, run 2 of 2: BP305" in capsys.readouterr().err
+    apply("p", folder)
+    assert (folder / "meter.py").read_text() == "kept = []\n\n\ndef keep(loss):\n    kept.append(loss.item())\n"
+    assert (folder / "train.py").read_text() == text
+
+
+def test_fixes_of_an_audit_are_tried_here_only(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert main(["audit", "--try-fixes", "train.py"]) == 2
+    assert "want --local" in capsys.readouterr().err

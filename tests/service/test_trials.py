@@ -1,0 +1,114 @@
+"""Trials over HTTP: a finding's fix is run as a run of its own, and its verdict is told with the run and the finding."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+import pytest
+
+from backprobe.rules import judge
+
+
+@pytest.fixture
+def run(site, samples):
+    body = {"source": samples.TUTORIAL, "seed": 3, "labels": {"a": "b"}, "arguments": ["--x"]}
+    return site.finished(body=body, judgement=samples.judged_with_fix(samples.tutorial()))
+
+
+@pytest.fixture
+def finding(site, run):
+    (one,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    return one
+
+
+def begin(site, finding, status=202, **body):
+    answer = site.client.post(f"/v1/findings/{finding['id']}/trials", json=body)
+    assert answer.status_code == status, answer.text
+    return answer.json
+
+
+def with_fix(samples):
+    return samples.judged_with_fix(samples.tutorial())
+
+
+def silent(samples):
+    """The judgement of a record in which nothing was found."""
+    return dataclasses.replace(judge(samples.tutorial()), findings=())
+
+
+def test_a_trial_is_a_run_of_the_edited_program_with_all_else_as_it_was(site, run, finding, samples):
+    assert finding["trials"] is None
+    trial = begin(site, finding)
+    first = site.client.get(f"/v1/runs/{run}").json
+    assert (trial["origin"], trial["status"], trial["rerun_of"]) == ("trial", "queued", None)
+    assert trial["trial"] == {"finding": finding["id"], "fix": 1, "verdict": None, "why": None}
+    same = ("arguments", "seed", "labels", "limits", "capture", "queue", "project", "entry", "named")
+    assert [trial[name] for name in same] == [first[name] for name in same]
+    source = [line["text"] for line in site.client.get(f"/v1/runs/{trial['id']}/source").json["lines"]]
+    before = [line["text"] for line in site.client.get(f"/v1/runs/{run}/source").json["lines"]]
+    at = source.index(samples.ADDED.strip())
+    assert source[:at] + source[at + 1 :] == before
+
+
+def test_lists_leave_trials_out_unless_they_are_asked_for(site, run, finding, samples):
+    trial = begin(site, finding)["id"]
+    site.finish(trial)
+
+    def listed(**asked):
+        return [one["id"] for one in site.client.get("/v1/runs", query_string=asked).json["items"]]
+
+    assert listed() == [run]
+    assert listed(origin="trial") == [trial]
+    assert listed(origin="trial,submitted") == [trial, run]
+    assert [one["run"] for one in site.client.get("/v1/findings").json["items"]] == [run]
+    (group,) = site.client.get("/v1/finding-groups").json["items"]
+    assert (group["runs"], group["last_run"]) == (1, run)
+    assert trial not in site.client.get("/runs").text
+
+
+@pytest.mark.parametrize(
+    ("record", "judgement", "verdict", "why"),
+    [
+        (lambda samples: samples.tutorial(), silent, "confirmed", ""),
+        (lambda samples: samples.tutorial(), with_fix, "insufficient", "the finding is still there"),
+        (
+            lambda samples: without_end(samples.tutorial()),
+            silent,
+            "breaks",
+            "the program fails: the process ended before",
+        ),
+    ],
+)
+def test_the_verdict_is_made_at_the_end_and_told_with_the_finding(
+    site, finding, samples, record, judgement, verdict, why
+):
+    trial = begin(site, finding)["id"]
+    one = f"/v1/findings/{finding['id']}"
+    assert [told["verdict"] for told in site.client.get(f"{one}/trials").json["items"]] == [None]
+    site.finish(trial, record(samples), judgement=judgement(samples))
+    told = site.client.get(f"/v1/runs/{trial}").json["trial"]
+    assert (told["verdict"], told["why"][: len(why)] if why else told["why"]) == (verdict, why)
+    (row,) = site.client.get(f"{one}/trials").json["items"]
+    assert (row["run"], row["fix"], row["verdict"], row["why"]) == (trial, 1, verdict, told["why"])
+    assert site.client.get(one, query_string={"include": "trials"}).json["trials"] == [row]
+    assert site.client.get(one).json["trials"] is None
+    listed = site.client.get(f"/v1/runs/{finding['run']}/findings", query_string={"include": "trials"}).json["items"]
+    assert [found["trials"] for found in listed] == [[row]]
+
+
+def without_end(record):
+    return msgspec.structs.replace(record, end=None)
+
+
+def test_a_trial_that_was_canceled_tells_that_nothing_was_tried(site, finding):
+    trial = begin(site, finding)["id"]
+    assert site.client.post(f"/v1/runs/{trial}/cancel").status_code in (200, 202)
+    told = site.client.get(f"/v1/runs/{trial}").json["trial"]
+    assert (told["verdict"], told["why"]) == ("not-tried", "its run is canceled and left nothing to judge")
+
+
+def test_only_a_fix_with_edits_is_tried(site, finding):
+    for fix in (0, 7):
+        assert begin(site, finding, status=422, fix=fix)["errors"][0]["pointer"] == "#/fix"
+    assert begin(site, {"id": "f_01JD0000000000000000000000"}, status=404)["code"] == "not-found"
