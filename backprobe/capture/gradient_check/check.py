@@ -207,6 +207,8 @@ class GradientChecks:
             if self._ghost is not None:
                 hold = None if self._world is None else self._world.hold_gradient
                 self._ghost_roots.append(root_value(outputs, gradients, hold))
+                if self._world is not None and len(self._ghost_roots) == self._world.roots:
+                    self._tell(self._ghost, self._world)
             elif self._segment is not None:
                 self._note_call(self._segment, outputs, gradients, args[3] if len(args) > 3 else ())
         except Exception as error:
@@ -242,15 +244,19 @@ class GradientChecks:
 
     # ---- steps
 
+    def _tell(self, ghost: Ghost, world: World | None) -> None:
+        roots = tuple(self._ghost_roots)
+        if world is None:
+            ghost.end(Answer(roots))
+            return
+        seen = world.seen
+        ghost.end(
+            Answer(roots, tuple(seen.cuts), tuple(seen.changed), "", tuple(seen.functions), unheld=seen.unheld)
+        )
+
     def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._ghost is not None:
-            seen = None if self._world is None else self._world.seen
-            self._ghost.end(
-                Answer(
-                    tuple(self._ghost_roots), tuple(seen.cuts if seen else ()), tuple(seen.changed if seen else ()),
-                    "", tuple(seen.functions if seen else ()), seen is not None and seen.unheld,
-                )
-            )  # fmt: skip
+            self._tell(self._ghost, self._world)
         if self._steps.get(id(optimizer), 0) + 1 in _ROUNDS and self._is_due_later():
             self._recorder.guard.run(self._reports.note_use, optimizer)
         given = [one for one in (*args[1:], *kwargs.values()) if callable(one)]

@@ -55,12 +55,14 @@ class Moved:
     Attributes:
         leaves: Id of a tensor -> how it is moved, in float64.
         wide: Compute in float64. held: values of the cuts, which are put back; values: those to compare with.
+        roots: After so many backward calls the ghost has told all, and need not compute the last of them; 0: not known.
     """
 
     leaves: Mapping[int, torch.Tensor]
     wide: bool
     held: Sequence[Value] = ()
     values: Sequence[Value] = ()
+    roots: int = 0
 
 
 @dataclass(slots=True)
@@ -84,6 +86,11 @@ class World(TorchFunctionMode):
         self.seen = Seen()
         self._replaced: dict[int, torch.Tensor] = {}
         self._twins: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
+
+    @property
+    def roots(self) -> int:
+        """After so many backward calls the ghost has told all."""
+        return self._moved.roots
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given: dict[str, Any] = kwargs or {}
