@@ -4,8 +4,8 @@ usage: python -m bench.gradient_check [--models mlp,lstmcell] [--sets 3]
 
 Three fresh processes in turn: plain steps, three steps under capture, three under capture with the check, which looks
 at the first and the third. Each tells the processor time of its steps, with that of its copies, so that other work on
-the machine does not count. The cost is the difference of the last two over the least plain step, as a median over sets. A
-copy computes the forward pass of one step; one of them for each step goes on through its backward call.
+the machine does not count. The cost is the difference of the last two over the least plain step, as a median over sets.
+A copy computes the forward pass of one step; one of them for each step goes on through its backward call.
 """
 
 import argparse

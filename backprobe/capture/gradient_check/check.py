@@ -32,6 +32,7 @@ from backprobe.capture.gradient_check.segment import Segment, is_own, old_leaves
 from backprobe.capture.gradient_check.uses import LeafUses
 from backprobe.capture.gradient_check.world import Moved, World, is_in_function, place_of
 from backprobe.capture.torch_access.torch_internals import (
+    current_pass,
     next_sequence_number,
     own_hook_numbers,
     without_torch_function,
@@ -206,6 +207,8 @@ class GradientChecks:
 
     def _engine(self, outputs: Any, args: Any, options: Any) -> None:
         if not options.get("accumulate_grad", True) or (self._ghost is None and self._segment is None):
+            return
+        if current_pass() != -1:  # of a reentrant checkpoint, inside a backward call, whose root has it all
             return
         gradients = args[0] if args and args[0] is not None else ()
         try:

@@ -188,8 +188,8 @@ def test_micro_batches_that_are_cleared_away_are_a_mistake_and_those_that_add_up
 
 def test_a_gradient_that_is_looked_at_and_cleared_before_the_loss_is_no_mistake() -> None:
     # what an attack does: another line walks back, for the gradient of the input
-    before = "(net(x) ** 2).mean().backward(); optimizer.zero_grad()"
-    step = STEP.replace("loss.backward()", f"{before}; loss.backward()").format(before="")
+    before = "(net(x) ** 2).mean().backward()\n    optimizer.zero_grad()\n"
+    step = STEP.replace("    loss.backward()", f"    {before}    loss.backward()").format(before="")
     assert {row.cause for row in checked(HEAD + step)} == {None}
 
 
