@@ -3,7 +3,8 @@
 usage: python -m tests.corpus.accuracy [--corpus own|public|second|threads|threads2|all] [--only TEXT] [--write]
 
 Prints a table by category: cases, found on the right line (strict), on a line that may be named (lenient), false alarms;
-then each miss and alarm by name. `--write` puts the tables into docs/accuracy.md.
+then each miss and alarm by name. `--write` puts the tables into docs/accuracy.md. `--check-gradients [CORPUS...]` measures the
+check of gradients instead: `checks.py`.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from backprobe.rules import judge
+from tests.corpus import checks
 from tests.corpus.cases import OWN, WITH_SIDECARS, Corpus, own, with_sidecars
 from tests.corpus.records import Records
 from tests.corpus.score import Score, loud, scored, torch_found
@@ -132,6 +134,8 @@ def _said(found: Iterable[tuple[str, int]]) -> str:
 
 def main() -> int:
     """Measure, print, and write if asked."""
+    if "--check-gradients" in sys.argv:
+        return checks.main([one for one in sys.argv[1:] if one != "--check-gradients"])
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", choices=("own", *WITH_SIDECARS, "all"), default="all")
     parser.add_argument("--only", default="", help="cases whose id or kind contains this")
