@@ -1,6 +1,6 @@
 """What a check of gradients costs, in plain steps of the same model, and how many copies of the process it needs.
 
-usage: python -m bench.gradient_check [--models mlp,lstmcell] [--sets 3]
+usage: python -m bench.gradient_check [--models mlp,lstmcell] [--sets 3] [--write]
 
 Three fresh processes in turn: plain steps, three steps under capture, three under capture with the check, which looks
 at the first and the third. Each tells the processor time of its steps, with that of its copies, so that other work on
@@ -21,7 +21,7 @@ from typing import Any
 from bench.tables import middle, spread, table, write
 
 ROOT = Path(__file__).parents[1]
-PROGRAM = ROOT / "bench" / "training" / "checked.py"
+PROGRAM = ROOT / "bench" / "training" / "check_cost.py"
 MODELS = ("mlp", "resnet18", "gpt2", "charrnn", "pinn", "lstmcell", "fifty")
 STEPS = 3
 PLAIN_STEPS = 20
@@ -67,6 +67,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--sets", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="keep the table of some models, as that of all is")
     parser.add_argument("--work", nargs=3, metavar=("MODEL", "MODE", "FILE"))
     asked = parser.parse_args(given)
     if asked.work:
@@ -79,7 +80,7 @@ def main(given: Sequence[str] | None = None) -> None:
         "What `--check-gradients` adds to three steps of which two are checked, in processor time of the program and "
         f"of its copies. Median of {asked.sets} (least to most).\n\n{table(head, rows)}"
     )
-    if set(models) == set(MODELS):
+    if asked.write or set(models) == set(MODELS):
         write("gradient_check", "What a check of gradients costs", text)
     else:
         print(text)

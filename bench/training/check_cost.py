@@ -1,6 +1,6 @@
 """Three training steps of a model, and what they cost in processor time, copies of the process included.
 
-usage: python checked.py MODEL STEPS FILE        (started by bench/gradient_check.py, under capture or plain)
+usage: python check_cost.py MODEL STEPS FILE        (started by bench/gradient_check.py, under capture or plain)
 
 FILE gets, as JSON, the seconds of all steps, those of the least step, and how often the process was copied.
 """
