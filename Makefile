@@ -45,6 +45,7 @@ bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md
 	$(BIN)/python -m bench.submit
 	$(BIN)/python -m bench.sandbox
 	$(BIN)/python -m bench.second_kernel
+	$(BIN)/python -m bench.gradient_check
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.capture
 	$(BIN)/python -m bench.overhead

@@ -4,7 +4,8 @@ usage: python -m tests.corpus.accuracy [--corpus own|public|second|threads|threa
 
 Prints a table by category: cases, found on the right line (strict), on a line that may be named (lenient), false alarms;
 then each miss and alarm by name. With `--try-fixes` instead a table by rule of what came of each fix, on the examples of
-the manuals and on the faulty programs. `--write` puts the tables into docs/accuracy.md.
+the manuals and on the faulty programs; with `--check-gradients [CORPUS...]` what the check of gradients says: `checks.py`.
+`--write` puts the tables into docs/accuracy.md.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from backprobe.rules import judge
+from tests.corpus import checks
 from tests.corpus.cases import OWN, WITH_SIDECARS, Corpus, own, with_sidecars
 from tests.corpus.records import Records
 from tests.corpus.score import Score, loud, scored, torch_found
@@ -135,6 +137,8 @@ def _said(found: Iterable[tuple[str, int]]) -> str:
 
 def main() -> int:
     """Measure, print, and write if asked."""
+    if "--check-gradients" in sys.argv:
+        return checks.main([one for one in sys.argv[1:] if one != "--check-gradients"])
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", choices=("own", *WITH_SIDECARS, "all"), default="all")
     parser.add_argument("--only", default="", help="cases whose id or kind contains this")

@@ -1,8 +1,12 @@
 """What the check of gradients says of corpora: `python -m tests.corpus.checks [CORPUS...]`.
 
 Every program runs with the check on, each in a fork of one warm process. A false finding is a leaf of a correct program
-or a twin whose gradient is called wrong with nothing to explain it; the share of `agrees` is of all leaves that rows
-tell of. `WRONG` lists, found by hand, the faulty programs whose gradient is not the derivative of their loss.
+or a twin whose gradient is called wrong with nothing to explain it, or a rule of the family `truth` that tells; the share
+that agrees or is explained is of all rows. `wrong_gradients.toml` lists, judged by hand, the faulty programs whose
+gradient is not the derivative of their loss.
+
+    python -m tests.corpus.checks --wrong threads     those of the list alone: how many are flagged
+    python -m tests.corpus.checks --every 4 own       every fourth program of the corpus, in its order
 """
 
 from __future__ import annotations
@@ -12,17 +16,22 @@ import os
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from backprobe.record import GradientCheck, Record, loads
+from backprobe.rules import judge
 from tests.corpus.cases import OWN, WITH_SIDECARS, Corpus, own, with_sidecars
 
 _SECONDS: Final = 150
+_CODES: Final = ("BP910", "BP911")
+WRONG: Final = "wrong"
+"""The role of a faulty program whose gradient is wrong, by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +39,7 @@ class Told:
     """What the check said of one program.
 
     Attributes:
-        role: bad, good or clean. kind: of the mistake; empty: of none. record: None: none was left.
+        role: wrong, bad (another mistake), good or clean. kind: of the mistake; empty: of none. record: None: none was left.
     """
 
     corpus: str
@@ -49,6 +58,13 @@ class Told:
         """Those that are called wrong."""
         return [row for row in self.rows if is_flagged(row)]
 
+    @property
+    def is_false(self) -> bool:
+        """It is correct, and called wrong."""
+        if self.role not in ("good", "clean") or self.record is None:
+            return False
+        return bool(self.flagged) or any(one.rule.code in _CODES for one in judge(self.record).findings)
+
 
 def is_flagged(row: GradientCheck) -> bool:
     """The gradient is called wrong: nothing explains it, or a mistake does."""
@@ -63,16 +79,26 @@ def _corpus(name: str) -> Corpus:
     return own()
 
 
-def programs(corpora: list[str], every: int) -> Iterator[tuple[str, str, str, str, str]]:
-    """Corpus, name, role, kind and text of each program."""
+def wrong_gradients() -> dict[str, dict[str, str]]:
+    """Corpus -> name of a faulty program -> what makes its gradient wrong: judged by hand."""
+    return tomllib.loads((OWN / "wrong_gradients.toml").read_text())
+
+
+def programs(corpora: list[str], every: int, *, wrong: bool = False) -> Iterator[tuple[str, str, str, str, str]]:
+    """Corpus, name, role, kind and text of each program.
+
+    Args:
+        every: Of each corpus every N-th case and correct program. wrong: only those whose gradient is wrong.
+    """
+    listed = wrong_gradients()
     for corpus in map(_corpus, corpora):
-        for number, case in enumerate(corpus.cases):
-            if corpus.name != "own" or number % every == 0:
-                yield corpus.name, case.id, "bad", case.kind, case.bad
+        named = listed.get(corpus.name, {})
+        for case in [one for one in corpus.cases if one.id in named] if wrong else corpus.cases[::every]:
+            yield corpus.name, case.id, WRONG if case.id in named else "bad", case.kind, case.bad
+            if not wrong:
                 yield corpus.name, case.id, "good", case.kind, case.good
-        for number, (name, text) in enumerate(sorted(corpus.clean.items())):
-            if corpus.name != "own" or number % every == 0:
-                yield corpus.name, name, "clean", "", text
+        for name, text in [] if wrong else sorted(corpus.clean.items())[::every]:
+            yield corpus.name, name, "clean", "", text
 
 
 def checked(text: str, folder: Path, name: str) -> Record | None:
@@ -113,21 +139,27 @@ def _run(text: str, path: Path) -> None:
         os._exit(code)
 
 
-def main() -> None:
-    """Run and print."""
+def main(given: Sequence[str] | None = None) -> int:
+    """Run and print; 1 if a correct program was called wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpora", nargs="*", default=["public", "second"])
-    parser.add_argument("--every", type=int, default=5, help="of the own corpus every N-th program")
-    parser.add_argument("--role", choices=("bad", "good", "clean"))
+    parser.add_argument("--every", type=int, default=1, help="of each corpus every N-th case and correct program")
+    parser.add_argument("--wrong", action="store_true", help="only those whose gradient is wrong by the list")
+    parser.add_argument("--role", choices=("wrong", "bad", "good", "clean"))
     parser.add_argument("--only", default="", help="programs whose name has this in it")
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("-v", action="store_true")
-    args = parser.parse_args()
+    args = parser.parse_args(given)
     from backprobe.capture import warm
 
     warm()
-    chosen = [one for one in programs(args.corpora, args.every) if args.role in (None, one[2]) and args.only in one[1]]
+    chosen = [
+        one
+        for one in programs(args.corpora, args.every, wrong=args.wrong)
+        if args.role in (None, one[2]) and args.only in one[1]
+    ]
     results: list[Told] = []
-    with tempfile.TemporaryDirectory() as kept, ThreadPoolExecutor(2) as pool:
+    with tempfile.TemporaryDirectory() as kept, ThreadPoolExecutor(args.jobs) as pool:
 
         def one(given: tuple[int, tuple[str, str, str, str, str]]) -> Told:
             number, (corpus, name, role, kind, text) = given
@@ -137,16 +169,16 @@ def main() -> None:
             results.append(told)
             _print(told, verbose=args.v)
     _summary(results)
+    return int(any(told.is_false for told in results))
 
 
 def _print(told: Told, *, verbose: bool) -> None:
     counts = Counter(row.verdict for row in told.rows)
     mark = "FLAG" if told.flagged else "-"
     print(mark, told.corpus, told.role, told.name, told.kind, dict(counts), flush=True)
-    whys = {row.why for row in told.rows if row.why}
-    for why in whys:
+    for why in {row.why for row in told.rows if row.why}:
         print("     why:", why)
-    for row in (told.rows if verbose else told.flagged)[:4]:
+    for row in told.rows if verbose or told.role == WRONG else told.flagged[:4]:
         print(
             f"     {row.step} {row.tensor} {row.verdict} {row.precision} n={row.numeric} w={row.numeric_wide} "
             f"frozen={row.frozen} arrived={row.arrived} used={row.used} tol={row.tolerance} f={row.factor} "
@@ -158,12 +190,22 @@ def _print(told: Told, *, verbose: bool) -> None:
 
 
 def _summary(results: list[Told]) -> None:
-    for role in ("clean", "good", "bad"):
-        mine = [told for told in results if told.role == role]
-        rows = [row for told in mine for row in told.rows]
-        counts = Counter(_name(row) for row in rows)
-        print(role, len(mine), "programs,", sum(1 for told in mine if told.rows), "with rows,", dict(counts))
-        print("  flagged programs:", sum(1 for told in mine if told.flagged))
+    """One table: a row for each corpus."""
+    print(
+        "| corpus | wrong by hand | flagged | correct | with rows | agrees | explained | rough | not checked | false |"
+    )
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    names = list(dict.fromkeys(told.corpus for told in results))
+    for name in [*names, "all"] if len(names) > 1 else names:
+        mine = [told for told in results if name in ("all", told.corpus)]
+        wrong = [told for told in mine if told.role == WRONG]
+        right = [told for told in mine if told.role in ("good", "clean")]
+        rows = Counter(_name(row) for told in right for row in told.rows)
+        cells = [
+            name, len(wrong), sum(bool(told.flagged) for told in wrong), len(right), sum(bool(told.rows) for told in right),
+            *(rows[one] for one in ("agrees", "explained", "rough", "not-checked")), sum(told.is_false for told in right),
+        ]  # fmt: skip
+        print("| " + " | ".join(map(str, cells)) + " |")
 
 
 def _name(row: GradientCheck) -> str:
@@ -173,4 +215,4 @@ def _name(row: GradientCheck) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,6 +8,7 @@ with a result for each, in order. `forks.Job` says what a job has.
 |---|---|
 | `plain` | `python PATH ARGUMENTS` |
 | `captured`, `captured-TIER` | the same under capture; the result has what the engine counted |
+| `checked` | `captured` at tier `full`, with the check of gradients |
 | `command` | `python -m backprobe ARGUMENTS`, with torch loaded already |
 | a key of `CLUMSY` | `plain` under an instrument that a program can tell, to see that a test can fail |
 """
@@ -84,7 +85,8 @@ def captured(path: str, arguments: list[str], note: str, tier: Any, kept: str | 
 
         if file is not None:
             file.write(MAGIC)
-        end = run_path(Path(path), arguments, Options(tier=tier), sink)
+        checks = tier == "checked"
+        end = run_path(Path(path), arguments, Options(tier="full" if checks else tier, check=checks), sink)
     record = reader.record()
     assert record is not None
     check(record)
@@ -116,8 +118,9 @@ def run_here(job: dict[str, Any], note: str) -> int:
     mode, path, arguments = job["mode"], job["path"], job["arguments"]
     if mode == "command":
         return command(arguments)
-    if mode.startswith("captured"):
-        return captured(path, arguments, note, mode.partition("-")[2] or "full", job["record"])
+    if mode == "checked" or mode.startswith("captured"):
+        tier = "checked" if mode == "checked" else mode.partition("-")[2] or "full"
+        return captured(path, arguments, note, tier, job["record"])
     return plain(path, arguments, mode)
 
 

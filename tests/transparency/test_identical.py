@@ -2,7 +2,7 @@
 
 Losses, gradients, parameters, buffers, optimizer state and generators are compared after each step. A test run takes
 the small kinds on the core in use; `BACKPROBE_IDENTICAL=all`, or `make identical`, takes every kind at every tier on
-both cores.
+both cores, and with the check of gradients.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KINDS += ["mlp", "resnet18", "gpt2", "charrnn", "pinn", "lstmcell", "eager", "ao
 SMALL = ("mlp", "transformer", "scaled", "reentrant", "not_reentrant", "lbfgs", "penalty", "transforms", "sparse")
 SMALL += ("ragged", "complex", "bfloat16", "float16", "quantised")
 NEEDS = {"gpt2_of_transformers": "transformers", "bert_of_transformers": "transformers"}
-MODES = [f"captured-{tier}" for tier in (("state", "grad", "full") if WHOLE else ("full",))]
+MODES = [f"captured-{tier}" for tier in (("state", "grad", "full") if WHOLE else ("full",))] + ["checked"] * WHOLE
 CORES = ("c", "python") if WHOLE else (None,)
 STEPS = 20
 

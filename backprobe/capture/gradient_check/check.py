@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import sys
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,8 +30,9 @@ from backprobe.capture.gradient_check.measuring import measure
 from backprobe.capture.gradient_check.reporting import Reports
 from backprobe.capture.gradient_check.segment import Segment, is_own, old_leaves, root_value
 from backprobe.capture.gradient_check.uses import LeafUses
-from backprobe.capture.gradient_check.world import Moved, World
+from backprobe.capture.gradient_check.world import Moved, World, is_in_function, place_of
 from backprobe.capture.torch_access.torch_internals import (
+    current_pass,
     next_sequence_number,
     own_hook_numbers,
     without_torch_function,
@@ -151,9 +153,12 @@ class GradientChecks:
         return self._armed and not self._busy
 
     def _module(self, module: Any) -> None:
-        if not self._armed or self._busy or not torch.is_grad_enabled() or self._uses.is_other(module):
+        if not self._armed or self._busy or self._uses.is_other(module):
             return
-        self.begin()
+        if torch.is_grad_enabled() or is_in_function(sys._getframe(1)):
+            self.begin()
+        else:
+            self._uses.note_unrecorded(module)
 
     def begin(self) -> None:
         """A leaf is about to be used: send the ghosts. In one of them this returns as well."""
@@ -168,6 +173,7 @@ class GradientChecks:
     def _begin(self) -> None:
         segment = self._segment = Segment(next_sequence_number(), self._recorder.optimizers.told)
         segment.half = torch.is_autocast_enabled("cpu")
+        segment.earlier = self._uses.earlier()
         self._segments += 1
         live = self._live()
         segment.why = "the step runs compiled code" if self._compiled else hindrance(live)
@@ -202,11 +208,15 @@ class GradientChecks:
     def _engine(self, outputs: Any, args: Any, options: Any) -> None:
         if not options.get("accumulate_grad", True) or (self._ghost is None and self._segment is None):
             return
+        if current_pass() != -1:  # of a reentrant checkpoint, inside a backward call, whose root has it all
+            return
         gradients = args[0] if args and args[0] is not None else ()
         try:
             if self._ghost is not None:
                 hold = None if self._world is None else self._world.hold_gradient
                 self._ghost_roots.append(root_value(outputs, gradients, hold))
+                if self._world is not None and len(self._ghost_roots) == self._world.roots:
+                    self._tell(self._ghost, self._world)
             elif self._segment is not None:
                 self._note_call(self._segment, outputs, gradients, args[3] if len(args) > 3 else ())
         except Exception as error:
@@ -223,10 +233,9 @@ class GradientChecks:
                 isinstance(given, torch.Tensor) and isinstance(root, torch.Tensor) and is_own(root, given)
                 for root, given in pairs
             )
+            segment.lines.append(place_of(sys._getframe(1), self._recorder.sites.is_user_file))
             for one in segment.measured:
-                one.at_entry = one.probe.dot()
-                if len(segment.roots) == 1:
-                    one.before = one.at_entry
+                one.enter(first=len(segment.roots) == 1)
 
     def _engine_left(self, _outputs: Any) -> None:
         segment = self._segment
@@ -234,23 +243,21 @@ class GradientChecks:
             return
         with torch.no_grad(), without_torch_function():
             for one in segment.measured:
-                now = one.probe.dot()
-                if now is not None:
-                    one.arrived = (one.arrived or 0.0) + now - (one.at_entry or 0.0)
-                    one.largest = max(one.largest, abs(now), one.probe.length())
-                    one.at_entry = now
+                one.leave()
 
     # ---- steps
 
+    def _tell(self, ghost: Ghost, world: World | None) -> None:
+        roots = tuple(self._ghost_roots)
+        if world is None:
+            ghost.end(Answer(roots))
+            return
+        seen = world.seen
+        ghost.end(Answer(roots, tuple(seen.cuts), tuple(seen.changed), "", tuple(seen.functions), unheld=seen.unheld))
+
     def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._ghost is not None:
-            seen = None if self._world is None else self._world.seen
-            self._ghost.end(
-                Answer(
-                    tuple(self._ghost_roots), tuple(seen.cuts if seen else ()), tuple(seen.changed if seen else ()),
-                    "", tuple(seen.functions if seen else ()), seen is not None and seen.unheld,
-                )
-            )  # fmt: skip
+            self._tell(self._ghost, self._world)
         if self._steps.get(id(optimizer), 0) + 1 in _ROUNDS and self._is_due_later():
             self._recorder.guard.run(self._reports.note_use, optimizer)
         given = [one for one in (*args[1:], *kwargs.values()) if callable(one)]
@@ -271,6 +278,9 @@ class GradientChecks:
         if self._ghost is not None:
             return
         self._steps[id(optimizer)] = self._steps.get(id(optimizer), 0) + 1
+        self._uses.step_ended(optimizer)
+        if self._segment is not None:
+            self._segment.stepped = True
         self._uses.leave()
         self._arm()
         if not self._is_due():

@@ -1,6 +1,7 @@
 """The ghosts of one segment: which are sent, in which order, and what is taken from their answers.
 
-nothing moved, as the program computes     its roots are those of the program, or nothing is claimed
+nothing moved, as the program computes     its roots are those of the program, or nothing is claimed; it goes on to the
+                                           step, the others end where their last root is known, before it is walked back
 nothing moved, in float64                  its roots are the same to float32's rounding, or the rest is float32
 each probe moved by h, -h, 3h, -3h         and, where an explicit cut changes with it, by h and -h with cuts held
 """
@@ -53,7 +54,7 @@ def measure(segment: Segment, probes: Sequence[Probe], become: Callable[[Ghost, 
     if narrow.error:
         segment.why = f"the step could not be run again in a copy of the process: {narrow.error}"
         return True
-    wide = sent(Moved({}, wide=True), become, MOST_SECONDS)
+    wide = sent(Moved({}, wide=True, roots=len(narrow.roots)), become, MOST_SECONDS)
     if wide is None:
         return False
     is_wide = not wide.error and same_roots(wide.roots, narrow.roots, half=segment.half)
@@ -121,7 +122,9 @@ def _moved(
     held: bool,
 ) -> Answer | None:
     by = {id(leaf): along * width for leaf, along in zip(one.probe.leaves, one.probe.along, strict=True)}
-    moved = Moved(by, wide=one.precision == "float64", held=base.cuts if held else (), values=base.cuts)
+    moved = Moved(
+        by, wide=one.precision == "float64", held=base.cuts if held else (), values=base.cuts, roots=len(base.roots)
+    )
     return sent(moved, become, max(1.0, until - time.monotonic()))
 
 

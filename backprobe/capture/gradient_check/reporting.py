@@ -47,6 +47,9 @@ class Reports:
             if mine or segment.why is not None:
                 self._refuse(optimizer, why or "no leaf of it can be moved")
             return
+        for leaf in (leaf for one in segment.measured for leaf in one.probe.leaves):
+            if (number := self._number(leaf)) is not None:
+                segment.numbers[id(leaf)] = number
         found = [(one, self._judge(segment, one)) for one in mine]
         self._common(found)
         for one, result in found:
@@ -67,7 +70,10 @@ class Reports:
             return Judged(why="a backward call was for some of the tensors of this group only")
         stale = _dot_of(self._used, one.probe)
         events = [event for event in self._recorder.optimizers.recent if event.n >= segment.event]
-        return judged(segment, one, counts, stale, events, is_half=segment.half or _is_half(one.probe))
+        told = judged(segment, one, counts, stale, events, is_half=segment.half or _is_half(one.probe))
+        if told.is_zero and any(id(leaf) in segment.earlier for leaf in one.probe.leaves):
+            return Judged(why="it may have been used before: under no_grad, or before another optimizer's step")
+        return told
 
     def _common(self, found: Sequence[tuple[Measured, Judged]]) -> None:
         """Turn `differs` of all leaves into `factor`, where it is one factor."""
@@ -131,6 +137,8 @@ def _why_not(segment: Segment) -> str | None:
     narrow = segment.narrow
     if narrow is None:
         return "the step could not be run again"
+    if segment.stepped and len(narrow.roots) < len(segment.roots):
+        return "another optimizer stepped between the first use of its tensors and its step"
     if len(narrow.roots) != len(segment.roots):
         return "the step went another way when it was run again in a copy of the process"
     if not same_roots(narrow.roots, segment.roots, half=segment.half):

@@ -22,6 +22,7 @@ class Measured:
         fine, coarse: Roots moved forwards and backwards, by h and by 3h. held: by h with each cut at its value.
         changed: Cuts that the leaf changes. precision: of these. h: the change. error: why there is no answer.
         before: `.grad` along it as the first backward call began. arrived: what calls added; None: nothing.
+        last: What calls added since `.grad` was empty as one began. cleared: then what earlier ones added was gone.
         kept: Value and version of the leaves as they were moved.
     """
 
@@ -37,8 +38,28 @@ class Measured:
     before: float | None = None
     at_entry: float | None = None
     arrived: float | None = None
+    last: float = 0.0
+    cleared: bool = False
     largest: float = 0.0
     kept: tuple[tuple[int, float], ...] = ()
+
+    def enter(self, *, first: bool) -> None:
+        """A backward call begins."""
+        self.at_entry = self.probe.dot()
+        if first:
+            self.before = self.at_entry
+        elif self.last and not self.at_entry:
+            self.last, self.cleared = 0.0, True
+
+    def leave(self) -> None:
+        """It has ended."""
+        now = self.probe.dot()
+        if now is not None:
+            added = now - (self.at_entry or 0.0)
+            self.arrived = (self.arrived or 0.0) + added
+            self.last += added
+            self.largest = max(self.largest, abs(now), self.probe.length())
+            self.at_entry = now
 
 
 @dataclass(slots=True)
@@ -52,6 +73,9 @@ class Segment:
         sequence: The autograd number that the next node had as it began. stale: ids of leaves that are reached through
             nodes made before. event: number of the optimizers' next event. half: autocast was on.
         own_gradient: A root was given itself as its gradient.
+        lines: File and line of each backward call. earlier: ids of leaves that were used before it began, since the
+            step of their optimizer: under no_grad, or before another optimizer's step. stepped: an optimizer stepped.
+        numbers: Id of a measured leaf -> its number in the record.
     """
 
     sequence: int
@@ -63,7 +87,15 @@ class Segment:
     stale: set[int] = field(default_factory=set[int])
     half: bool = False
     own_gradient: bool = False
+    lines: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    earlier: frozenset[int] = frozenset()
+    stepped: bool = False
+    numbers: dict[int, int] = field(default_factory=dict[int, int])
     why: str | None = None
+
+    def repeats(self) -> bool:
+        """All its backward calls are of one line: a loop over parts of a batch."""
+        return len(set(self.lines)) == 1 and len(self.lines) > 1 and bool(self.lines[0][0])
 
 
 def state_of(leaves: Sequence[torch.Tensor]) -> tuple[tuple[int, float], ...]:

@@ -27,6 +27,9 @@ class LeafUses:
         self._held: set[int] = set()
         self._modules: dict[int, bool] = {}
         self._mode: _Uses | None = None
+        self._unrecorded: set[int] = set()
+        self._seen: set[int] = set()
+        self._first: set[int] = set()
 
     def watch(self, optimizers: list[Any]) -> None:
         """Watch for what these optimizers hold."""
@@ -49,6 +52,23 @@ class LeafUses:
         """A custom Function is applied to them."""
         if self._checks.armed and torch.is_grad_enabled() and any(id(one) in self._held for one in args):
             self._checks.begin()
+
+    def note_unrecorded(self, module: Any) -> None:
+        """A module of theirs is called where nothing is recorded: under no_grad."""
+        if id(module) not in self._seen:
+            self._seen.add(id(module))
+            self._unrecorded |= {id(leaf) for leaf in module.parameters()}
+
+    def step_ended(self, optimizer: Any) -> None:
+        """What it holds may have been used for a step that is still to come, unless it is its own."""
+        mine = {id(leaf) for group in optimizer.param_groups for leaf in group["params"]}
+        self._first = (self._first | self._held) - mine
+        self._unrecorded -= mine
+        self._seen.clear()
+
+    def earlier(self) -> frozenset[int]:
+        """Leaves that may have been used since the last step of their optimizer, before now."""
+        return frozenset(self._first | self._unrecorded)
 
     def is_other(self, module: Any) -> bool:
         """No optimizer holds a parameter of this module."""

@@ -74,7 +74,8 @@ def judged(
     held = None if one.held is None else quotient(one.held, one.h, counts)
     told.frozen = held
     if whole.equals(given):
-        _use(told, sides(given, used or 0.0, one.largest), stale, one.before, events)
+        thrown = one.last if one.cleared and segment.repeats() else None
+        _use(told, sides(given, used or 0.0, one.largest), stale, one.before, events, thrown)
         if whole.is_loose and told.verdict == "agrees":
             told.verdict = "rough"
         return told
@@ -87,14 +88,23 @@ def judged(
             value = one.base.cuts[one.changed[-1]]
             told.place = (value.filename, value.line) if value.filename else None
         return told
-    _arrival(told, segment)
+    _arrival(told, segment, one)
     return told
 
 
 def _use(
-    told: Judged, used: Sides, stale: float | None, before: float | None, events: Sequence[OptimizerEvent]
+    told: Judged,
+    used: Sides,
+    stale: float | None,
+    before: float | None,
+    events: Sequence[OptimizerEvent],
+    last: float | None,
 ) -> None:
-    """What arrived is the derivative; is it what the step uses?"""
+    """What arrived is the derivative; is it what the step uses?
+
+    Args:
+        last: What calls brought after the last clear, where one line makes them all and clears between them.
+    """
     if told.used is None and told.is_zero:
         told.verdict = "agrees"
         return
@@ -106,11 +116,14 @@ def _use(
         return abs(one - other) <= max(1e-3 * max(abs(one), abs(other)), used.floor * 1e-3)
 
     told.verdict = "differs" if told.used else "cut"
+    if last is not None and told.used is not None and same(told.used, last):
+        told.cause = "cleared"
+        return
     why = of_use(told.used, told.arrived or 0.0, before, stale, events, same)
     told.explained_by, told.cause = why.text, why.cause
 
 
-def _arrival(told: Judged, segment: Segment) -> None:
+def _arrival(told: Judged, segment: Segment, one: Measured) -> None:
     """What arrived is not the derivative: what stands between."""
     functions = () if segment.narrow is None else segment.narrow.functions
     wrong = _first(functions, "differs")
@@ -120,7 +133,7 @@ def _arrival(told: Judged, segment: Segment) -> None:
         told.cause, told.function, told.place = "backward", wrong.name, (wrong.filename, wrong.line)
     elif (own := _first(functions, "identity") or _first(functions, "flat")) is not None:
         told.explained_by = f"the backward of {own.name} is another one than its forward's derivative, on purpose"
-    elif (hook := _hook()) is not None:
+    elif (hook := _hook(segment, one)) is not None:
         told.explained_by = f"a hook that is called for gradients: {hook}"
 
 
@@ -128,10 +141,15 @@ def _first(functions: Sequence[FunctionCheck], verdict: str) -> FunctionCheck | 
     return next((one for one in functions if one.verdict == verdict), None)
 
 
-def _hook() -> str | None:
+def _hook(segment: Segment, one: Measured) -> str | None:
+    """A hook that may have changed the gradient: not one on another of the leaves."""
     observers = Observers.now
-    rows = [] if observers is None else observers.hooks.standing()
-    return next((row.callable for row in rows if row.kind in _HOOKS), None)
+    if observers is None:
+        return None
+    mine = {id(leaf) for leaf in one.probe.leaves}
+    others = {number for leaf, number in segment.numbers.items() if leaf not in mine}
+    rows = observers.hooks.changing()
+    return next((row.callable for row in rows if row.kind in _HOOKS and row.tensor not in others), None)
 
 
 def _cut_names(one: Measured) -> str:

@@ -55,12 +55,14 @@ class Moved:
     Attributes:
         leaves: Id of a tensor -> how it is moved, in float64.
         wide: Compute in float64. held: values of the cuts, which are put back; values: those to compare with.
+        roots: After so many backward calls the ghost has told all, and need not compute the last of them; 0: not known.
     """
 
     leaves: Mapping[int, torch.Tensor]
     wide: bool
     held: Sequence[Value] = ()
     values: Sequence[Value] = ()
+    roots: int = 0
 
 
 @dataclass(slots=True)
@@ -84,6 +86,11 @@ class World(TorchFunctionMode):
         self.seen = Seen()
         self._replaced: dict[int, torch.Tensor] = {}
         self._twins: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
+
+    @property
+    def roots(self) -> int:
+        """After so many backward calls the ghost has told all."""
+        return self._moved.roots
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given: dict[str, Any] = kwargs or {}
@@ -165,7 +172,7 @@ class World(TorchFunctionMode):
             return result
         if not any(map(_is_tracked, args)) and not any(map(_is_tracked, given.values())):
             return result
-        return result if _is_in_function(sys._getframe(2)) else self.pass_cut(name, result)
+        return result if is_in_function(sys._getframe(2)) else self.pass_cut(name, result)
 
     def pass_cut(self, name: str, result: Any) -> Any:
         """A value at the next cut: kept, compared, or held."""
@@ -183,7 +190,7 @@ class World(TorchFunctionMode):
         return self._compared(number, against[number], result)
 
     def _keep(self, name: str, result: Any) -> None:
-        filename, line = _place(sys._getframe(3), self._is_user_file)
+        filename, line = place_of(sys._getframe(3), self._is_user_file)
         if not isinstance(result, torch.Tensor):
             self.seen.cuts.append(Value(name, filename, line, number=float(result)))
             return
@@ -281,7 +288,7 @@ def _is_tracked(value: Any) -> bool:
     return type(value) in (list, tuple) and any(map(_is_tracked, value))
 
 
-def _is_in_function(frame: FrameType | None) -> bool:
+def is_in_function(frame: FrameType | None) -> bool:
     """In a custom Function's own forward, where autograd does not look."""
     while frame is not None:
         if frame.f_code.co_name == "apply" and frame.f_code.co_filename.endswith("torch/autograd/function.py"):
@@ -290,7 +297,8 @@ def _is_in_function(frame: FrameType | None) -> bool:
     return False
 
 
-def _place(frame: FrameType | None, is_user_file: Callable[[str], bool]) -> tuple[str, int]:
+def place_of(frame: FrameType | None, is_user_file: Callable[[str], bool]) -> tuple[str, int]:
+    """File and line of the program's innermost frame; empty and 0 if there is none."""
     while frame is not None:
         if is_user_file(frame.f_code.co_filename):
             return frame.f_code.co_filename, frame.f_lineno

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dis
 from functools import partial
 from types import BuiltinFunctionType, FrameType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 _MOST: Final = 20_000
+_RETURNING: Final = ("tensor", "node", "module-backward", "module-backward-pre")
+"""Kinds whose hooks change a gradient by what they return."""
+
+_WRITING: Final = ("STORE_SUBSCR", "YIELD_VALUE", "INPLACE_ADD")
 _UNWRAPPED: Final = 4
 """Partials and bound methods around a function that are looked through."""
 
@@ -34,6 +39,7 @@ class UserHooks:
         self._recorder = recorder
         self._rows: dict[int, Hook] = {}
         self._next = 0
+        self._reading = set[int]()
 
     @property
     def any(self) -> bool:
@@ -43,6 +49,10 @@ class UserHooks:
     def standing(self) -> list[Hook]:
         """Those that were not taken off."""
         return list(self._rows.values())
+
+    def changing(self) -> list[Hook]:
+        """Those of them that may give another gradient than they get."""
+        return [row for row in self._rows.values() if row.hook not in self._reading]
 
     def registered(self, kind: Any, owner: Any, hook: Any, handle: Any, caller: FrameType | None) -> None:
         """A hook was handed to torch; `caller` called the function that registers it."""
@@ -70,6 +80,8 @@ class UserHooks:
             callable_site=self._definition(code), site=site, moment=recorder.moments.now(),
             removable=None if kind == "saved-tensors" else handle is not None,
         )  # fmt: skip
+        if kind in _RETURNING and code is not None and _reads_only(code):
+            self._reading.add(self._next)
         self._next += 1
         recorder.writer.add("hooks", row)
         self._rows[_key(owner if kind == "saved-tensors" else handle)] = row
@@ -108,6 +120,17 @@ def _code_of(hook: Any) -> CodeType | None:
         else:
             hook = next((cls.__dict__["__call__"] for cls in kind.__mro__ if "__call__" in cls.__dict__), None)
     return None
+
+
+def _reads_only(code: CodeType) -> bool:
+    """It returns nothing but None, and calls nothing whose name says that it writes in place."""
+    before: Any = None
+    for one in dis.get_instructions(code):
+        returns = one.opname == "RETURN_VALUE" and not (before.opname == "LOAD_CONST" and before.argval is None)
+        if returns or (one.opname == "RETURN_CONST" and one.argval is not None) or one.opname in _WRITING:
+            return False
+        before = one
+    return not any(called.endswith("_") and not called.endswith("__") for called in code.co_names)
 
 
 def _label(hook: Any, code: CodeType | None, region: Any) -> str:

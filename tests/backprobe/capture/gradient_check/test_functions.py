@@ -48,3 +48,32 @@ def test_a_function_that_is_the_first_to_use_a_leaf_is_compared(line: str, verdi
     rows = programs().captured(DIRECTLY.replace("gradient * x\n", f"{line}\n"), check=True).gradient_checks
     assert {row.verdict for row in rows} <= {verdict, "factor" if verdict == "differs" else verdict}, rows
     assert len(rows) == 2
+
+
+BY_ONE = """\
+import torch
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, scale = ctx.saved_tensors
+        return gradient * scale, None
+
+w, scale = torch.rand(3, requires_grad=True), torch.ones(3, requires_grad=True)
+optimizer = torch.optim.SGD([w, scale], lr=0.1)
+Scaled.apply(w * 2, scale).square().sum().backward()
+optimizer.step()
+"""
+
+
+def test_a_factor_that_is_one_by_chance_makes_no_function_one_that_hands_its_input_on() -> None:
+    rows = programs().captured(BY_ONE, check=True).gradient_checks
+    assert [(row.verdict, row.cause, row.function) for row in rows] == [
+        ("agrees", None, None),
+        ("cut", "backward", "Scaled"),
+    ]

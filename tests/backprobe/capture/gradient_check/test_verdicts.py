@@ -165,3 +165,122 @@ def test_a_tensor_that_changes_inside_the_step_is_not_compared() -> None:
     told = {row.tensor: row.why for row in rows if row.step == 0 and row.verdict == "not-checked"}
     assert len(told) == 1
     assert "changed between" in str(told)
+
+
+PARTS = """\
+import torch
+from torch import nn
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for part in range(4):
+    {clear}
+    x = torch.randn(8, 4)
+    loss = (net(x) - x.sum(1, keepdim=True)).square().mean() / 4
+    loss.backward()
+optimizer.step()
+"""
+
+
+def test_micro_batches_that_are_cleared_away_are_a_mistake_and_those_that_add_up_agree() -> None:
+    assert verdicts(checked(PARTS.format(clear="optimizer.zero_grad()"))) == {("differs", "cleared")}
+    assert verdicts(checked(PARTS.format(clear="part or optimizer.zero_grad()"))) == {("agrees", None)}
+
+
+def test_a_gradient_that_is_looked_at_and_cleared_before_the_loss_is_no_mistake() -> None:
+    # what an attack does: another line walks back, for the gradient of the input
+    before = "(net(x) ** 2).mean().backward()\n    optimizer.zero_grad()\n"
+    step = STEP.replace("    loss.backward()", f"    {before}    loss.backward()").format(before="")
+    assert {row.cause for row in checked(HEAD + step)} == {None}
+
+
+CHECKPOINTED = """\
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+block, head = nn.Sequential(nn.Linear(4, 8), nn.Tanh()), nn.Linear(8, 1)
+optimizer = torch.optim.SGD([*block.parameters(), *head.parameters()], lr=0.1)
+x = torch.randn(16, 4{flag})
+optimizer.zero_grad()
+head(checkpoint(block, x, use_reentrant=True)).square().mean().backward()
+optimizer.step()
+"""
+
+
+def test_a_step_begins_inside_a_reentrant_checkpoint_so_that_its_cut_is_seen() -> None:
+    assert [row.verdict for row in checked(CHECKPOINTED.format(flag=""))] == ["cut", "cut", "agrees", "agrees"]
+    tracked = checked(CHECKPOINTED.format(flag=", requires_grad=True"))
+    assert [row.verdict for row in tracked] == ["agrees"] * 4
+
+
+def test_a_tensor_used_before_what_is_run_again_is_not_said_to_agree() -> None:
+    source = (
+        HEAD.replace("nn.Linear(4, 8), nn.Tanh(), ", "")
+        .replace("nn.Linear(8, 1)", "nn.Linear(4, 1)")
+        .replace("net.parameters()", "[*net.parameters(), *first.parameters()]")
+        .replace("optimizer =", "first = nn.Linear(4, 4)\noptimizer =")
+    )
+    step = "optimizer.zero_grad()\nwith torch.no_grad():\n    z = first(x)\n"
+    rows = checked(f"{source}{step}((net(z) - y) ** 2).mean().backward()\noptimizer.step()\n")
+    assert [row.verdict for row in rows] == ["agrees", "agrees", "not-checked", "not-checked"]
+    assert {row.why for row in rows[2:]} == {
+        "it may have been used before: under no_grad, or before another optimizer's step"
+    }
+
+
+HOOKED = """\
+import torch
+from torch import nn
+first, second = nn.Linear(4, 8), nn.Linear(8, 1)
+optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+seen = []
+def look(gradient):
+    size = gradient.norm().item()
+    seen.append(size)
+def turn(gradient):
+    return gradient * 1.0
+z = first(torch.randn(16, 4))
+{hook}
+h = torch.tanh(z)
+loss = second(h).square().mean()
+h.data.mul_(0.5)
+optimizer.zero_grad()
+loss.backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "explained"),
+    [
+        ("z.register_hook(turn)", "a hook that is called for gradients: turn"),
+        ("z.register_hook(look)", None),
+        ("second.bias.register_hook(turn)", None),
+    ],
+)
+def test_a_hook_explains_what_it_may_have_changed_and_nothing_else(hook: str, explained: str | None) -> None:
+    rows = [row for row in checked(HOOKED.format(hook=hook)) if row.tensor == 0]
+    assert [(row.verdict, row.explained_by) for row in rows] == [("differs", explained)]
+
+
+SCALED = """\
+import torch
+net = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=512.0)
+scaler.scale(torch.zeros(()))
+for _ in range(3):
+    loss = net(torch.randn(8, 4)).square().mean()
+    optimizer.zero_grad()
+    {loss}.backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "explained"), [("loss", None), ("scaler.scale(loss)", "the gradient scaler's factor, 1/512")]
+)
+def test_a_scaler_explains_its_factor_only_where_it_scaled_a_loss(loss: str, explained: str | None) -> None:
+    rows = [row for row in checked(SCALED.format(loss=loss)) if row.step]
+    assert {row.explained_by for row in rows} == {explained}
+    assert len(rows) == 2
