@@ -75,6 +75,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import optimizer_name, together
 from backprobe.rules.analysis.training.updates import Update, updates
 from backprobe.rules.framework.finding_builder import told
@@ -134,10 +135,18 @@ def _cleared(record: Record, update: Update, start: int) -> list[Span]:
             return []
         first = bisect_right(spans, start, key=_filled)
         since = spans[first : bisect_left(spans, update.moment, lo=first, key=_filled)]
-        if any(span.reads or span.cleared is None for span in since):
+        if any(span.cleared is None or (span.reads and _is_written(record, tensor, span, update)) for span in since):
             return []
         found += since[-1:]
     return found
+
+
+def _is_written(record: Record, tensor: int, span: Span, update: Update) -> bool:
+    """What was read may have been used: the program wrote the leaf itself before the update."""
+    return any(
+        row.done_by == "statement" and span.filled.moment < row.moment <= update.moment
+        for row in lookup(record).inplace_of[tensor]
+    )
 
 
 def _finding(record: Record, optimizer: int | None, site: int, found: list[tuple[Update, list[Span]]]) -> Finding:

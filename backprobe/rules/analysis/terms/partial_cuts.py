@@ -22,7 +22,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.break_syntax import KINDS
 from backprobe.rules.analysis.source.data_flow import arrivals
 from backprobe.rules.analysis.source.data_flow_steps import Arrival, Step
-from backprobe.rules.analysis.source.expression_places import expression_of, given_to, operations_of
+from backprobe.rules.analysis.source.expression_places import expression_of, given_to, operations_at, operations_of
 from backprobe.rules.analysis.source.syntax import statement_at
 from backprobe.rules.analysis.tensors.parents import operations_by_number
 from backprobe.rules.analysis.terms.term_sources import linear_sources, trained_by
@@ -256,7 +256,22 @@ def _takes_tracked(record: Record, row: Operation) -> bool:
     if not row.complete or (row.result in ("number", "array") and not row.operands):
         return True
     states = (state_at(record, one, row.moment or 0) for one in row.operands)
-    return any(state is not None and state.requires_grad for state in states) or _is_drawn(row)
+    tracked = any(state is not None and state.requires_grad for state in states)
+    return tracked or _is_drawn(row) or any(_is_place(record, one) for one in row.operands)
+
+
+def _is_place(record: Record, tensor: int) -> bool:
+    """Whole numbers that came beside tracked values, as the second result of `topk`, `max` or `sort` does."""
+    bound = lookup(record).bindings_of[tensor]
+    if not bound or not lookup(record).tensors[tensor].dtype.startswith(("int", "uint")):
+        return False
+    made = operations_at(record).get(bound[0].site, ())
+    return any(
+        one.is_value
+        and one.result == "tensors"
+        and any((was := state_at(record, given, one.moment or 0)) and was.requires_grad for given in one.operands)
+        for one in made
+    )
 
 
 def _is_drawn(row: Operation) -> bool:

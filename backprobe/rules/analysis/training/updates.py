@@ -52,12 +52,9 @@ def updates(record: Record) -> tuple[Update, ...]:
 
 def _is_by_hand(record: Record, event: InplaceEvent) -> bool:
     """A leaf whose gradient the program reads is written by a statement that tracks nothing, while it has one."""
-    if (
-        event.tensor not in _read(record)
-        or event.done_by != "statement"
-        or lookup(record).moments[event.moment].grad_mode
-    ):
-        return False
+    tracked = lookup(record).moments[event.moment].grad_mode and event.version_after != event.version_before
+    if event.tensor not in _read(record) or event.done_by != "statement" or tracked:
+        return False  # a write through `.data` leaves the version as it was
     state = state_at(record, event.tensor, event.moment)
     return state is not None and state.is_leaf and state.requires_grad and state.grad == "present"
 
