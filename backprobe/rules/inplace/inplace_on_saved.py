@@ -123,7 +123,8 @@ MAX_CHANGES: Final = 6
 def check(record: Record) -> Iterator[Finding]:
     """One finding per backward call that met a saved tensor of another version; steps of the training are BP402's."""
     for change in saved_changes(record):
-        site = change.last.site if change.last.site is not None else change.call.site
+        first = next((one for one in change.changes if one.site is not None), change.last)
+        site = first.site if first.site is not None else change.call.site
         if not change.by_update and site is not None:
             yield _finding(record, change, site_of(record, site))
 

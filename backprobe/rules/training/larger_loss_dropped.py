@@ -186,7 +186,8 @@ def _made(record: Record) -> dict[int, Operation]:
 def _finding(record: Record, site: int, rows: list[tuple[Operation, BackwardCall]]) -> Finding:
     row, call = rows[0]
     total = next((one.name for one in lookup(record).bindings_of[row.tensor or 0]), "the sum")
-    root = call.roots[0].name or "one term"
+    bound = lookup(record).bindings_of[call.roots[0].tensor or 0]
+    root = bound[0].name if bound else call.roots[0].name or "one term"
     return told(
         record,
         RULE,

@@ -201,9 +201,13 @@ def _rebound_once(scope: ast.AST, name: str, node: ast.Assign) -> bool:
         if isinstance(one, ast.Assign) and one is not node:
             flat = [part for target in one.targets for part in ast.walk(target)]
             gives = any(isinstance(part, ast.Name) and part.id == name for part in flat)
-            if gives and any(isinstance(part, ast.Call) and method_called(part) for part in ast.walk(one.value)):
+            if gives and any(isinstance(part, ast.Call | ast.DictComp) and _is_method(part) for part in ast.walk(one.value)):
                 return False
     return True
+
+
+def _is_method(part: ast.Call | ast.DictComp) -> bool:
+    return isinstance(part, ast.DictComp) or isinstance(part.func, ast.Attribute)
 
 
 def _of_reader(record: Record, taken: int, reader: ast.stmt) -> Finding:
