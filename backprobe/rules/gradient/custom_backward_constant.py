@@ -162,9 +162,10 @@ def _passes(record: Record, node: Node) -> Iterator[NodePass]:
     """The passes in which the gradient that arrived was not 1 throughout."""
     for row in lookup(record).passes_of_node[node.node]:
         seen = row.grad_output
-        if row.position is not None and seen is not None and seen.min is not None and seen.max is not None:
-            if abs(seen.min - 1) > _ONE or abs(seen.max - 1) > _ONE:
-                yield row
+        if row.position is None or seen is None or seen.min is None or seen.max is None:
+            continue
+        if abs(seen.min - 1) > _ONE or abs(seen.max - 1) > _ONE:
+            yield row
 
 
 def _of_function(record: Record, function: CustomFunction, site: int, passed: NodePass) -> Finding:

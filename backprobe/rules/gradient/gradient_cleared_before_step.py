@@ -1,8 +1,8 @@
 """BP212 gradient-cleared-before-step: gradients are cleared between the backward call and the step.
 
 What it finds:
-    A backward call filled the gradients of an optimizer's parameters, they were cleared unread, and the step that
-    followed found none, or zeros, in all of them. The finding stands at the clear.
+    A backward call filled the gradients of an optimizer's parameters, they were cleared, unused but for a look, and
+    the step that followed found none, or zeros, in all of them. The finding stands at the clear.
 
 Why it matters:
     Nothing is trained. With momentum or weight decay the parameters still move, which hides it.

@@ -2,7 +2,7 @@
 
 What it finds:
     A backward call raised because a tensor it needed is no longer what it was in the forward pass. The finding stands
-    at the statement that changed it last; related are the statement whose node had saved it, every other change with
+    at the statement that changed it first; related are the statement whose node had saved it, every other change with
     the versions it made, and the backward call.
 
 Why it matters:

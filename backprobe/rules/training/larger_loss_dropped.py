@@ -5,7 +5,7 @@ What it finds:
     the other term: the call starts from the loss alone.
 
 Why it matters:
-    The sum may be shown and logged, but its other term trains nothing: a penalty or an auxiliary loss is without effect.
+    The sum may be shown and logged, but its other term trains nothing: a penalty is without effect.
 
 What PyTorch does:
     A backward call walks what its root was made from. A sum that was made of the root is not part of that. Seen in
@@ -116,9 +116,8 @@ def check(record: Record) -> Iterator[Finding]:
     for row in record.operations if record.optimizer_events else ():
         if row.function in _SUMS and row.requires_grad and row.shape == () and row.tensor is not None and row.is_value:
             call = next((roots[one] for one in row.operands if one in roots), None)
-            if call is not None and not _is_used(record, row.tensor):
-                if _is_lost(record, row, call):
-                    found.setdefault(row.statement, []).append((row, call))
+            if call is not None and not _is_used(record, row.tensor) and _is_lost(record, row, call):
+                found.setdefault(row.statement, []).append((row, call))
     for site, rows in found.items():
         if len({call.call for _row, call in rows}) >= LEAST:
             yield _finding(record, site, rows)

@@ -1,8 +1,8 @@
-"""BP816 ratio-of-one-policy: a probability ratio whose two sides are the same graph, so that it is 1 and trains nothing.
+"""BP816 ratio-of-one-policy: a probability ratio whose two sides are one graph is 1 and trains nothing.
 
 What it finds:
-    `exp(new - old)` of two log-probabilities that both have a history over the same leaves, and whose difference is zero
-    in every element: the old one is computed with the policy that is being trained, and is not detached.
+    `exp(new - old)` of two log-probabilities that both have a history over the same leaves, and whose difference is
+    zero in every element: the old one is computed with the policy that is being trained, and is not detached.
 
 Why it matters:
     The gradients of the two sides cancel exactly. The ratio is 1 in each step, its clipping never acts, and the policy
@@ -134,7 +134,7 @@ def _finding(record: Record, site: int, rows: list[tuple[Node, frozenset[int]]])
         RULE,
         site,
         (
-            f"`{name}` is 1 in every element, in all {len(rows)} evaluations: both sides of the difference are one graph.",
+            f"`{name}` is 1 in every element, {len(rows)} times: both sides of the difference are one graph.",
             f"Their gradients cancel: nothing comes from it to {together(record, sorted(leaves))}.",
             "Keep the old log-probabilities from when the data was made, under `no_grad`, or detach them.",
         ),

@@ -65,8 +65,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.losses.loss_calls import LossCall, loss_calls, region_of_call, tensor_given
-from backprobe.rules.analysis.modules.training_modes import called_modules
 from backprobe.rules.analysis.modules.module_sites import modules_by_number
+from backprobe.rules.analysis.modules.training_modes import called_modules
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expression_places import expression_of
 from backprobe.rules.analysis.source.expressions import keyword
@@ -175,7 +175,14 @@ def _source(record: Record, tensor: int) -> int:
         ):
             break
         tensor = by.operands[0]
-    return tensor
+    return next((one for one in _embedded(record) if _is_same_memory(record, one, tensor)), tensor)
+
+
+def _is_same_memory(record: Record, one: int, other: int) -> bool:
+    """Two views of the same elements in the same order."""
+    rows = lookup(record).tensors[one], lookup(record).tensors[other]
+    first, second = ((row.storage, row.storage_offset, row.numel, (row.stride or (0,))[-1]) for row in rows)
+    return first == second and first[0] is not None
 
 
 @table

@@ -1,8 +1,8 @@
 """BP754 averaged-with-itself: a target network is loaded from itself, or averaged with itself.
 
 What it finds:
-    A module that no optimizer trains loads the tensors that it has already. Or a weighted average, `k * a + (1 - k) * b`,
-    stands for `a` and `b` on one and the same value.
+    A module that no optimizer trains loads the tensors that it has already. Or a weighted average,
+    `k * a + (1 - k) * b`, has one and the same value for `a` and `b`.
 
 Why it matters:
     Nothing changes: the target keeps the values that it was born with, and training goes on against them.

@@ -3,7 +3,7 @@
 What it finds:
     A list is made of one module by `[module] * n`, or by a comprehension that always gives the same module. In one step
     its members get the same input, so all of them give the same; or they run one after another, and nothing but that
-    list refers to the module. The finding stands where the list is made.
+    list refers to the module, or it was handed in only to be repeated. The finding stands where the list is made.
 
 Why it matters:
     An ensemble of such members is one network, its spread is zero, and the least of two critics is the one there is.

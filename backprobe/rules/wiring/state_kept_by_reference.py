@@ -2,7 +2,8 @@
 
 What it finds:
     A module loads a state that was taken from itself before an optimizer changed its parameters, and the tensors of
-    that state lie in the parameters' memory: it loads what it has. The finding stands where the state was taken.
+    that state lie in the parameters' memory: it loads what it has. Or what was taken before training, or as the best
+    state, is read by a statement behind the training. The finding stands where the state was taken.
 
 Why it matters:
     The best weights, or those of before, are lost: what was kept has moved with every step.
@@ -69,7 +70,7 @@ Near miss: no step lies between
     model.load_state_dict(state)
 
 Blind spots:
-    A state that is saved to a file after further steps, or loaded into another module, is not judged.
+    A state that is loaded into another module is not judged, nor one that is kept in an attribute and read later.
 
 Source:
     torch.nn.Module.state_dict in PyTorch's documentation; observed with torch 2.13.
@@ -201,13 +202,15 @@ def _rebound_once(scope: ast.AST, name: str, node: ast.Assign) -> bool:
         if isinstance(one, ast.Assign) and one is not node:
             flat = [part for target in one.targets for part in ast.walk(target)]
             gives = any(isinstance(part, ast.Name) and part.id == name for part in flat)
-            if gives and any(isinstance(part, ast.Call | ast.DictComp) and _is_method(part) for part in ast.walk(one.value)):
+            if gives and any(_is_method(part) for part in ast.walk(one.value)):
                 return False
     return True
 
 
-def _is_method(part: ast.Call | ast.DictComp) -> bool:
-    return isinstance(part, ast.DictComp) or isinstance(part.func, ast.Attribute)
+def _is_method(part: ast.AST) -> bool:
+    """A dict that is made anew, or what a method gave."""
+    called = part.func if isinstance(part, ast.Call) else None
+    return isinstance(part, ast.DictComp) or isinstance(called, ast.Attribute)
 
 
 def _of_reader(record: Record, taken: int, reader: ast.stmt) -> Finding:

@@ -162,7 +162,9 @@ def off_around_walk(record: Record, raised: Raised, walk: int | None) -> Mode | 
     here = site_of(record, walk)
     for row in reversed(record.modes):
         if row.kind == "grad" and row.after == "False" and row.how == "with" and row.site is not None:
-            is_open = row.moment is not None and row.moment <= at.moment and (row.until is None or at.moment <= row.until)
+            is_open = (
+                row.moment is not None and row.moment <= at.moment and (row.until is None or at.moment <= row.until)
+            )
             outer = site_of(record, row.site)
             if is_open and (outer.function, outer.source) != (here.function, here.source):
                 return row
