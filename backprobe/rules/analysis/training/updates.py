@@ -66,7 +66,7 @@ def _assigned(record: Record, known: set[tuple[int | None, int | None]]) -> Iter
                 continue
             tensor = tensor_named(record, ast.unparse(target.value), site, row.moment)
             state = None if tensor is None else state_at(record, tensor, row.moment)
-            if tensor not in _read(record) or (site.site, tensor) in known or tensor is None or state is None:
+            if tensor not in _read(record) or (site.site, tensor) in known or state is None or tensor is None:
                 continue
             if state.is_leaf and state.requires_grad and state.grad == "present":
                 yield Update(moment=row.moment, site=site.site, optimizer=None, tensors=frozenset((tensor,)))
