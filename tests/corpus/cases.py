@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,6 +84,7 @@ WITH_SIDECARS = ("public", "second", "threads", "threads2")
 def with_sidecars(folder: Path) -> Corpus:
     """A corpus in which each case has a `case.json`: its README says what stands there."""
     cases: list[Case] = []
+    same = tomllib.loads((OWN / "kind_names.toml").read_text())
     for path in sorted(folder.glob("cases/*/case.json")):
         told = json.loads(path.read_text())
         expected = told["expected"]
@@ -92,7 +94,7 @@ def with_sidecars(folder: Path) -> Corpus:
                 id=told["id"], category=told["category"], kind=expected["kind"], severity=severity,
                 bad=path.with_name("bad.py").read_text(), good=path.with_name("good.py").read_text(),
                 lines=tuple(expected["lines"]), also=tuple(expected["lines_also_ok"]), names=tuple(expected["names"]),
-                kinds=tuple(expected.get("kinds_also_ok", ())),
+                kinds=(*expected.get("kinds_also_ok", ()), *same.get(expected["kind"], ())),
             )
         )  # fmt: skip
     clean = {path.stem: path.read_text() for path in sorted(folder.glob("clean/*.py"))}

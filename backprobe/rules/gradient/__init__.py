@@ -8,6 +8,7 @@ from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.gradient import (
     accumulation_window_dropped,
     closure_without_clear,
+    custom_backward_constant,
     custom_function_gradient_count,
     custom_function_gradient_shape,
     custom_function_incomplete,
@@ -53,6 +54,7 @@ RULES: Final[tuple[RuleModule, ...]] = (
     custom_function_gradient_shape,
     custom_function_missing_gradient,
     custom_function_incomplete,
+    custom_backward_constant,
     hook_modifies_gradient,
     hook_changes_size,
     hook_registered_every_step,

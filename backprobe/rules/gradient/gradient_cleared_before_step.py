@@ -1,8 +1,8 @@
 """BP212 gradient-cleared-before-step: gradients are cleared between the backward call and the step.
 
 What it finds:
-    A backward call filled the gradients of an optimizer's parameters, they were cleared unread, and the step that
-    followed found none, or zeros, in all of them. The finding stands at the clear.
+    A backward call filled the gradients of an optimizer's parameters, they were cleared, unused but for a look, and
+    the step that followed found none, or zeros, in all of them. The finding stands at the clear.
 
 Why it matters:
     Nothing is trained. With momentum or weight decay the parameters still move, which hides it.
@@ -75,6 +75,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import optimizer_name, together
 from backprobe.rules.analysis.training.updates import Update, updates
 from backprobe.rules.framework.finding_builder import told
@@ -134,10 +135,18 @@ def _cleared(record: Record, update: Update, start: int) -> list[Span]:
             return []
         first = bisect_right(spans, start, key=_filled)
         since = spans[first : bisect_left(spans, update.moment, lo=first, key=_filled)]
-        if any(span.reads or span.cleared is None for span in since):
+        if any(span.cleared is None or (span.reads and _is_written(record, tensor, span, update)) for span in since):
             return []
         found += since[-1:]
     return found
+
+
+def _is_written(record: Record, tensor: int, span: Span, update: Update) -> bool:
+    """What was read may have been used: the program wrote the leaf itself before the update."""
+    return any(
+        row.done_by == "statement" and span.filled.moment < row.moment <= update.moment
+        for row in lookup(record).inplace_of[tensor]
+    )
 
 
 def _finding(record: Record, optimizer: int | None, site: int, found: list[tuple[Update, list[Span]]]) -> Finding:

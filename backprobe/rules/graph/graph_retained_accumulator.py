@@ -154,6 +154,8 @@ def check(record: Record) -> Iterator[Finding]:
         if not kept and isinstance(statement(record, site), ast.AugAssign):
             kept = _kept_unseen(record, site, value, turns)
         taken = [one for one in operands(record, site, value, turns[-1] - 1) if one.name != name]
+        if kept and is_walked_after(record, kept[0][1], kept[0][0]):
+            kept = kept[1:]  # what it begins with may be the first loss itself, which is walked once
         if len(kept) >= LEAST and not any(is_walked_after(record, tensor, moment) for moment, tensor in kept):
             yield _finding(record, site, name, kept, taken)
 

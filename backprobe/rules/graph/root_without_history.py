@@ -2,7 +2,8 @@
 
 What it finds:
     A backward call raised because its root has no history, and the record shows no tensor above it that ever required
-    grad. The finding stands at that call; related are the tensors that the root was computed from.
+    grad. The finding stands at that call; related are the tensors that the root was computed from. Or a function that
+    makes a loss and walks it was called inside a caller's `no_grad`: it stands at that `with`.
 
 Why it matters:
     The program stops. Somewhere the tensor to be trained was made without `requires_grad=True`, or all parameters were
@@ -62,6 +63,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import called
 from backprobe.rules.analysis.source.syntax import parts_of, statement
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.analysis.training.grad_modes import off_around_walk
 from backprobe.rules.framework.finding import Finding
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -87,11 +89,37 @@ CUTTING: Final = frozenset({"detach", "detach_", "data", "item", "numpy", "tolis
 def check(record: Record) -> Iterator[Finding]:
     """One finding per backward call whose root never had a history."""
     for one in raised_calls(record, "no-history"):
+        off = off_around_walk(record, one.raised, one.site.site)
+        if off is not None and off.site is not None:
+            yield _walked_without_mode(record, one, off.site)
+            continue
         roots = rooted_in(record, one.call)
         above = _ancestors(record, roots)
         hidden = _may_hide_a_cut(record, one, above)
         if above and not hidden and not _was_cut(record, above, one.call.moment_before):
             yield _finding(record, one, roots, above)
+
+
+def _walked_without_mode(record: Record, one: RaisedCall, around: int) -> Finding:
+    """A function that makes a loss and walks it, called while gradients are off."""
+    name = next((row.name for row in one.call.roots if row.name), None) or "the root"
+    return told(
+        record,
+        RULE,
+        around,
+        (
+            f"Gradients are off from here on, and `{one.site.function.rpartition('.')[2]}` walks `{name}` back inside.",
+            "Nothing that is computed there has a history, so the backward call raises.",
+            "Call it outside; or open `torch.enable_grad()` where it needs gradients.",
+        ),
+        binding=name,
+        moments=[one.call.moment_before],
+        related=(("this backward call raises", one.site.site),),
+        evidence={"call": one.call.call, "grad_mode": False},
+        tensors=[row.tensor for row in one.call.roots if row.tensor is not None],
+        calls=[one.call.call],
+        level=level_of(record, one.raised),
+    )
 
 
 def _ancestors(record: Record, roots: frozenset[int]) -> dict[int, None]:

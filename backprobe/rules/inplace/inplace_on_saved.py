@@ -2,7 +2,7 @@
 
 What it finds:
     A backward call raised because a tensor it needed is no longer what it was in the forward pass. The finding stands
-    at the statement that changed it last; related are the statement whose node had saved it, every other change with
+    at the statement that changed it first; related are the statement whose node had saved it, every other change with
     the versions it made, and the backward call.
 
 Why it matters:
@@ -123,7 +123,8 @@ MAX_CHANGES: Final = 6
 def check(record: Record) -> Iterator[Finding]:
     """One finding per backward call that met a saved tensor of another version; steps of the training are BP402's."""
     for change in saved_changes(record):
-        site = change.last.site if change.last.site is not None else change.call.site
+        first = next((one for one in change.changes if one.site is not None), change.last)
+        site = first.site if first.site is not None else change.call.site
         if not change.by_update and site is not None:
             yield _finding(record, change, site_of(record, site))
 

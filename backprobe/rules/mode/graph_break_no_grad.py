@@ -2,8 +2,8 @@
 
 What it finds:
     Parameters that an optimizer steps on are used under `no_grad`, `inference_mode` or `set_grad_enabled(False)`, and
-    what comes out goes into the loss. No backward call of the run reaches them. The finding stands at the `with` or at
-    the decorator.
+    what comes out goes into the loss. No backward call of the run reaches them. The finding stands at the `with`, a
+    caller's too, or at the decorator.
     So it is of one term of a loss whose other terms train.
 
 Why it matters:

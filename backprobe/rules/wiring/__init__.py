@@ -6,6 +6,7 @@ from typing import Final
 
 from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.wiring import (
+    averaged_with_itself,
     clip_after_step,
     clip_before_unscale,
     clip_inside_accumulation,
@@ -29,6 +30,7 @@ from backprobe.rules.wiring import (
     parameters_not_in_optimizer,
     parameters_replaced_after_optimizer,
     parametrization_bypassed,
+    projected_before_step,
     scaled_gradient_stepped,
     scaler_update_missing,
     scheduler_before_optimizer,
@@ -73,6 +75,7 @@ RULES: Final[tuple[RuleModule, ...]] = (
     state_kept_by_reference,
     one_module_repeated,
     kept_value_shares_memory,
+    averaged_with_itself,
     parametrization_bypassed,
     functional_result_dropped,
     swa_without_bn_update,
@@ -83,4 +86,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     parameter_in_two_groups,
     scheduler_per_batch,
     scheduler_past_its_end,
+    projected_before_step,
 )

@@ -1,8 +1,8 @@
 """BP740 ddp-forward-bypassed: a module inside `DistributedDataParallel` is trained without calling the wrapper.
 
 What it finds:
-    Backward calls reach the parameters of a module that a `DistributedDataParallel` wraps, and in no forward pass was
-    the wrapper itself called: the program calls the module inside it.
+    Backward calls reach the parameters of a module that a `DistributedDataParallel` wraps, and in no forward pass
+    with gradients was the wrapper itself called: the program calls the module inside it.
 
 Why it matters:
     The gradients of the processes are never averaged. Each process trains a model of its own, on its share of the data.
@@ -106,7 +106,7 @@ RULE = Rule(
 def check(record: Record) -> Iterator[Finding]:
     """One finding per wrapper that is never called, at the call of what is inside."""
     for wrapper in wrappers(record):
-        own = {call.module for call in record.module_calls}
+        own = {call.module for call in record.module_calls if call.grad_mode}  # a first look trains nothing
         if wrapper.module.module in own:
             continue
         calls = [call for call in record.module_calls if call.module == wrapper.inner.module and call.grad_mode]

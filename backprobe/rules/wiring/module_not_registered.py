@@ -179,8 +179,9 @@ def _built_at(record: Record, module: Module, around: Module) -> int | None:
     One that was never given a name was first seen in its call: then the one statement of the class around it that adds
     a new module of this class to something.
     """
-    if module.site is not None:
-        return _added_at(record, module.site) or module.site
+    seen = None if module.site is None else _added_at(record, module.site) or module.site
+    if seen is not None and not isinstance(statement(record, site_of(record, seen)), ast.For):
+        return seen
     found = [
         node
         for tree in trees(record).values()

@@ -3,7 +3,7 @@
 What it finds:
     A list is made of one module by `[module] * n`, or by a comprehension that always gives the same module. In one step
     its members get the same input, so all of them give the same; or they run one after another, and nothing but that
-    list refers to the module. The finding stands where the list is made.
+    list refers to the module, or it was handed in only to be repeated. The finding stands where the list is made.
 
 Why it matters:
     An ensemble of such members is one network, its spread is zero, and the least of two critics is the one there is.
@@ -111,7 +111,8 @@ from backprobe.rules.analysis.modules.module_sites import modules_by_number
 from backprobe.rules.analysis.modules.module_tree import calls_of_modules
 from backprobe.rules.analysis.modules.second_names import ModuleName, held_by, module_names
 from backprobe.rules.analysis.modules.training_modes import inside
-from backprobe.rules.analysis.source.syntax import region_in, site_of, statement_at
+from backprobe.rules.analysis.source.scopes import parameters_of, scope_of
+from backprobe.rules.analysis.source.syntax import Tree, region_in, site_of, statement_at, tree_of
 from backprobe.rules.analysis.training.steps import step_of
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding_builder import told
@@ -139,14 +140,14 @@ LEAST_STEPS: Final = 2
 def check(record: Record) -> Iterator[Finding]:
     """One finding per list."""
     for module, rows in module_names(record).items():
-        if held_by(record, module).isdisjoint(in_optimizers(record)) or _is_random(record, module):
+        if held_by(record, module).isdisjoint(in_optimizers(record)):
             continue
         for site in dict.fromkeys(row.site for row in rows):
             members = [row for row in rows if row.site == site]
             made = _repeating(statement_at(record, site)) if len(members) > 1 else None
-            found = _same_input(record, module) if made is not None else []
+            found = _same_input(record, module) if made is not None and not _is_random(record, module) else []
             alike = len({step for step, _row in found}) >= LEAST_STEPS
-            if made is not None and not alike and _is_nameless(made):
+            if made is not None and not alike and _is_nameless(tree_of(record, site_of(record, site)), made):
                 found = _in_turn(record, module)
             if made is not None and len({step for step, _row in found}) >= LEAST_STEPS:
                 yield _finding(record, members, made, [row for _step, row in found], alike=alike)
@@ -165,14 +166,25 @@ def _repeating(node: ast.stmt | None) -> ast.expr | None:
     return None
 
 
-def _is_nameless(made: ast.expr) -> bool:
+def _is_nameless(tree: Tree | None, made: ast.expr) -> bool:
     """Nothing but the list refers to the module, or a comprehension asks for it once for each member.
 
     Who wants one set of weights at every depth, as in ALBERT, gives the one module a name and calls that.
     """
     sides = (made.left, made.right) if isinstance(made, ast.BinOp) else ()
     lists = [side for side in sides if isinstance(side, ast.List)]
-    return not sides or all(isinstance(one, ast.Call) for side in lists for one in side.elts)
+    if not sides or all(isinstance(one, ast.Call) for side in lists for one in side.elts):
+        return True
+    return all(_is_handed_in(tree, one) for side in lists for one in side.elts)
+
+
+def _is_handed_in(tree: Tree | None, part: ast.expr) -> bool:
+    """A parameter of the function around, read there only once: a pattern for what is to be built."""
+    scope = None if tree is None else scope_of(tree, part)
+    if not isinstance(part, ast.Name) or not isinstance(scope, ast.FunctionDef):
+        return False
+    reads = [one for one in ast.walk(scope) if isinstance(one, ast.Name) and one.id == part.id]
+    return part.id in parameters_of(scope) and len(reads) == 1
 
 
 def _in_turn(record: Record, module: int) -> list[tuple[int, ModuleCall]]:

@@ -20,6 +20,7 @@ from backprobe.rules.analysis.source.data_flow_steps import Arrival, Step
 from backprobe.rules.analysis.source.expressions import keyword
 from backprobe.rules.analysis.source.syntax import is_same_statement, site_at, site_of, statement, trees
 from backprobe.rules.analysis.tensors.autograd_errors import raised_as
+from backprobe.rules.analysis.training.grad_modes import off_around_walk
 from backprobe.rules.analysis.training.trained_parameters import (
     in_optimizers,
     never_reached,
@@ -121,7 +122,7 @@ def _untouched(record: Record) -> list[int]:
 
 def _failed(record: Record) -> Raised | None:
     """The exception that said that a root has no history, if one ended a backward call."""
-    rows = raised_as(record, "no-history")
+    rows = [row for row in raised_as(record, "no-history") if off_around_walk(record, row, row.site) is None]
     return rows[0] if rows else None
 
 
@@ -129,7 +130,7 @@ def _break_of(record: Record, leaf: int) -> Break | None:
     """The cut on the leaf's way to a root that its optimizer steps on, else to any."""
     used = list(uses_of(record, leaf))
     ways = _for_its_step(record, leaf, _ways(record).of([step for step, _moment in used]))
-    best = min(ways, key=_order, default=None)
+    best = min(ways, key=lambda way: _order(record, way), default=None)
     if best is None or best.step.ending is None:
         return None
     site, root = (
@@ -138,6 +139,8 @@ def _break_of(record: Record, leaf: int) -> Break | None:
     )
     calls = tuple(call.call for call in record.backward_calls if is_same_statement(record, call.site, root))
     raised = next((row for row in raised_as(record, "no-history") if is_same_statement(record, row.site, root)), None)
+    if raised is not None and off_around_walk(record, raised, raised.site) is not None:
+        return None
     if site is None or (raised is None and (not calls or _is_flagged(record, calls, best.step.ending))):
         return None
     same = [
@@ -176,9 +179,14 @@ def _ways(record: Record) -> _Ways:
     return _Ways(record)
 
 
-def _order(way: Arrival) -> tuple[int, int]:
+def _order(record: Record, way: Arrival) -> tuple[int, bool, int]:
+    """Of several `no_grad` the one in the function of the root: what comes from elsewhere may be data."""
     ending = way.step.ending
-    return (0, 0) if ending is None else (KINDS.index(ending.kind), ending.node.lineno)
+    if ending is None:
+        return 0, False, 0
+    sites = site_around(record, way.step.ended_in, ending.node), site_around(record, way.source, way.root)
+    functions = {None if one is None else site_of(record, one).function for one in sites}
+    return KINDS.index(ending.kind), ending.kind == "no-grad" and len(functions) > 1, ending.node.lineno
 
 
 def site_around(record: Record, source: int, node: ast.expr) -> int | None:

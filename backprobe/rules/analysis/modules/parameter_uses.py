@@ -12,7 +12,7 @@ from backprobe.rules.analysis.modules.training_modes import inside
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.break_syntax import Ending
 from backprobe.rules.analysis.source.data_flow_steps import Program, Step
-from backprobe.rules.analysis.source.scopes import Function, names
+from backprobe.rules.analysis.source.scopes import Function, last_name, names
 from backprobe.rules.analysis.source.syntax import site_of, statement, trees
 from backprobe.rules.analysis.training.grad_modes import switched_off_at
 from backprobe.rules.framework.tables import table
@@ -49,6 +49,12 @@ def _calls_of(record: Record) -> dict[int, list[tuple[Step, int]]]:
         written = expressions_of(record, call) if key not in seen else None
         seen.add(key)
         ending = None if call.grad_mode or key[1] is None else _grad_off_at(record, key[1])
+        around = None if call.grad_mode or key[1] is None or ending is not None else _opened_around(record, key[1])
+        if written is not None and around is not None:
+            found.setdefault(call.module, []).extend(
+                (Step(part=part, source=written[0], ending=around[0], ended_in=around[1], origin=part), around[2])
+                for part in written[1]
+            )
         if written is None or (ending is None and not call.grad_mode):
             continue
         moment = _first_moments(record).get(key[1] or 0, 0)
@@ -110,6 +116,19 @@ def _grad_off_at(record: Record, site: int) -> Ending | None:
     region, name = found
     part = _expressions(record).get((row.source, region.start_line, region.start_col))
     return None if part is None else Ending(kind="no-grad", node=part, how=f"`{name}`")
+
+
+def _opened_around(record: Record, site: int) -> tuple[Ending, int, int] | None:
+    """The `with` of a caller that had gradients off when a statement first ran so: as an ending, its file, and when."""
+    moments = [row.moment for row in record.moments if row.site == site and not row.grad_mode]
+    for row in reversed(record.modes) if moments else ():
+        is_open = row.moment is not None and row.moment <= moments[0] and (row.until is None or moments[0] <= row.until)
+        node = statement(record, site_of(record, row.site)) if is_open and row.site is not None else None
+        if row.kind == "grad" and row.after == "False" and row.how == "with" and isinstance(node, ast.With):
+            part = node.items[0].context_expr
+            how = f"`{last_name(part.func if isinstance(part, ast.Call) else part)}`"
+            return Ending(kind="no-grad", node=part, how=how), site_of(record, row.site or 0).source, moments[0]
+    return None
 
 
 @table

@@ -22,8 +22,8 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.break_syntax import KINDS
 from backprobe.rules.analysis.source.data_flow import arrivals
 from backprobe.rules.analysis.source.data_flow_steps import Arrival, Step
-from backprobe.rules.analysis.source.expression_places import expression_of, given_to, operations_of
-from backprobe.rules.analysis.source.syntax import statement_at
+from backprobe.rules.analysis.source.expression_places import expression_of, given_to, operations_at, operations_of
+from backprobe.rules.analysis.source.syntax import site_of, statement_at
 from backprobe.rules.analysis.tensors.parents import operations_by_number
 from backprobe.rules.analysis.terms.term_sources import linear_sources, trained_by
 from backprobe.rules.analysis.terms.terms import Term, terms
@@ -78,7 +78,7 @@ def _cut(record: Record, rows: list[Term]) -> Break | None:
     ended = [one for one in (_ended(record, way) for way in ways) if one is not None and _is_cut(record, one)]
     if not ended or any(_has_own_gradient(record, one, rows[0]) for one in ended):
         return None
-    best = min(ended, key=_order)
+    best = min(ended, key=lambda way: _order(record, way, rows[0]))
     one = cut_at(record, best, [row.call for row in rows], held)
     if one is None:
         return None
@@ -256,7 +256,22 @@ def _takes_tracked(record: Record, row: Operation) -> bool:
     if not row.complete or (row.result in ("number", "array") and not row.operands):
         return True
     states = (state_at(record, one, row.moment or 0) for one in row.operands)
-    return any(state is not None and state.requires_grad for state in states) or _is_drawn(row)
+    tracked = any(state is not None and state.requires_grad for state in states)
+    return tracked or _is_drawn(row) or any(_is_place(record, one) for one in row.operands)
+
+
+def _is_place(record: Record, tensor: int) -> bool:
+    """Whole numbers that came beside tracked values, as the second result of `topk`, `max` or `sort` does."""
+    bound = lookup(record).bindings_of[tensor]
+    if not bound or not lookup(record).tensors[tensor].dtype.startswith(("int", "uint")):
+        return False
+    made = operations_at(record).get(bound[0].site, ())
+    return any(
+        one.is_value
+        and one.result == "tensors"
+        and any((was := state_at(record, given, one.moment or 0)) and was.requires_grad for given in one.operands)
+        for one in made
+    )
 
 
 def _is_drawn(row: Operation) -> bool:
@@ -264,9 +279,14 @@ def _is_drawn(row: Operation) -> bool:
     return row.function.endswith((".sample", ".sample_n"))
 
 
-def _order(way: Arrival) -> tuple[int, int]:
+def _order(record: Record, way: Arrival, term: Term) -> tuple[int, bool, int]:
+    """Of several of one kind the one in the function that makes the term: what comes from elsewhere may be data."""
     ending = way.step.ending
-    return (0, 0) if ending is None else (KINDS.index(ending.kind), ending.node.lineno)
+    if ending is None:
+        return 0, False, 0
+    site = site_around(record, way.step.ended_in, ending.node)
+    elsewhere = site is None or site_of(record, site).function != site_of(record, term.site).function
+    return KINDS.index(ending.kind), ending.kind == "no-grad" and elsewhere, ending.node.lineno
 
 
 def cut_at(record: Record, way: Arrival, calls: Sequence[BackwardCall], held: Iterable[int]) -> Break | None:

@@ -213,8 +213,20 @@ class _Sum:
         for side in (node.left, node.right):
             if any(one is side for one in inner) or not _reads_a_name(side):
                 continue
-            if not any(_holds_tensor(self.record, one, site.function) for one in ast.walk(side)):
+            if self._is_number(made, side) or not any(
+                _holds_tensor(self.record, one, site.function) for one in ast.walk(side)
+            ):
                 self.found.append(self._term((side,), site.source, site.site, None, None, is_tracked=False))
+
+    def _is_number(self, made: Operation, side: ast.expr) -> bool:
+        """One tensor went into the sum, all that went in is known, and it goes by no name of this side."""
+        if not made.complete or len(made.operands) + len(made.inner) != 1 or made.inner:
+            return False
+        names = {row.name for row in lookup(self.record).bindings_of[made.operands[0]]}
+        return bool(names) and not any(
+            isinstance(one, ast.Name | ast.Attribute | ast.Subscript) and ast.unparse(one) in names
+            for one in ast.walk(side)
+        )
 
     def _add(self, tensor: int | None, made: Operation | None, *, is_tracked: bool) -> None:
         """One more term, where the source shows what made it."""

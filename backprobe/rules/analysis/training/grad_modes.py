@@ -15,7 +15,7 @@ from backprobe.rules.framework.finding import Region
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Mode, ModuleCall, Record
+    from backprobe.record import Mode, ModuleCall, Raised, Record
 
 _SWITCHES: Final = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
@@ -149,3 +149,23 @@ class Regions:
         """The last in the order given of those that hold at a moment; None: none does."""
         at = bisect_right(self._changes, moment)
         return self._last[at - 1] if at else None
+
+
+def off_around_walk(record: Record, raised: Raised, walk: int | None) -> Mode | None:
+    """The `with` in another function that had gradients off when a backward call found no history at this statement.
+
+    None where they were on, or where the `with` stands in the same function: there it may mean the forward pass only.
+    """
+    at = next((row for row in record.moments if row.moment == raised.moment), None)
+    if at is None or at.grad_mode or walk is None:
+        return None
+    here = site_of(record, walk)
+    for row in reversed(record.modes):
+        if row.kind == "grad" and row.after == "False" and row.how == "with" and row.site is not None:
+            is_open = (
+                row.moment is not None and row.moment <= at.moment and (row.until is None or at.moment <= row.until)
+            )
+            outer = site_of(record, row.site)
+            if is_open and (outer.function, outer.source) != (here.function, here.source):
+                return row
+    return None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.named_values import tensor_named
+from backprobe.rules.analysis.source.syntax import statement
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.tables import table
 
@@ -47,17 +50,33 @@ def updates(record: Record) -> tuple[Update, ...]:
         for event in record.inplace_events
         if _is_by_hand(record, event)
     ]
+    found += _assigned(record, {(one.site, next(iter(one.tensors), None)) for one in found if one.optimizer is None})
     return tuple(sorted(found, key=lambda update: update.moment))
+
+
+def _assigned(record: Record, known: set[tuple[int | None, int | None]]) -> Iterator[Update]:
+    """Leaves that `x.data = ...` gave other memory: where they are large, nothing in the record tells of the change."""
+    for site in record.sites if _read(record) else ():
+        node = statement(record, site) if site.kind in ("assign", "inplace", "statement") else None
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if not isinstance(target, ast.Attribute) or target.attr != "data":
+            continue
+        for row in record.moments:
+            if row.site != site.site or row.kind != "after-statement":
+                continue
+            tensor = tensor_named(record, ast.unparse(target.value), site, row.moment)
+            state = None if tensor is None else state_at(record, tensor, row.moment)
+            if tensor not in _read(record) or (site.site, tensor) in known or state is None or tensor is None:
+                continue
+            if state.is_leaf and state.requires_grad and state.grad == "present":
+                yield Update(moment=row.moment, site=site.site, optimizer=None, tensors=frozenset((tensor,)))
 
 
 def _is_by_hand(record: Record, event: InplaceEvent) -> bool:
     """A leaf whose gradient the program reads is written by a statement that tracks nothing, while it has one."""
-    if (
-        event.tensor not in _read(record)
-        or event.done_by != "statement"
-        or lookup(record).moments[event.moment].grad_mode
-    ):
-        return False
+    tracked = lookup(record).moments[event.moment].grad_mode and event.version_after != event.version_before
+    if event.tensor not in _read(record) or event.done_by != "statement" or tracked:
+        return False  # a write through `.data` leaves the version as it was
     state = state_at(record, event.tensor, event.moment)
     return state is not None and state.is_leaf and state.requires_grad and state.grad == "present"
 

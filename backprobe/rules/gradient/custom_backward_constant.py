@@ -1,0 +1,252 @@
+"""BP244 custom-backward-constant: `backward` of a custom Function does not use the gradient that it is given.
+
+What it finds:
+    What `backward` returns depends on no gradient that came in, although that gradient is not 1 throughout: the chain
+    rule ends there. Or a module defines `backward(self, gradient)`, which torch never calls.
+
+Why it matters:
+    All that stands behind the Function, the weight of a loss, a mean, a mask, other layers, changes no gradient before
+    it. A module's `backward` has no effect at all: the gradient is that of its `forward`.
+
+What PyTorch does:
+    `Function.backward` is handed the gradient of the output and must return its product with the derivative. Modules
+    have no `backward`: their operations are recorded one by one. Seen in torch 2.13.
+
+Example:
+    import torch
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x  # <- here
+
+    weight = torch.ones(3, requires_grad=True)
+    for scale in (1.0, 2.0, 3.0):
+        Square.apply(weight).mul(scale).mean().backward()
+
+Use instead:
+    import torch
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x * grad
+
+    weight = torch.ones(3, requires_grad=True)
+    for scale in (1.0, 2.0, 3.0):
+        Square.apply(weight).mul(scale).mean().backward()
+
+Near miss: the Function is the loss itself, its gradient is 1
+    import torch
+
+    class Loss(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return (x * x).sum()
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x
+
+    weight = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        Loss.apply(weight).backward()
+
+Near miss: a module that calls a Function
+    import torch
+    from torch import nn
+
+    class Reverse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return -grad
+
+    class Layer(nn.Module):
+        def forward(self, x):
+            return Reverse.apply(x)
+
+    x = torch.ones(3, requires_grad=True)
+    Layer()(x).pow(2).sum().backward()
+
+Blind spots:
+    A gradient that is used in a test only counts as used.
+
+Source:
+    Extending PyTorch, on `torch.autograd.Function`; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.custom_functions import (
+    CustomFunction,
+    class_site,
+    custom_functions,
+    returned,
+    returns,
+)
+from backprobe.rules.analysis.source.syntax import parts_of, region_in, site_at, trees
+from backprobe.rules.framework.finding import Region
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+
+if TYPE_CHECKING:
+    from backprobe.record import Module, Node, NodePass, Record
+    from backprobe.rules.framework.finding import Finding
+
+RULE = Rule(
+    name="custom-backward-constant",
+    code="BP244",
+    since="0.1",
+    severity="warning",
+    confidence="proven",
+    fix="manual",
+    needs=("node", "backward", "stats", "site", "module"),
+)
+
+_ONE: Final = 1e-6
+"""How far the elements of a gradient may be from 1."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per Function, and per module class."""
+    for name, function in custom_functions(record).items():
+        if _ignores_its_gradient(function):
+            nodes = [row for row in record.nodes if (row.custom or "").rpartition(".")[2] == name]
+            passed = next((one for node in nodes for one in _passes(record, node)), None)
+            site = class_site(record, function)
+            if passed is not None and site is not None:
+                yield _of_function(record, function, site, passed)
+    yield from _of_modules(record)
+
+
+def _ignores_its_gradient(function: CustomFunction) -> bool:
+    """No expression of `backward` reads what it is given behind its `ctx`, and it returns something."""
+    method = function.derivative
+    if method is None:
+        return False
+    given = method.args
+    names = {one.arg for one in (*given.posonlyargs, *given.args)[1:]}
+    names |= {given.vararg.arg} if given.vararg is not None else set()
+    if not names or any(
+        isinstance(part, ast.Name) and part.id in names for part in parts_of(method) if part is not method
+    ):
+        return False
+    values = [value for one in returns(method) for value in returned(one)]
+    return any(not isinstance(value, ast.Constant) for value in values)
+
+
+def _passes(record: Record, node: Node) -> Iterator[NodePass]:
+    """The passes in which the gradient that arrived was not 1 throughout."""
+    for row in lookup(record).passes_of_node[node.node]:
+        seen = row.grad_output
+        if row.position is None or seen is None or seen.min is None or seen.max is None:
+            continue
+        if abs(seen.min - 1) > _ONE or abs(seen.max - 1) > _ONE:
+            yield row
+
+
+def _of_function(record: Record, function: CustomFunction, site: int, passed: NodePass) -> Finding:
+    method = function.derivative
+    last = next(iter(returns(method)))
+    call = lookup(record).calls[passed.call]
+    inner = site_at(record, last)
+    return told(
+        record,
+        RULE,
+        site if inner is None else inner.site,
+        (
+            f"`{function.name}.backward` returns a gradient that does not depend on the one that it is given.",
+            "The chain rule ends here: what comes behind the Function does not count for what stands before it.",
+            "Multiply by the gradient that came in.",
+        ),
+        binding=function.name,
+        moments=[call.moment_before],
+        region=region_in(record, function.source, last),
+        related=(("this backward call came through it", call.site),),
+        evidence={"function": function.name, "arrived": passed.grad_output.norm if passed.grad_output else None},
+        calls=[call.call],
+    )
+
+
+def _of_modules(record: Record) -> Iterator[Finding]:
+    """Modules of the program whose class has a `backward` that takes a gradient, and whose calls recorded a graph."""
+    called = {row.module for row in record.module_calls if row.grad_mode}
+    modules: dict[str, Module] = {}
+    for row in record.modules:
+        if row.user_code and row.module in called and record.backward_calls:
+            modules.setdefault(row.cls, row)
+    for source, tree in trees(record).items():
+        for cls in ast.walk(tree.module):
+            if not isinstance(cls, ast.ClassDef) or cls.name not in modules or _is_called(tree.module):
+                continue
+            method = next(
+                (one for one in cls.body if isinstance(one, ast.FunctionDef) and one.name == "backward"), None
+            )
+            has_forward = any(isinstance(one, ast.FunctionDef) and one.name == "forward" for one in cls.body)
+            site = modules[cls.name].site
+            if method is not None and site is not None and has_forward and len(method.args.args) > 1:
+                yield _of_module(record, source, cls, method, site)
+
+
+def _is_called(module: ast.Module) -> bool:
+    """The program itself calls a `backward` with arguments by place: it may run its layers back by hand."""
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "backward"
+        and part.args
+        and not ast.unparse(part.func.value).startswith(("torch", "super"))
+        for part in ast.walk(module)
+    )
+
+
+def _head(record: Record, source: int, method: ast.FunctionDef) -> Region:
+    """`def backward(self, gradient)` up to its body."""
+    whole = region_in(record, source, method)
+    last = region_in(record, source, method.body[0])
+    return Region(
+        start_line=whole.start_line, start_col=whole.start_col, end_line=whole.start_line,
+        end_col=last.start_col if last.start_line == whole.start_line else whole.start_col + len(f"def {method.name}"),
+    )  # fmt: skip
+
+
+def _of_module(record: Record, source: int, cls: ast.ClassDef, method: ast.FunctionDef, site: int) -> Finding:
+    call = record.backward_calls[0]
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"`{cls.name}` is a module: torch never calls its `backward`.",
+            "The gradient is that of the operations in `forward`.",
+            "Make it a `torch.autograd.Function`, and call its `apply` in `forward`.",
+        ),
+        binding=cls.name,
+        moments=[call.moment_before],
+        region=_head(record, source, method),
+        evidence={"class": cls.name},
+        calls=[call.call],
+    )

@@ -1,0 +1,56 @@
+"""BP754 averaged-with-itself."""
+
+PROGRAMS = {
+    "target loads itself in method": """
+import torch, copy
+from torch import nn
+torch.manual_seed(0)
+class Agent:
+    def __init__(self):
+        self.q, self.q_target = nn.Linear(4, 2), nn.Linear(4, 2)
+        self.opt = torch.optim.Adam(self.q.parameters(), 1e-2)
+    def sync(self):
+        self.q_target.load_state_dict(self.q_target.state_dict())  # <- BP754
+    def learn(self, s, s2):
+        with torch.no_grad():
+            y = self.q_target(s2).max(1).values
+        loss = (self.q(s).max(1).values - y).pow(2).mean()
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+a = Agent()
+for i in range(6):
+    a.learn(torch.randn(8, 4), torch.randn(8, 4))
+    if i % 2: a.sync()
+""",
+    "polyak mixes target with target": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+q, t = nn.Linear(4, 2), nn.Linear(4, 2)
+opt = torch.optim.Adam(q.parameters(), 1e-2)
+tau = 0.05
+for i in range(4):
+    x = torch.randn(8, 4)
+    loss = (q(x) - t(x).detach()).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    for p, pt in zip(q.parameters(), t.parameters()):
+        pt.data.copy_(tau * pt.data + (1 - tau) * pt.data)  # <- BP754
+""",
+    "good polyak": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+q, t = nn.Linear(4, 2), nn.Linear(4, 2)
+opt = torch.optim.Adam(q.parameters(), 1e-2)
+tau = 0.05
+for i in range(4):
+    x = torch.randn(8, 4)
+    loss = (q(x) - t(x).detach()).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+    for p, pt in zip(q.parameters(), t.parameters()):
+        pt.data.copy_(tau * p.data + (1 - tau) * pt.data)
+""",
+}

@@ -1,0 +1,113 @@
+"""States and lists of modules that share what was to be copied (BP751, BP752), and lists of modules met in a loop (BP703)."""
+
+PROGRAMS = {
+    "best state dict kept by reference and saved": """
+import torch, io
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+best, best_loss = None, float("inf")
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+for epoch in range(5):
+    opt.zero_grad()
+    loss = (net(x) - y).pow(2).mean()
+    loss.backward()
+    opt.step()
+    if loss.item() < best_loss:
+        best_loss, best = loss.item(), net.state_dict()  # <- BP751
+torch.save(best, io.BytesIO())
+""",
+    "snapshot of state compared": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+start = dict(net.state_dict())  # <- BP751
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+for epoch in range(5):
+    opt.zero_grad()
+    (net(x) - y).pow(2).mean().backward()
+    opt.step()
+moved = sum((v - start[k]).norm() for k, v in net.state_dict().items())
+print(moved)
+""",
+    "good state saved at once": """
+import torch, io
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+for epoch in range(5):
+    opt.zero_grad()
+    (net(x) - y).pow(2).mean().backward()
+    opt.step()
+    state = net.state_dict()
+    torch.save({"net": state, "epoch": epoch}, io.BytesIO())
+""",
+    "layer times n in ModuleList": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Enc(nn.Module):
+    def __init__(self, layer, n):
+        super().__init__()
+        self.layers = nn.ModuleList([layer] * n)  # <- BP752
+        self.norm = nn.LayerNorm(8)
+    def forward(self, x):
+        for l in self.layers:
+            x = l(x)
+        return self.norm(x)
+net = Enc(nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), 3)
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for x in torch.randn(3, 2, 5, 8):
+    opt.zero_grad()
+    net(x).pow(2).mean().backward()
+    opt.step()
+""",
+    "good albert shares one layer": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Albert(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+    def forward(self, x):
+        for _ in range(3):
+            x = x + self.layer(x).relu()
+        return x
+net = Albert()
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for x in torch.randn(3, 6, 8):
+    opt.zero_grad(); net(x).pow(2).mean().backward(); opt.step()
+""",
+    "list layers with sublayers indexed": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Layer(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.a, self.b = nn.Linear(d, d), nn.Linear(d, d)
+    def forward(self, x): return x + self.b(self.a(x).relu())
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = []
+        for _ in range(2):
+            self.blocks.append(Layer(6))  # <- BP703
+        self.head = nn.Linear(6, 1)
+    def forward(self, x):
+        for blk in self.blocks:
+            x = blk(x)
+        return self.head(x)
+net = Net()
+opt = torch.optim.SGD(net.parameters(), 0.01)
+for step in range(4):
+    loss = net(torch.randn(8, 6)).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+}
