@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-import msgspec
-
 from backprobe.record import (
     SCHEMA_VERSION,
     BackwardCall,
