@@ -20,6 +20,8 @@ from store.audits import items as audit_items
 from store.audits.policy import VERDICTS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from store.audits.audits import Audit
     from store.audits.items import ItemRow
     from store.audits.policy import Rules
@@ -119,7 +121,7 @@ def _shown(public_id: str, query: AuditPageQuery) -> AuditShown:
     )
 
 
-def _next(listing: str, query: Page, following: list[object] | None) -> str | None:
+def _next(listing: str, query: Page, following: Sequence[str | int] | None) -> str | None:
     """The address of the next page; None: there is none."""
     if following is None:
         return None

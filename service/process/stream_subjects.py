@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 
 from store import queries
-from store.audits import audits, progress
+from store.audits import audits
 from store.runs import lifecycle
 from store.runs.reading import run_events
 
@@ -127,7 +127,7 @@ class AuditSubject:
     @staticmethod
     def standing(transaction: Transaction, numbers: Collection[int]) -> Mapping[int, Standing]:
         """As `Subject` says."""
-        return progress.standing(transaction, numbers)
+        return audits.standing(transaction, numbers)
 
     def news(self, transaction: Transaction, after: int) -> News:
         """As `Subject` says."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from store.database.ids import new_id
+from store.database.in_clause import among
 from store.database.session import Transaction
+from store.runs.reading.run_events import Standing
 from store.runs.reading.run_filter import labelled
 from store.runs.transitions import tell
 from store.tables import Now, audit, audit_item, audit_verdict, policy, project, run
@@ -218,6 +220,14 @@ def page(  # noqa: PLR0913 - a filter each
     rows = transaction.execute(query.order_by(audit.c.created_at.desc(), audit.c.id.desc()).limit(limit + 1)).all()
     found = _told(transaction, rows[:limit])
     return AuditPage(items=found, next=(found[-1].created_at, found[-1].number) if len(rows) > limit else None)
+
+
+def standing(transaction: Transaction, numbers: Collection[int]) -> dict[int, Standing]:
+    """Version of each of these audits, and whether it has ended; one that there is not is not in it."""
+    if not numbers:
+        return {}
+    query = sa.select(audit.c.id, audit.c.version, audit.c.finished_at).where(among(audit.c.id, numbers))
+    return {row.id: (row.version, row.finished_at is not None) for row in transaction.execute(query)}
 
 
 def cancel(transaction: Transaction, found: Audit) -> tuple[str, ...]:
