@@ -119,7 +119,7 @@ def rows_of(frames: bytes) -> Counter[str]:
 
 
 def lost(caller: Caller, run: str, put: Counter[str]) -> int | None:
-    """How many of the rows that were put are not in what the service gives back; None: the run has not ended in time."""
+    """How many of the rows that were put are not in what the service gives back; None: the run has not ended."""
     deadline = time.monotonic() + END_SECONDS
     while not json.loads(caller.ask("GET", f"/v1/runs/{run}", Prefer="wait=30"))["ended"]:
         if time.monotonic() > deadline:
