@@ -13,13 +13,11 @@ import hashlib
 import threading
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from flask import Response, request
-from pydantic import ConfigDict, Field, model_validator
 
 from backprobe.record import MAGIC, BadRecord, frame_kind, split
-from backprobe.record.record import Tier
 from service.api.access.projects import place_of_caller
 from service.api.records.record_file import MEDIA
 from service.api.runs.run_json import run_json, run_of
@@ -28,9 +26,9 @@ from service.context import context
 from service.limits import turns
 from service.openapi.document import ONCE, STORING, Answer, Operations, answers
 from service.problems.errors import Place, Problem
-from service.schemas.requests import Labels, ProjectId, Short
+from service.schemas.job_requests import JobEnded, RecorderAsked
 from service.schemas.responses.runs import RunTold
-from service.web.body import Int, Strict, body
+from service.web.body import body
 from service.web.content import check_encoding
 from service.web.idempotency import Effect, effect, storing, within_quotas
 from service.web.reply import json_reply
@@ -48,67 +46,9 @@ MOST_REQUEST_BYTES: Final = 4 << 20
 MOST_FRAMES_AT_ONCE: Final = 2000
 """In one request: 30 steps of a job are some 500 frames."""
 
-_MOST_INTEGER: Final = 2**31 - 1
 _BYTES: Final = {MEDIA: {"schema": {"type": "string", "contentMediaType": MEDIA}}}
 _DECODING: Final = threading.Lock()
 """One frame's rows in memory at a time: those of a hostile one take a hundred times its bytes."""
-
-
-class RecorderCapture(Strict):
-    """How much is recorded."""
-
-    tier: Tier = Field(default="full", description="state < grad < full < deep.")
-    every: Annotated[Int, Field(ge=1, le=_MOST_INTEGER)] = Field(
-        default=1, description="N: each N-th step is recorded."
-    )
-
-
-class RecorderAsked(Strict):
-    """A run that a recorder is about to send."""
-
-    project: ProjectId | None = Field(default=None, description="Default: the only one of the key, or the first.")
-    labels: Labels = Field(default_factory=dict, description="Your own words for this run.")
-    capture: RecorderCapture = Field(default_factory=RecorderCapture)
-    environment: Annotated[
-        dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")], Short], Field(max_length=32)
-    ] = Field(default_factory=dict, description="Where the job runs: `torch`, `python`, `host`, ... text by name.")
-
-
-class JobError(Strict):
-    """What ended a job that failed."""
-
-    type: Annotated[str, Field(max_length=200)] | None = Field(default=None, description="The exception's class.")
-    message: Annotated[str, Field(max_length=4000)] = Field(default="", description="Its text.")
-    path: Annotated[str, Field(max_length=1000)] | None = Field(default=None, description="Of the file that raised.")
-    line: Annotated[Int, Field(ge=1, le=_MOST_INTEGER)] | None = Field(default=None, description="Its line, from 1.")
-
-
-class JobEnded(Strict):
-    """How a job ended. What is not given is read off the record's end frame."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": [
-                {"properties": {"error": {"type": "null"}}},
-                {"properties": {"status": {"const": "failed"}}, "required": ["status"]},
-            ]
-        }
-    )
-
-    status: Literal["succeeded", "failed", "canceled"] | None = Field(default=None)
-    exit_code: Annotated[Int, Field(ge=-_MOST_INTEGER, le=_MOST_INTEGER)] | None = Field(default=None)
-    wall_seconds: Annotated[float, Field(ge=0, le=1e9)] | None = Field(default=None, description="Of the job.")
-    error: JobError | None = Field(default=None, description="Of a job that failed.")
-    frames: Annotated[Int, Field(ge=0, le=recorders.MOST_FRAMES)] | None = Field(
-        default=None, description="How many were sent: the end is refused while one of them has not come."
-    )
-
-    @model_validator(mode="after")
-    def _failed(self) -> Self:
-        if self.error is not None and self.status != "failed":
-            message = "`error` is of a job whose `status` is failed"
-            raise ValueError(message)
-        return self
 
 
 @contextmanager
