@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, Final
 
 import torch
@@ -176,3 +177,12 @@ def _backward_of(cls: Any) -> tuple[str, int] | None:
     if code is None:
         return None
     return code.co_filename, max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
+
+
+def is_in_function(frame: FrameType | None) -> bool:
+    """In a custom Function's own forward, where autograd does not look."""
+    while frame is not None:
+        if frame.f_code.co_name == "apply" and frame.f_code.co_filename.endswith("torch/autograd/function.py"):
+            return True
+        frame = frame.f_back
+    return False
