@@ -23,14 +23,14 @@ import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from backprobe.capture.gradient_check.directions import MOST_PROBES, probes_of
-from backprobe.capture.gradient_check.functions import Applied
+from backprobe.capture.gradient_check.functions import Applied, is_in_function
 from backprobe.capture.gradient_check.ghosts import Answer, Ghost
 from backprobe.capture.gradient_check.hindrances import hindrance
 from backprobe.capture.gradient_check.measuring import measure
 from backprobe.capture.gradient_check.reporting import Reports
 from backprobe.capture.gradient_check.segment import Segment, is_own, old_leaves, root_value
 from backprobe.capture.gradient_check.uses import LeafUses
-from backprobe.capture.gradient_check.world import Moved, World, is_in_function, place_of
+from backprobe.capture.gradient_check.world import Moved, World, place_of
 from backprobe.capture.torch_access.torch_internals import (
     current_pass,
     next_sequence_number,

@@ -64,7 +64,4 @@ def of_use(
         if same(used, arrived * factor / (scale or 1.0)) or same(used, arrived * factor):
             also = f", and the scaler's, 1/{scale:g}" if scale and not same(used, arrived * factor) else ""
             return Explanation(f"clipping's factor, {factor:.3g}{also}")
-    kinds = {one.kind for one in events}
-    if kinds & {"scaler_unscale", "scaler_step"} and "scaler_scale" not in kinds:
-        return Explanation()  # it was divided by a factor that it did not have
     return Explanation("the program changed `.grad` between the backward call and the step")

@@ -17,7 +17,7 @@ from typing import Any, Final
 import torch
 from torch.overrides import TorchFunctionMode
 
-from backprobe.capture.gradient_check.functions import Applied, Functions
+from backprobe.capture.gradient_check.functions import Applied, Functions, is_in_function
 from backprobe.capture.gradient_check.ghosts import FunctionCheck, Value
 from backprobe.capture.torch_access.torch_internals import current_pass
 
@@ -286,15 +286,6 @@ def _is_tracked(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return value.requires_grad
     return type(value) in (list, tuple) and any(map(_is_tracked, value))
-
-
-def is_in_function(frame: FrameType | None) -> bool:
-    """In a custom Function's own forward, where autograd does not look."""
-    while frame is not None:
-        if frame.f_code.co_name == "apply" and frame.f_code.co_filename.endswith("torch/autograd/function.py"):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def place_of(frame: FrameType | None, is_user_file: Callable[[str], bool]) -> tuple[str, int]:

@@ -77,3 +77,30 @@ def test_a_factor_that_is_one_by_chance_makes_no_function_one_that_hands_its_inp
         ("agrees", None, None),
         ("cut", "backward", "Scaled"),
     ]
+
+
+SPIKES = """\
+import torch
+
+class Spike(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return (v > 0).float()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (v,) = ctx.saved_tensors
+        return gradient / (1 + 10 * v.abs()) ** 2
+
+w = torch.tensor([0.5, -0.5, 1.5], requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+(Spike.apply(w * 2) * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+optimizer.step()
+"""
+
+
+def test_a_step_function_that_computes_in_float32_is_an_estimator() -> None:
+    (row,) = programs().captured(SPIKES, check=True).gradient_checks
+    assert row.verdict == "differs"
+    assert "on purpose" in (row.explained_by or ""), row

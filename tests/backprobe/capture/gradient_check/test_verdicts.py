@@ -260,27 +260,3 @@ optimizer.step()
 def test_a_hook_explains_what_it_may_have_changed_and_nothing_else(hook: str, explained: str | None) -> None:
     rows = [row for row in checked(HOOKED.format(hook=hook)) if row.tensor == 0]
     assert [(row.verdict, row.explained_by) for row in rows] == [("differs", explained)]
-
-
-SCALED = """\
-import torch
-net = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-scaler = torch.amp.GradScaler("cpu", init_scale=512.0)
-scaler.scale(torch.zeros(()))
-for _ in range(3):
-    loss = net(torch.randn(8, 4)).square().mean()
-    optimizer.zero_grad()
-    {loss}.backward()
-    scaler.step(optimizer)
-    scaler.update()
-"""
-
-
-@pytest.mark.parametrize(
-    ("loss", "explained"), [("loss", None), ("scaler.scale(loss)", "the gradient scaler's factor, 1/512")]
-)
-def test_a_scaler_explains_its_factor_only_where_it_scaled_a_loss(loss: str, explained: str | None) -> None:
-    rows = [row for row in checked(SCALED.format(loss=loss)) if row.step]
-    assert {row.explained_by for row in rows} == {explained}
-    assert len(rows) == 2
