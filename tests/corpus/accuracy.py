@@ -1,6 +1,6 @@
 """Accuracy of the rules on faulty and correct programs, beside plain torch and `detect_anomaly`: `make accuracy`.
 
-usage: python -m tests.corpus.accuracy [--corpus own|public|second|threads|threads2|all] [--only TEXT] [--write]
+usage: python -m tests.corpus.accuracy [--corpus own|public|second|threads|threads2|round5|all] [--only TEXT] [--write]
 
 Prints a table by category: cases, found on the right line (strict), on a line that may be named (lenient), false alarms;
 then each miss and alarm by name. `--write` puts the tables into docs/accuracy.md.

@@ -77,7 +77,7 @@ def _own_case(path: Path) -> Case:
     )  # fmt: skip
 
 
-WITH_SIDECARS = ("public", "second", "threads", "threads2")
+WITH_SIDECARS = ("public", "second", "threads", "threads2", "round5")
 """Folders whose cases have their expectations in a `case.json` of their own."""
 
 
