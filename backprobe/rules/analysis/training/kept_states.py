@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.source.scopes import last_name, scope_of
-from backprobe.rules.analysis.source.syntax import method_called, parts_of, site_of, statement_at, tree_of
+from backprobe.rules.analysis.source.syntax import Tree, method_called, parts_of, site_of, statement_at, tree_of
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def read_after_training(record: Record, site: Site) -> ast.stmt | None:
     if not loops and min(place.line for place in later) < site.line:
         return None
     for part in ast.walk(scope):
-        if isinstance(part, ast.Name) and part.id == target and isinstance(part.ctx, ast.Load) and part.lineno > end:
+        if isinstance(part, ast.Name) and part.id == target and part.lineno > end and _takes_values(tree, part):
             reader = next((one for one in tree.ancestors(part) if isinstance(one, ast.stmt)), None)
             calls = {method_called(one) for one in parts_of(reader)}
             return None if "load_state_dict" in calls or not _rebound_once(scope, target, node) else reader
@@ -54,6 +54,19 @@ def _is_state(record: Record, value: ast.expr) -> bool:
     if not isinstance(value, ast.Call) or method_called(value) != "state_dict" or value.args:
         return False
     return isinstance(value.func, ast.Attribute) and ast.unparse(value.func.value) in _modules(record)
+
+
+_OF_KEYS = frozenset({"sorted", "len", "list", "set", "tuple", "iter", "enumerate", "print"})
+
+
+def _takes_values(tree: Tree, part: ast.Name) -> bool:
+    """What is read there are the tensors, not the names alone."""
+    above = tree.parents.get(part)
+    if isinstance(above, ast.Subscript):
+        return above.value is part and isinstance(part.ctx, ast.Load)
+    if isinstance(above, ast.Attribute):
+        return above.attr in ("values", "items", "get")
+    return isinstance(above, ast.Call) and part in above.args and last_name(above.func) not in _OF_KEYS
 
 
 @table
