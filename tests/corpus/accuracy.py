@@ -1,6 +1,7 @@
 """Accuracy of the rules on faulty and correct programs, beside plain torch and `detect_anomaly`: `make accuracy`.
 
-usage: python -m tests.corpus.accuracy [--corpus own|public|second|threads|threads2|all] [--only TEXT] [--try-fixes] [--write]
+usage: python -m tests.corpus.accuracy [--corpus own|public|second|threads|threads2|round5|all] [--only TEXT]
+                                       [--try-fixes] [--write]
 
 Prints a table by category: cases, found on the right line (strict), on a line that may be named (lenient), false alarms;
 then each miss and alarm by name. With `--try-fixes` instead a table by rule of what came of each fix, on the examples of

@@ -50,8 +50,17 @@ ROUNDS = [
         }),
         cases=100, clean=40, each=4, longest=90, comments=True,
     ),
+    Round(
+        folder=OWN / "round5",
+        families=frozenset({
+            "graph-break", "accumulation", "retention", "higher-order", "flags", "leaf", "in-place", "optimizer",
+            "identity", "loss", "mode", "numerics", "scale", "function", "hook", "distributed", "data",
+        }),
+        cases=90, clean=50, each=2, longest=90, comments=True,
+    ),
 ]  # fmt: skip
 THREAD = re.compile(r"[\w.-]+/[\w.-]+#\d+")
+FORUM = re.compile(r"t/[a-z0-9-]+/\d+(/\d+)?")
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 TELLING = re.compile(r"bug|wrong|fault|mistake|fix|missing|forgot|should|instead", re.IGNORECASE)
 
@@ -96,7 +105,9 @@ def threads_wrong(evidence: list[dict]) -> list[str]:
     for one in evidence:
         repository, _, number = one["thread"].partition("#")
         addresses = {f"https://github.com/{repository}/{kind}/{number}" for kind in ("issues", "pull")}
-        if not THREAD.fullmatch(one["thread"]) or not one["title"] or one["url"] not in addresses:
+        of_forum = FORUM.fullmatch(one["thread"]) and one["url"] == f"https://discuss.pytorch.org/{one['thread']}"
+        of_repository = THREAD.fullmatch(one["thread"]) and one["url"] in addresses
+        if not one["title"] or not (of_forum or of_repository):
             found.append(f"thread {one['thread']}")
     return found
 

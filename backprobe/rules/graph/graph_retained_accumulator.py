@@ -97,6 +97,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.retained_values import (
@@ -114,7 +115,7 @@ from backprobe.rules.analysis.graph.retained_values import (
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.arithmetic import summands
 from backprobe.rules.analysis.source.named_values import tensor_named
-from backprobe.rules.analysis.source.syntax import site_of, statement
+from backprobe.rules.analysis.source.syntax import site_of, statement, value_of
 from backprobe.rules.analysis.tensors.parents import undetached_from
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding import Finding, Fix
@@ -239,11 +240,26 @@ def _kept_unseen(record: Record, site: Site, value: ast.expr, turns: list[int]) 
     return [(moment, taken[0].tensor) for moment, taken in kept_alive(record, site, value, turns)]
 
 
+def _everywhere(record: Record, site: Site, operand: Operand) -> list[Operand]:
+    """The operand at each place of the statement that reads it: `x if total is None else 0.9 * total + 0.1 * x`."""
+    value = value_of(statement(record, site))
+    tests = [part.test for part in ast.walk(value) if isinstance(part, ast.IfExp)] if value is not None else []
+    tested = {part for test in tests for part in ast.walk(test)}
+    places = [
+        part
+        for part in (ast.walk(value) if value is not None else ())
+        if isinstance(part, ast.Name | ast.Attribute) and ast.unparse(part) == operand.name and part not in tested
+    ]
+    others = [replace(operand, part=part) for part in places if part is not operand.part]
+    is_plain = isinstance(operand.part, ast.Name | ast.Attribute) and operand.part in places
+    return [operand, *others] if is_plain else [operand]
+
+
 def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]], taken: list[Operand]) -> Finding:
     what = f"`{taken[0].name}`" if taken else "a value"
     fixes: list[Fix] = []
     if taken:
-        edits = tuple(number_of(record, site, one) for one in taken)
+        edits = tuple(number_of(record, site, one) for name in taken for one in _everywhere(record, site, name))
         fixes = [Fix(title="Take in the value without its history", safety="safe", edits=edits)]
     remedy = fixes[0].edits[0].text if fixes else ".detach()"
     advice = f"Take in `{taken[0].name}{remedy}`." if taken else "Take in the value without its history: `.detach()`."

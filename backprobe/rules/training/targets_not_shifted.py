@@ -128,13 +128,26 @@ def _embedded(record: Record) -> dict[int, int]:
 
 def _reads_forward(record: Record) -> bool:
     """A causal mask is made or asked for, or one recurrent layer runs, in one direction."""
-    if any(row.function.rpartition(".")[2] in _TRIANGLES for row in record.operations):
+    if any(_is_triangle(record, row) for row in record.operations):
         return True
     if any(_is_causal(record, row) for row in record.operations):
         return True
     called = {row.module for row in record.module_calls}
     layers = [row for row in record.modules if row.module in called and row.cls in _RECURRENT]
     return len(layers) == 1 and not any("reverse" in one.name for one in layers[0].parameters)
+
+
+def _is_triangle(record: Record, row: Operation) -> bool:
+    """A mask that lets a place see itself and what is before it; one without its own place asks for something else."""
+    name = row.function.rpartition(".")[2]
+    if name not in _TRIANGLES:
+        return False
+    node = expression_of(record, row)
+    if not isinstance(node, ast.Call) or name == "generate_square_subsequent_mask":
+        return isinstance(node, ast.Call)
+    named = keyword(node, "diagonal")
+    given = [named.value] if named is not None else node.args[1 if row.function == f"torch.{name}" else 0 :]
+    return [ast.unparse(one) for one in given] in ({"tril": ([], ["0"]), "triu": (["1"],)}[name])
 
 
 def _is_causal(record: Record, row: Operation) -> bool:

@@ -22,12 +22,12 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.break_syntax import KINDS
 from backprobe.rules.analysis.source.data_flow import arrivals
 from backprobe.rules.analysis.source.data_flow_steps import Arrival, Step
-from backprobe.rules.analysis.source.expression_places import expression_of, given_to, operations_at, operations_of
+from backprobe.rules.analysis.source.expression_places import expression_of, given_to, operations_of
 from backprobe.rules.analysis.source.syntax import site_of, statement_at
 from backprobe.rules.analysis.tensors.parents import operations_by_number
+from backprobe.rules.analysis.terms.cut_inputs import is_cut
 from backprobe.rules.analysis.terms.term_sources import linear_sources, trained_by
 from backprobe.rules.analysis.terms.terms import Term, terms
-from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.tables import table
 
@@ -75,7 +75,7 @@ def _cut(record: Record, rows: list[Term]) -> Break | None:
     if not held or any(_trains(record, one, held) or is_meant(record, one) for one in rows):
         return None
     ways = [one for one in _into_terms(record, held) if one.root in rows[0].nodes]
-    ended = [one for one in (_ended(record, way) for way in ways) if one is not None and _is_cut(record, one)]
+    ended = [one for one in (_ended(record, way) for way in ways) if one is not None and is_cut(record, one)]
     if not ended or any(_has_own_gradient(record, one, rows[0]) for one in ended):
         return None
     best = min(ended, key=lambda way: _order(record, way, rows[0]))
@@ -240,43 +240,6 @@ def _ended(record: Record, way: Arrival) -> Arrival | None:
         return None
     step = Step(part=way.step.part, source=way.step.source, ending=off, ended_in=way.source, origin=way.step.origin)
     return Arrival(root=way.root, source=way.source, step=step)
-
-
-def _is_cut(record: Record, way: Arrival) -> bool:
-    """What the record has of the expression that ends the way does not contradict: something tracked went in."""
-    ending = way.step.ending
-    rows = [] if ending is None or ending.kind == "no-grad" else operations_of(record, ending.node)
-    return not rows or any(_takes_tracked(record, row) for row in rows)
-
-
-def _takes_tracked(record: Record, row: Operation) -> bool:
-    known = operations_by_number(record)
-    if any(known[one].requires_grad or known[one].result == "tensors" for one in row.inner if one in known):
-        return True
-    if not row.complete or (row.result in ("number", "array") and not row.operands):
-        return True
-    states = (state_at(record, one, row.moment or 0) for one in row.operands)
-    tracked = any(state is not None and state.requires_grad for state in states)
-    return tracked or _is_drawn(row) or any(_is_place(record, one) for one in row.operands)
-
-
-def _is_place(record: Record, tensor: int) -> bool:
-    """Whole numbers that came beside tracked values, as the second result of `topk`, `max` or `sort` does."""
-    bound = lookup(record).bindings_of[tensor]
-    if not bound or not lookup(record).tensors[tensor].dtype.startswith(("int", "uint")):
-        return False
-    made = operations_at(record).get(bound[0].site, ())
-    return any(
-        one.is_value
-        and one.result == "tensors"
-        and any((was := state_at(record, given, one.moment or 0)) and was.requires_grad for given in one.operands)
-        for one in made
-    )
-
-
-def _is_drawn(row: Operation) -> bool:
-    """A method of a distribution: that is no tensor, what it holds is not seen to go in."""
-    return row.function.endswith((".sample", ".sample_n"))
 
 
 def _order(record: Record, way: Arrival, term: Term) -> tuple[int, bool, int]:

@@ -65,10 +65,10 @@ def _assigned(record: Record, known: set[tuple[int | None, int | None]]) -> Iter
             if row.site != site.site or row.kind != "after-statement":
                 continue
             tensor = tensor_named(record, ast.unparse(target.value), site, row.moment)
-            state = None if tensor is None else state_at(record, tensor, row.moment)
-            if tensor not in _read(record) or (site.site, tensor) in known or state is None or tensor is None:
+            if tensor is None or tensor not in _read(record) or (site.site, tensor) in known:
                 continue
-            if state.is_leaf and state.requires_grad and state.grad == "present":
+            state = state_at(record, tensor, row.moment)
+            if state is not None and state.is_leaf and state.requires_grad and state.grad == "present":
                 yield Update(moment=row.moment, site=site.site, optimizer=None, tensors=frozenset((tensor,)))
 
 

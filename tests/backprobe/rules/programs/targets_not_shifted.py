@@ -135,4 +135,21 @@ for step in range(4):
     loss = F.cross_entropy(y[hide], tokens[hide])
     opt.zero_grad(); loss.backward(); opt.step()
 """,
+    "good mask without the own place": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+emb, q, k, v, head = nn.Embedding(11, 8), nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 11)
+params = [p for m in (emb, q, k, v, head) for p in m.parameters()]
+opt = torch.optim.SGD(params, lr=0.1)
+for ids in torch.randint(0, 11, (4, 3, 7)):
+    x = emb(ids)
+    a = q(x) @ k(x).transpose(1, 2) / 8**0.5
+    seen = torch.ones(7, 7, dtype=torch.bool).tril(-1)
+    a = a.masked_fill(~seen, -1e9).softmax(-1)
+    loss = nn.functional.cross_entropy(head(a @ v(x)).flatten(0, 1), ids.flatten())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

@@ -1,0 +1,41 @@
+import torch
+import torch.nn as nn
+
+torch.manual_seed(19)
+
+
+class LocalUpdate:
+    """Training of one site with a discriminator on latent features."""
+
+    def __init__(self, recon, discriminator, lr=1e-3):
+        self.recon, self.disc = recon, discriminator
+        self.opt = torch.optim.Adam(recon.parameters(), lr=lr)
+        self.opt_d = torch.optim.Adam(discriminator.parameters(), lr=lr)
+        self.bce = nn.BCEWithLogitsLoss()
+        self.loss_meter = {"recon": [], "adv": []}
+
+
+enc, dec = nn.Sequential(nn.Linear(28, 12), nn.Tanh()), nn.Linear(12, 28)
+site = LocalUpdate(nn.Sequential(enc, dec), nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 1)))
+for epoch in range(5):
+    source, target = torch.randn(16, 28), torch.randn(16, 28) + 0.3
+    # the discriminator tells source from target
+    f_s, f_t = enc(source).detach(), enc(target).detach()
+    loss_d = site.bce(site.disc(f_s), torch.ones(16, 1)) + site.bce(site.disc(f_t), torch.zeros(16, 1))
+    site.opt_d.zero_grad()
+    loss_d.backward()
+    site.opt_d.step()
+
+    # reconstruction, and features that cannot be told apart
+    z = enc(source)
+    loss_rec = (dec(z) - source).abs().mean()
+    site.disc.requires_grad_(False)
+    loss_adv = site.bce(site.disc(enc(target)), torch.ones(16, 1))
+    site.disc.requires_grad_(True)
+    site.loss_meter["recon"].append(loss_rec.item())
+    site.loss_meter["adv"].append(loss_adv.detach().item())
+    loss = loss_rec + 0.1 * loss_adv
+    site.opt.zero_grad()
+    loss.backward()
+    site.opt.step()
+print(site.loss_meter)

@@ -1,0 +1,60 @@
+import torch
+import torch.nn as nn
+from torch.distributions import Normal
+
+
+class Memory:
+    def __init__(self):
+        self.states, self.actions, self.logprobs, self.rewards = [], [], [], []
+
+
+class ActorCritic(nn.Module):
+    def __init__(self, s=3, a=1):
+        super().__init__()
+        self.actor = nn.Sequential(nn.Linear(s, 32), nn.Tanh(), nn.Linear(32, a))
+        self.critic = nn.Sequential(nn.Linear(s, 32), nn.Tanh(), nn.Linear(32, 1))
+        self.log_std = nn.Parameter(torch.zeros(a) - 0.5)
+
+    def act(self, state, memory):
+        dist = Normal(self.actor(state), self.log_std.exp())
+        action = dist.sample()
+        memory.states.append(state)
+        memory.actions.append(action)
+        memory.logprobs.append(dist.log_prob(action).sum(-1))
+        return action
+
+    def evaluate(self, state, action):
+        dist = Normal(self.actor(state), self.log_std.exp())
+        return dist.log_prob(action).sum(-1), self.critic(state).squeeze(-1), dist.entropy().sum(-1)
+
+
+def update(policy, optimizer, memory, K_epochs=4, gamma=0.95, eps_clip=0.2):
+    rewards, total = [], 0.0
+    for r in reversed(memory.rewards):
+        total = r + gamma * total
+        rewards.insert(0, total)
+    rewards = torch.tensor(rewards)
+    rewards = (rewards - rewards.mean()) / (rewards.std() + 1e-7)
+    old_states, old_actions = torch.stack(memory.states), torch.stack(memory.actions)
+    old_logprobs = torch.stack(memory.logprobs).detach()
+    for _ in range(K_epochs):
+        logprobs, values, entropy = policy.evaluate(old_states, old_actions)
+        ratios = torch.exp(logprobs - old_logprobs)
+        advantages = rewards - values.detach()
+        surr = torch.min(ratios * advantages, ratios.clamp(1 - eps_clip, 1 + eps_clip) * advantages)
+        loss = -surr + 0.5 * (values - rewards).square() - 0.01 * entropy
+        optimizer.zero_grad()
+        loss.mean().backward()
+        optimizer.step()
+    return loss.mean().item()
+
+
+torch.manual_seed(3)
+policy, memory = ActorCritic(), Memory()
+optimizer = torch.optim.Adam(policy.parameters(), lr=2e-3)
+state = torch.randn(3)
+for t in range(24):
+    action = policy.act(state, memory)
+    state = 0.9 * state + 0.1 * torch.cat([action, torch.randn(2)])
+    memory.rewards.append(-state.square().sum().item())
+print(update(policy, optimizer, memory))

@@ -1,0 +1,45 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.manual_seed(83)
+N_FEATURES, N_WINDOW, N_CLASS = 9, 32, 6
+
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Sequential(nn.Conv1d(N_FEATURES, 16, 5), nn.ReLU(), nn.MaxPool1d(2))
+        self.conv2 = nn.Sequential(nn.Conv1d(16, 24, 5), nn.ReLU(), nn.MaxPool1d(2))
+        self.fc1 = nn.Sequential(nn.Linear(24 * 5, 40), nn.ReLU())
+        self.fc2 = nn.Linear(40, N_CLASS)
+
+    def forward(self, x):
+        out = self.conv2(self.conv1(x))
+        out = self.fc1(out.flatten(1))
+        return self.fc2(out)
+
+
+def windows(n):
+    label = torch.randint(0, N_CLASS, (n,))
+    t = torch.arange(N_WINDOW) / 5.0
+    signal = torch.sin((label[:, None, None] + 1) * t + torch.rand(n, N_FEATURES, 1))
+    return signal + 0.3 * torch.randn(n, N_FEATURES, N_WINDOW), label
+
+
+model = Network()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+criterion = nn.CrossEntropyLoss()
+for e in range(10):
+    model.train()
+    sample, target = windows(48)
+    output = model(sample)
+    loss = criterion(output, target)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        test, label = windows(48)
+        out = model(test)
+    print(e, loss.item(), (out.argmax(1) == label).float().mean().item())
