@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
 from lsprotocol import types as lsp
 
 from backprobe.language_server.diagnostics import SOURCE, Documents
 from backprobe.language_server.documents import Document
 from backprobe.language_server.results import Result
 from backprobe.rules.framework.finding import Edit, Finding, Fix
+from backprobe.show.trial_words import trial_words
 
 REASON: Final = "say here why this is meant"
 """Stands behind `--` in a comment that suppresses, to be written over."""
@@ -61,12 +63,17 @@ def _fixes(
         edit = _workspace_edit(fix, documents, versioned=versioned)
         if edit is not None:
             yield lsp.CodeAction(
-                title=fix.title + _SAFETY[fix.safety],
+                title=fix.title + _SAFETY[fix.safety] + _tried(fix),
                 kind=lsp.CodeActionKind.QuickFix,
                 diagnostics=[diagnostic],
                 is_preferred=fix.safety == "safe",
                 edit=edit,
             )
+
+
+def _tried(fix: Fix) -> str:
+    """What came of the fix when it was tried, where that is known."""
+    return "" if fix.trial is msgspec.UNSET else f", {trial_words(fix.trial)}"
 
 
 def _workspace_edit(fix: Fix, documents: Documents, *, versioned: bool) -> lsp.WorkspaceEdit | None:

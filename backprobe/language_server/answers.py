@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from backprobe.language_server.results import Call, Failure, Gradless, Result, Tensor, Unreadable
-from backprobe.rules.framework.finding import Finding
+from backprobe.rules.framework.finding import Finding, Trial
 from backprobe.severity import LEVELS
 from backprobe.show.amounts import number
 
@@ -25,7 +25,7 @@ def from_report(report: Mapping[str, Any]) -> Result:
         return Result(
             entry=report["script"],
             texts={},
-            findings=_findings(report["findings"]),
+            findings=findings_of(report["findings"]),
             tensors=tuple(map(_tensor_of_report, filter(_is_placed, report["tensors"]))),
             calls=tuple(
                 Call(path=row["path"], line=row["line"], kept_bytes=max(0, row["held_bytes"] - row["freed_bytes"]))
@@ -42,9 +42,22 @@ def _is_placed(row: Mapping[str, Any]) -> bool:
     return row["path"] is not None and row["line"] is not None
 
 
-def _findings(told: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
-    found = (msgspec.convert(one, Finding) for one in told)
+def findings_of(told: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
+    """Findings from JSON, `backprobe.finding/1`, but those that a comment suppresses; with what came of their fixes."""
+    found = (_with_trials(msgspec.convert(one, Finding), one.get("trials") or ()) for one in told)
     return tuple(one for one in found if one.suppressed is None)
+
+
+def _with_trials(finding: Finding, trials: Iterable[Mapping[str, Any]]) -> Finding:
+    """The finding with the newest verdict on each of its fixes, as a service tells them."""
+    newest: dict[int, Trial] = {}
+    for one in trials:
+        if one["verdict"] is not None:
+            newest.setdefault(one["fix"], msgspec.convert({"verdict": one["verdict"], "why": one["why"] or ""}, Trial))
+    fixes = (
+        msgspec.structs.replace(fix, trial=newest[at]) if at in newest else fix for at, fix in enumerate(finding.fixes)
+    )
+    return msgspec.structs.replace(finding, fixes=tuple(fixes)) if newest else finding
 
 
 def _tensor_of_report(row: Mapping[str, Any]) -> Tensor:
@@ -105,7 +118,7 @@ def from_service(
         return Result(
             entry=str(run["entry"]),
             texts={},
-            findings=_findings(findings),
+            findings=findings_of(findings),
             tensors=tuple(map(_tensor_of_service, filter(_is_shown, tensors))),
             calls=tuple(
                 Call(path=row["path"], line=row["line"], kept_bytes=max(0, row["held_bytes"] - row["freed_bytes"]))

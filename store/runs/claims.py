@@ -16,8 +16,9 @@ import sqlalchemy as sa
 from backprobe.isolation import IsolationLevel
 from store.database.session import Database, Transaction
 from store.runs.limits import Limits
-from store.runs.model import Claim, FencedOut, Queue, Status, TrialOf
+from store.runs.model import Claim, FencedOut, Queue, Status
 from store.runs.transitions import in_status, leave_event, moved
+from store.runs.trial import TrialOf
 from store.tables import SECONDS, Now, run, run_attempt, snippet, snippet_file
 
 RECORDER: Final = "recorder"

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from backprobe.isolation import IsolationLevel
-from backprobe.rules.framework.rule import TrialVerdict
 from store.runs.limits import Limits
+from store.runs.trial import TrialOf, TrialShort
 
 Status = Literal["queued", "running", "succeeded", "failed", "exceeded", "canceled", "lost"]
 EndStatus = Literal["succeeded", "failed", "exceeded", "canceled", "lost"]
@@ -36,33 +36,6 @@ class RunKey:
     part: int
     run_id: int
     attempt: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialOf:
-    """What a trial tries.
-
-    Attributes:
-        finding: Public id. fix: Which of its fixes, from 0.
-    """
-
-    finding: str
-    fix: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialShort:
-    """A trial, as its run shows it.
-
-    Attributes:
-        finding: Public id of the finding whose fix is tried. fix: Which of its fixes, from 0.
-        verdict: None: it has not ended. why: what stands against the fix, or why no run tells.
-    """
-
-    finding: str
-    fix: int
-    verdict: TrialVerdict | None
-    why: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,7 @@ SAME_CONCEPT = {
     "rejudging": "runs judged again: which are due, and who does it",
     "requests": "requests of the API: sent, and their shapes",
     "rows": "rows of a record's tables: written, read, answered",
+    "trials": "runs with a fix in them: judged, stored, answered",
     "rules": "rules and their manuals: answered, listed on the command line",
     "run_events": "what happened to a run: read, answered",
     "run_ids": "ids of runs that clients make: made, checked",

@@ -15,6 +15,7 @@ LONG_MODULES = {
     "backprobe/capture/tracking/sampler.py": "which steps are taken is one state machine: its tables of reasons stand beside it",
     "backprobe/client/clients.py": "the same methods twice, for threads and for asyncio: side by side, so that they cannot drift",
     "backprobe/recorder/record_sender.py": "one thread and what the job calls of it: the two sides of one lock, side by side",
+    "store/runs/model.py": "a run as it is submitted, claimed and read: the same fields, side by side",
     "backprobe/rules/graph/missing_create_graph.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/training/constant_loss_term.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/leaf/freeze_without_effect.py": "a rule is one file, and 60 lines of it are its manual",

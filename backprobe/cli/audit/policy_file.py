@@ -23,7 +23,7 @@ from backprobe.cli.exit_codes import UsageError
 from backprobe.isolation import ISOLATION_LEVELS
 from backprobe.rules.policy import Rules, unknown_pattern
 from backprobe.severity import CONFIDENCES
-from backprobe.tiers import EVERY_TIER
+from backprobe.tiers import EVERY_TIER, Tier
 
 _RULES: Final = ("fail", "warn", "min-confidence", "new-only", "not-run")
 _MORE: Final = ("name", "entries", "limits", "isolation", "device", "tier", "every", "seed")
@@ -53,7 +53,7 @@ class RunSettings:
     files: tuple[str, ...] = ()
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
     device: str | None = None
-    tier: str | None = None
+    tier: Tier | None = None
     every: int | None = None
     seed: int | None = None
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backprobe.cli.trials.patch import confirmed_safe, diff, edited_text, overlap
-from backprobe.cli.trials.trial_runs import Started, Trials
+from backprobe.cli.trials.trial_runs import Started, Trials, environment_now
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -42,7 +41,7 @@ class AuditFixes:
             arguments=arguments,
             files=script.resolve().parent,
             folder=Path.cwd(),
-            environment=dict(os.environ),
+            environment=environment_now(),
             tier=tier,
             every=every,
             seconds=seconds,

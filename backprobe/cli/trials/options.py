@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from backprobe.cli.exit_codes import OutputLost
-from backprobe.cli.trials.trial_runs import Started, Trials
+from backprobe.cli.trials.trial_runs import Started, Trials, environment_now
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -44,7 +44,7 @@ def wants_trials(args: argparse.Namespace) -> bool:
 
 def about_to_start(args: argparse.Namespace) -> Callable[[], Started]:
     """Remember where the program is started, and when; called when it has ended, how it was."""
-    folder, environment, began = Path.cwd(), dict(os.environ), time.monotonic()
+    folder, environment, began = Path.cwd(), environment_now(), time.monotonic()
     if args.module is not None:
         files = folder
     else:

@@ -47,6 +47,11 @@ Progress = Callable[[int, int, str], None]
 """Told which run begins, of how many, and what it is."""
 
 
+def environment_now() -> dict[str, str]:
+    """A copy of this process's environment: a program may change it."""
+    return dict(os.environ)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
     """How a program was started.

@@ -194,7 +194,7 @@ def _finding(record: Record, site: Site, container: str, kept: list[tuple[int, l
     taken = kept[0][1]
     name = taken[0].name
     whole = all(ast.unparse(one.part) == one.name for one in taken)
-    edits = tuple(number_of(record, site, one) for one in taken)
+    edits = tuple(number_of(record, site, one, collected=True) for one in taken)
     return told(
         record,
         RULE,

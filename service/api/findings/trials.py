@@ -25,7 +25,7 @@ from service.web.parameters import Included
 from service.web.reply import json_reply
 from store.findings import trials
 from store.runs import lifecycle
-from store.runs.model import TrialOf
+from store.runs.trial import TrialOf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from service.api.findings.finding_json import with_trials
 from service.api.findings.findings import FindingsQuery
 from service.api.records.source_json import source_json
 from service.api.records.tensor_filters import TensorsQuery
@@ -28,7 +29,7 @@ def included_json(transaction: Transaction, run: RunRow, names: Sequence[str]) -
     if "findings" in names:
         found = findings.page(transaction, run, limit=MOST_INCLUDED)
         cursor = None if found.next is None else sign(f"{run.id} findings", FindingsQuery().filters(), [found.next])
-        told["findings"] = {"items": [row.json() for row in found.items], "next_cursor": cursor}
+        told["findings"] = {"items": with_trials(transaction, found.items, wanted=True), "next_cursor": cursor}
     if "tensors" in names:
         seen = queries.tensors_told(transaction, run, limit=MOST_INCLUDED)
         cursor = None if seen.next is None else sign(f"{run.id} tensors", TensorsQuery().filters(), [seen.next])

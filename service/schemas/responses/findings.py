@@ -116,7 +116,7 @@ class FindingTold:
     """A rule's verdict at a source line, `backprobe.finding/1`. Clients render it, they never make one.
 
     Attributes:
-        trials: Of its fixes, the newest first; null unless `include=trials` was given.
+        trials: Of its fixes, the newest first; null unless `include=trials` was given, or it comes with its run.
     """
 
     schema: Literal["backprobe.finding/1"]

@@ -24,8 +24,8 @@ from store.runs.model import (
     RecordShort,
     RunError,
     Status,
-    TrialShort,
 )
+from store.runs.trial import TrialShort
 
 __all__ = ["BackwardCallRow", "SnapshotRow", "Streams", "TensorFull", "TensorRow"]
 

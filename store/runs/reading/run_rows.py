@@ -20,10 +20,10 @@ from store.runs.model import (
     RunKey,
     RunPage,
     RunRow,
-    TrialShort,
 )
 from store.runs.reading.run_filter import ALL, RunFilter
 from store.runs.transitions import in_status
+from store.runs.trial import TrialShort
 from store.tables import audit, audit_item, project, record, recorder, run, snippet, step
 
 _again: Final = run.alias("again")

@@ -157,7 +157,7 @@ def test_only_fixes_that_are_safe_and_confirmed_are_taken_and_none_over_another(
     first, over, apart = edit((2, 1), (2, 6), "a"), edit((2, 4), (2, 9), "b"), edit((4, 1), (4, 2), "c")
     told = judged(
         ("safe", "confirmed", first), ("safe", "confirmed", over), ("safe", "changes-values", apart),
-        ("unsafe", "confirmed", apart), ("safe", "confirmed", apart),
+        ("unsafe", "confirmed", edit((5, 1), (5, 2), "d")), ("safe", "confirmed", apart),
     )  # fmt: skip
     assert [fix.edits for _finding, fix in confirmed_safe(told)] == [(first,), (apart,)]
 

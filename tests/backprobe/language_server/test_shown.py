@@ -7,10 +7,12 @@ import pytest
 from lsprotocol import types as lsp
 
 from backprobe.language_server.actions import REASON, actions
+from backprobe.language_server.answers import findings_of
 from backprobe.language_server.diagnostics import diagnostics
 from backprobe.language_server.hints import hints, inlay_hints, lenses
 from backprobe.language_server.hovers import hover
 from backprobe.language_server.results import Call, Failure, Gradless, decoded, encoded
+from backprobe.rules.framework.finding import finding_json
 from tests.backprobe.language_server.samples import NON_LEAF, PATH, TEXT, attached, only, place, result, tensor
 
 
@@ -184,6 +186,20 @@ def test_only_a_safe_fix_is_preferred():
         ["non-leaf-grad-read"],
         ["needless-retain-graph"],
     ]
+
+
+def test_a_fix_that_was_tried_says_what_came_of_it():
+    (first, *_), before = result().findings, actions(result(), PATH, asked(), only(attached(TEXT)), versioned=True)[0]
+    told = finding_json(first) | {
+        "trials": [
+            {"fix": 0, "verdict": None, "why": None},
+            {"fix": 0, "verdict": "changes-values", "why": "so"},
+            {"fix": 0, "verdict": "confirmed", "why": ""},
+        ]
+    }
+    (tried,) = findings_of([told])
+    found = actions(result(findings=(tried,)), PATH, asked(), only(attached(TEXT)), versioned=True)[0]
+    assert found.title == f"{before.title}, tried: changes values"
 
 
 def applied(text: str, edits) -> str:

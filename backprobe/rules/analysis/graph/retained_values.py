@@ -235,10 +235,14 @@ def kept_alive(record: Record, site: Site, value: ast.expr, turns: list[int]) ->
     return found
 
 
-def number_of(record: Record, site: Site, operand: Operand) -> Edit:
-    """The operand as a number, `loss.item()`, where it has one element and nothing wants tensors; else `.detach()`."""
+def number_of(record: Record, site: Site, operand: Operand, *, collected: bool = False) -> Edit:
+    """The operand as a number, `loss.item()`, where it has one element; else `.detach()`.
+
+    Args:
+        collected: It goes into a container: also `.detach()` where the program wants tensors of one.
+    """
     region = region_in(record, site.source, operand.part)
-    is_number = lookup(record).tensors[operand.tensor].numel == 1 and not _wants_tensors(record)
+    is_number = lookup(record).tensors[operand.tensor].numel == 1 and not (collected and _wants_tensors(record))
     return insertion(record, site, region.end_line, region.end_col, f".{'item' if is_number else 'detach'}()")
 
 
