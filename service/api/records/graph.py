@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 blueprint = Operations("graph", __name__, tag="What the run saw")
 
-_Opened = Annotated[str, Field(pattern="^[cp][0-9]{1,9}$")]
 _Call = Annotated[str, Field(pattern="^c[0-9]{1,9}$")]
+_Instance = Annotated[str, Field(pattern="^p[0-9]{1,9}$")]
 
 
 class GraphQuery(Strict):
@@ -48,7 +48,7 @@ class GraphQuery(Strict):
         description="Levels of module calls that are open; 0: the outermost ones are boxes. As many as fit into `max`"
         " if it is not given.",
     )
-    open: Annotated[list[_Opened], Split, Field(min_length=1, max_length=100)] | None = Field(
+    open: Annotated[list[_Call | _Instance], Split, Field(min_length=1, max_length=100)] | None = Field(
         default=None,
         description="Ids of boxes that are open beside, joined by commas: `c5` a module call, `p12` the instance of a"
         " pattern that begins with node 12.",
