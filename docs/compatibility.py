@@ -23,7 +23,7 @@ REFERENCE: Final = Path(__file__).parent / "reference"
 TODAY, RELEASED = REFERENCE / "openapi.json", REFERENCE / "openapi-released.json"
 OPEN: Final = frozenset({"kind", "code", "verdict", "why_none", "type", "event", "events", "family", "origin"})
 """Fields of answers whose words may become more; `status`, `level`, `confidence` and the rest are closed.
-ADR 39 says who meets another `origin`."""
+ADR 38 says who meets another `origin`."""
 
 _TEXTS: Final = {"description", "summary", "title", "examples", "example", "links", "tags"}
 _LEAST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
