@@ -348,7 +348,13 @@ def test_real_answers_are_what_the_document_says(site, document, samples):
         for found in client.get(f"/v1/runs/{run}/findings").json["items"]:
             ask("GET /v1/findings/{finding}", f"/v1/findings/{found['id']}")
             ask("GET /v1/findings/{finding}", f"/v1/findings/{found['id']}?include=trials")
+            ask("POST /v1/findings/{finding}/trials", f"/v1/findings/{found['id']}/trials", "POST")
             ask("GET /v1/findings/{finding}/trials", f"/v1/findings/{found['id']}/trials")
+    mended = site.finished(samples.tutorial(), judgement=samples.judged_with_fix(samples.tutorial()))
+    (found,) = client.get(f"/v1/runs/{mended}/findings").json["items"]
+    trial = ask("POST /v1/findings/{finding}/trials", f"/v1/findings/{found['id']}/trials", "POST").json["id"]
+    ask("POST /v1/runs/{run}/cancel", f"/v1/runs/{trial}/cancel", "POST")
+    ask("GET /v1/findings/{finding}/trials", f"/v1/findings/{found['id']}/trials")
     ask("GET /v1/findings/{finding}", "/v1/findings/f_01JD8PZ4T8W2K5C7Q9R3M6X1BA")
     ask("GET /v1/rules", "/v1/rules?limit=5")
     ask("GET /v1/rules/{name}", "/v1/rules/non-leaf-grad-read")
