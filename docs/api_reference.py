@@ -25,8 +25,8 @@ VARIABLES: Final = {
 ALIASES: Final = {"key": "key_id"}
 """Ids whose variable has another name: `$KEY` is the key that a request carries."""
 
-WATCHED: Final = frozenset({"begin_run", "send_frame", "end_run"})
-"""Operations whose run is a recorder's, under an id of its own making: `$WATCHED`."""
+RUNS: Final = {"begin_run": "watched", "send_frame": "watched", "end_run": "watched", "compare_ranks": "rank"}
+"""Operations that are of some runs alone: a recorder's under an id of its own making, `$WATCHED`, and a rank of a job."""
 
 FILES: Final = {"send_frame": "frame.bin"}
 """What is sent in place of the file of a whole record."""
@@ -201,7 +201,7 @@ def needs_match(operation: Schema) -> bool:
 
 def curl(path: str, method: str, operation: Schema) -> str:
     """The operation as a command."""
-    path = path.replace("{run}", "$WATCHED") if operation["operationId"] in WATCHED else path
+    path = path.replace("{run}", f"{{{RUNS.get(operation['operationId'], 'run')}}}")
     at = re.sub(r"{(\w+)}", lambda found: variable(found[1]), path)
     asked = "&".join(f"{name}={value}" for name, value in SHOWN.get(operation["operationId"], {}).items())
     words = ['curl -sS --fail-with-body -H "Authorization: Bearer $KEY"']
@@ -219,7 +219,7 @@ def curl(path: str, method: str, operation: Schema) -> str:
 
 def python(path: str, method: str, operation: Schema) -> str:
     """The operation by `backprobe.client`."""
-    path = path.replace("{run}", "{watched}") if operation["operationId"] in WATCHED else path
+    path = path.replace("{run}", f"{{{RUNS.get(operation['operationId'], 'run')}}}")
     names = [name for name in re.findall(r"{(\w+)}", path) if name not in VARIABLES]
     at = re.sub(r"{(\w+)}", lambda found: VARIABLES.get(found[1], f"{{{ALIASES.get(found[1], found[1])}}}"), path)
     words = [f'"{method.upper()}"', f'{"f" if names else ""}"{at}"']

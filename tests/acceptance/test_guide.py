@@ -108,7 +108,8 @@ def variables(service: Client) -> dict[str, str]:
     run, other = (service.submit(source=SNIPPET, wait=60) for _ in range(2))
     assert run.ended
     assert other.ended
-    known = {"run": run.id, "other": other.id, "watched": new_id("run")}
+    rank = service.submit(source=SNIPPET, labels={"group": "guide", "rank": "0", "world_size": "1"})
+    known = {"run": run.id, "other": other.id, "watched": new_id("run"), "rank": rank.id}
     for path, item in DOCUMENT["paths"].items():
         body = copy_of(item["post"]) if "post" in item and "{" not in path else None
         if body is not None and path != "/v1/runs":
