@@ -5,8 +5,8 @@ PROGRAMS = {
 import torch
 x = torch.ones(3, requires_grad=True)
 y = x.exp()
-y[0] = 0.0
-y.mul_(2)  # <- BP401
+y[0] = 0.0  # <- BP401
+y.mul_(2)
 y.sum().backward()
 """,
     "a method without an underscore's twin": """
@@ -49,12 +49,12 @@ row = y.view(2, 2)
 row.mul_(2)  # <- BP401
 y.sum().backward()
 """,
-    "several changes: the last one before the call": """
+    "several changes: the first one behind the saving": """
 import torch
 x = torch.ones(3, requires_grad=True)
 y = x.exp()
-y.mul_(2)
-y.add_(1)  # <- BP401
+y.mul_(2)  # <- BP401
+y.add_(1)
 loss = y.sum()
 z = torch.ones(3)
 z.add_(1)
