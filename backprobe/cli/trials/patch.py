@@ -41,11 +41,16 @@ def overlap(one: Edit, other: Edit) -> bool:
     )
 
 
-def changed(folder: Path, fixes: Sequence[tuple[Finding, Fix]]) -> dict[Path, tuple[str, str]]:
+def changed(
+    folder: Path, fixes: Sequence[tuple[Finding, Fix]], recorded: Mapping[str, str]
+) -> dict[Path, tuple[str, str]]:
     """The texts of the files that the fixes edit, before and after, by path; as they are on disk, line ends included.
 
+    Args:
+        recorded: The texts, by path in the record, that the places of the edits are in.
+
     Raises:
-        OSError: a file cannot be read. UnicodeDecodeError: it is not UTF-8.
+        OSError: a file is not as it was recorded, or cannot be edited.
     """
     edits: dict[str, list[Edit]] = {}
     for _finding, fix in fixes:
@@ -53,9 +58,28 @@ def changed(folder: Path, fixes: Sequence[tuple[Finding, Fix]]) -> dict[Path, tu
             edits.setdefault(edit.path, []).append(edit)
     found: dict[Path, tuple[str, str]] = {}
     for path, its in edits.items():
-        before = (folder / path).read_bytes().decode("utf-8")
+        before = as_recorded(folder / path, path, recorded[path])
         found[folder / path] = before, edited_text(before, its)
     return found
+
+
+def as_recorded(place: Path, name: str, recorded: str) -> str:
+    """The text of a file on disk, line ends included: the places of edits hold in it.
+
+    Raises:
+        OSError: they do not, or it is no file of UTF-8 text; the message says why, and has the name.
+    """
+    try:
+        text = place.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise OSError(f"{name} is not a file of UTF-8 text") from None
+    if _lines_of(text) != _lines_of(recorded):
+        raise OSError(f"{name} has changed since the program ran")
+    return text
+
+
+def _lines_of(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def edited_text(text: str, edits: Sequence[Edit]) -> str:

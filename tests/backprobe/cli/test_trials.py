@@ -7,15 +7,18 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from backprobe.cli import main
-from backprobe.cli.exit_codes import UsageError
+from backprobe.cli.exit_codes import OutputLost, UsageError
 from backprobe.cli.parser import parse
 from backprobe.cli.trials import trial_runs
+from backprobe.cli.trials.audit_fixes import AuditFixes
+from backprobe.cli.trials.options import hand_out
 from backprobe.cli.trials.patch import changed, confirmed_safe, diff, write
 from backprobe.cli.trials.trial_runs import Started, Trials
 from backprobe.rules import Edit, Region, judge
@@ -176,7 +179,8 @@ def test_files_keep_their_line_ends_and_their_mode_and_the_diff_can_be_applied(t
     path = tmp_path / "train.py"
     path.write_bytes(before)
     path.chmod(0o755)
-    texts = changed(tmp_path, confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B")))))
+    fixes = confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B"))))
+    texts = changed(tmp_path, fixes, {"train.py": before.decode().replace("\r\n", "\n")})
     (tmp_path / "p").write_bytes(diff(texts).encode())
     subprocess.run(
         ["git", "apply", "p"], cwd=tmp_path, check=True, env={**os.environ, "GIT_CEILING_DIRECTORIES": str(tmp_path)}
@@ -186,6 +190,21 @@ def test_files_keep_their_line_ends_and_their_mode_and_the_diff_can_be_applied(t
     write(texts)
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (after, 0o755)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["p", "train.py"]
+
+
+@pytest.mark.parametrize("now", ["# added\n" + LEAK, "pass\n"])
+def test_a_file_that_changed_while_fixes_were_tried_is_not_edited(folder, now):
+    judgement, one, _told = trials(folder, LEAK)
+    fixes = [(finding, finding.fixes[0]) for finding in judgement.findings]
+    assert changed(folder, fixes, one.texts)[folder / "train.py"] == (LEAK, MENDED)
+    (folder / "train.py").write_text(now)
+    args = parse(["run", "--write-fixes", "--patch", str(folder / "p"), "train.py"])
+    confirmed = [msgspec.structs.replace(fix, trial=Trial(verdict="confirmed")) for _finding, fix in fixes]
+    told = replace(judgement, findings=(msgspec.structs.replace(judgement.findings[0], fixes=tuple(confirmed)),))
+    with pytest.raises(OutputLost, match=r"not written \(train.py has changed since the program ran\)"):
+        hand_out(args, one, told, folder, StringIO())
+    assert (folder / "train.py").read_text() == now
+    assert not (folder / "p").exists()
 
 
 def test_watch_tries_no_fix():
@@ -209,6 +228,30 @@ def test_an_audit_makes_one_patch_of_all_its_programs_and_edits_a_shared_file_on
     apply("p", folder)
     assert (folder / "meter.py").read_text() == "kept = []\n\n\ndef keep(loss):\n    kept.append(loss.item())\n"
     assert (folder / "train.py").read_text() == text
+
+
+def test_a_file_that_changed_during_an_audit_is_left_out_of_its_patch(folder, capsys, monkeypatch):
+    taken = AuditFixes()
+    monkeypatch.chdir(folder)
+    texts = {"one.py": "a\nb\n", "two.py": "c\n", "three.py": "d\n"}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+
+    def at(path, line, text):
+        return msgspec.structs.replace(edit((line, 1), (line, 2), text), path=path)
+
+    taken._take(folder, (at("one.py", 2, "B"),), texts)
+    taken._take(folder, (at("one.py", 1, "A"), at("two.py", 1, "C")), texts)
+    taken._take(folder, (at("three.py", 1, "D"),), texts)
+    taken._take(folder, (at("three.py", 2, "E"),), {"three.py": "x\nd\n"})  # places in another text
+    (folder / "two.py").write_text("")
+    (folder / "p").write_text(taken.patch())
+    said = "backprobe: two.py has changed since the program ran: its fixes are not in the patch\n"
+    assert capsys.readouterr().err == said
+    apply("p", folder)
+    assert {name: (folder / name).read_text() for name in texts} == {
+        "one.py": "a\nB\n", "two.py": "", "three.py": "D\n",
+    }  # fmt: skip
 
 
 def test_fixes_of_an_audit_are_tried_here_only(folder, monkeypatch, capsys):
