@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from backprobe.cli import main
+from backprobe.cli.audit import local
 from backprobe.cli.exit_codes import OutputLost, UsageError
 from backprobe.cli.parser import parse
 from backprobe.cli.trials import trial_runs
@@ -24,6 +25,7 @@ from backprobe.cli.trials.trial_runs import Started, Trials
 from backprobe.rules import Edit, Region, judge
 from backprobe.rules.framework.finding import Trial
 from backprobe.rules.manual_programs import programs
+from backprobe.show.audits.report import AuditReport
 
 PROGRAM = """\
 import torch
@@ -207,6 +209,31 @@ def test_a_file_that_changed_while_fixes_were_tried_is_not_edited(folder, now):
     assert not (folder / "p").exists()
 
 
+INTERRUPTED = """\
+import sys
+from backprobe.cli import main
+from backprobe.cli.trials import trial_runs
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+trial_runs._ended = interrupted
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_what_the_run_found_is_told_when_its_trials_are_interrupted(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, "run", "--patch", "p", "--format", "json", "--output", "r.json", "train.py"],
+        cwd=folder, capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (130, "8\n"), done.stderr
+    assert done.stderr.splitlines()[-1] == "backprobe: interrupted: fixes were not tried"
+    findings = json.loads((folder / "r.json").read_text())["findings"]
+    assert {finding["rule"]["code"] for finding in findings} == {"BP210", "BP305"}
+    assert not any("trial" in fix for finding in findings for fix in finding["fixes"])
+
+
 def test_watch_tries_no_fix():
     with pytest.raises(UsageError, match="unknown option"):
         parse(["watch", "--try-fixes", "train.py"])
@@ -252,6 +279,29 @@ def test_a_file_that_changed_during_an_audit_is_left_out_of_its_patch(folder, ca
     assert {name: (folder / name).read_text() for name in texts} == {
         "one.py": "a\nB\n", "two.py": "", "three.py": "D\n",
     }  # fmt: skip
+
+
+def test_a_patch_that_cannot_be_written_is_refused_before_an_audit_begins(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(local, "audited", lambda *_: pytest.fail("it began"))
+    assert main(["audit", "--local", "--patch", "away/p", "train.py"]) == 2
+    assert "there is no folder `away`" in capsys.readouterr().err
+
+
+def test_an_audit_is_told_where_its_patch_cannot_be_written_any_more(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "to").mkdir()
+
+    def without_its_folder(*_):
+        (folder / "to" / "p").unlink(missing_ok=True)
+        (folder / "to").rmdir()
+        return AuditReport(name="nightly", word="passed", items=[])
+
+    monkeypatch.setattr(local, "audited", without_its_folder)
+    assert main(["audit", "--local", "--patch", "to/p", "--format", "json", "train.py"]) == 3
+    out, err = capsys.readouterr()
+    assert json.loads(out)["verdict"] == "passed"
+    assert "`to/p` was not written (No such file or directory)" in err
 
 
 def test_fixes_of_an_audit_are_tried_here_only(folder, monkeypatch, capsys):
