@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
@@ -15,6 +16,7 @@ from backprobe.rules.edits.text_edits import edited
 if TYPE_CHECKING:
     from backprobe.rules import Edit, Finding, Fix, Judgement
 
+_ENDS: Final = re.compile(r"\r\n|\r|\n")
 _NO_NEWLINE: Final = "\n\\ No newline at end of file\n"
 
 
@@ -73,6 +75,9 @@ def as_recorded(place: Path, name: str, recorded: str) -> str:
         text = place.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
         raise OSError(f"{name} is not a file of UTF-8 text") from None
+    ends = set(_ENDS.findall(text))
+    if len(ends) > 1 or "\r" in ends:
+        raise OSError(f"{name} has mixed line ends")
     if _lines_of(text) != _lines_of(recorded):
         raise OSError(f"{name} has changed since the program ran")
     return text
@@ -83,7 +88,7 @@ def _lines_of(text: str) -> list[str]:
 
 
 def edited_text(text: str, edits: Sequence[Edit]) -> str:
-    """With the line ends that the text has."""
+    """With the line ends that the text has, all alike: `as_recorded` refuses others."""
     if "\r\n" not in text:
         return edited(text, edits)
     return edited(text.replace("\r\n", "\n"), edits).replace("\n", "\r\n")

@@ -209,6 +209,23 @@ def test_a_file_that_changed_while_fixes_were_tried_is_not_edited(folder, now):
     assert not (folder / "p").exists()
 
 
+@pytest.mark.parametrize("text", [b"a\r\nb\nc\n", b"# a\rb\nc\n", b"a\rb\rc\r", b"a\r\nb\rc\r\n"])
+def test_a_file_of_mixed_line_ends_is_left_as_it_is(folder, text):
+    (folder / "train.py").write_bytes(text)
+    fixes = confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B"))))
+    with pytest.raises(OSError, match=r"train\.py has mixed line ends"):
+        changed(folder, fixes, {"train.py": text.decode()})
+
+
+def test_a_fix_in_a_file_of_mixed_line_ends_is_not_tried(folder):
+    judgement, one, told = trials(folder, LEAK)
+    (folder / "train.py").write_bytes(LEAK.replace("\n", "\r\n", 1).encode())
+    assert [fix.trial for fix in fixes_of(one.tried())] == [
+        Trial(verdict="not-tried", why="train.py has mixed line ends")
+    ] * len(fixes_of(judgement))
+    assert (len(fixes_of(judgement)), told) == (1, [])
+
+
 INTERRUPTED = """\
 import sys
 from backprobe.cli import main
