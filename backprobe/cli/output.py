@@ -57,16 +57,24 @@ def check_output(args: argparse.Namespace) -> None:
         except AssetsMissing as error:
             raise UsageError(f"--format html: {error}") from None
     for path in (args.output, getattr(args, "save", None), getattr(args, "patch", None)):
-        if path is None:
-            continue
-        if path.is_dir():
-            raise UsageError(f"`{path}` is a folder: name a file in it")
-        if not path.absolute().parent.is_dir():
-            raise UsageError(f"there is no folder `{path.parent}` to write `{path.name}` into")
-        try:
-            path.open("ab").close()
-        except OSError as error:
-            raise UsageError(f"`{path}` cannot be written ({error.strerror}): name another file") from None
+        if path is not None:
+            check_file(path)
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that cannot be written.
+
+    Raises:
+        UsageError: its folder does not exist, it is a folder, or the system does not let us write it.
+    """
+    if path.is_dir():
+        raise UsageError(f"`{path}` is a folder: name a file in it")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder `{path.parent}` to write `{path.name}` into")
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise UsageError(f"`{path}` cannot be written ({error.strerror}): name another file") from None
 
 
 @dataclass(frozen=True, slots=True)

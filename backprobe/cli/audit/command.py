@@ -15,6 +15,7 @@ from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, OutputLost, UsageErr
 if TYPE_CHECKING:
     from backprobe.cli.audit.policy_file import PolicyFile
     from backprobe.cli.audit.programs import Program
+    from backprobe.cli.trials.audit_fixes import AuditFixes
     from backprobe.client import Client
     from backprobe.show.audits.report import AuditReport
 
@@ -77,35 +78,44 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError(
             "--try-fixes and --patch want --local; on the service, POST /v1/findings/{id}/trials tries a fix"
         )
+    fixes = _fixes(args)
     if args.local:
-        found.append(_locally(args, chosen, policy))
+        found.append(_locally(args, chosen, policy, fixes))
         code = CLEAN
     else:
         code = _on_service(args, chosen, policy, found)
     if not found:
         return code
     write(found[0], asked)
+    if fixes is not None and args.patch is not None:
+        try:
+            args.patch.write_text(fixes.patch(), encoding="utf-8")
+        except OSError as error:
+            raise OutputLost(f"`{args.patch}` was not written ({error.strerror or error})") from None
     if found[0].word == "canceled":
         return OURS
     return CLEAN if found[0].word == "passed" or args.exit_zero else FINDINGS
 
 
-def _locally(args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile) -> AuditReport:
+def _fixes(args: argparse.Namespace) -> AuditFixes | None:
+    """What tries the fixes; None: nothing does."""
+    if not args.try_fixes and args.patch is None:
+        return None
+    from backprobe.cli.output import check_file
+    from backprobe.cli.trials.audit_fixes import AuditFixes
+
+    if args.patch is not None:
+        check_file(args.patch)
+    return AuditFixes()
+
+
+def _locally(
+    args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile, fixes: AuditFixes | None
+) -> AuditReport:
     from backprobe.cli.audit.local import audited
 
     known = () if args.baseline is None else _known(Path(args.baseline))
-    if not args.try_fixes and args.patch is None:
-        return audited(chosen, policy, known, _Progress())
-    from backprobe.cli.trials.audit_fixes import AuditFixes
-
-    fixes = AuditFixes()
-    report = audited(chosen, policy, known, _Progress(), fixes)
-    if args.patch is not None:
-        try:
-            args.patch.write_text(fixes.patch(), encoding="utf-8")
-        except OSError as error:
-            raise OutputLost(f"`{args.patch}` was not written ({error.strerror or error})") from None
-    return report
+    return audited(chosen, policy, known, _Progress(), fixes)
 
 
 def _known(path: Path) -> tuple[str, ...]:

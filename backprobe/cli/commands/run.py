@@ -126,10 +126,14 @@ def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -
         from backprobe.rules import judge
 
         started, judgement = start_of(), judge(record, args.options)
-        trials = None
-        if wants_trials(args) and not _was_interrupted(record):
+        trials, interrupted = None, _was_interrupted(record)
+        if wants_trials(args) and not interrupted:
             trials = trials_of(args, started, record, judgement, stream)
-            judgement = trials.tried()
+            try:
+                judgement = trials.tried()
+            except KeyboardInterrupt:  # of the trials alone: the program has run, and may have taken a night
+                print("backprobe: interrupted: fixes were not tried", file=stream)
+                trials, interrupted = None, True
         children = None if family is None else judged_children(family, args)
         report(record, judgement, args, args.named, stream, children)
         if trials is not None:
@@ -141,7 +145,7 @@ def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -
     except OutputLost as error:
         print(f"backprobe: {error}", file=stream)
         return OURS
-    if _was_interrupted(record):
+    if interrupted:
         return INTERRUPTED
     if record.end is None or record.end.exit_code != 0:
         return 0 if args.exit_zero else SCRIPT

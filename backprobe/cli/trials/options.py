@@ -88,7 +88,7 @@ def hand_out(args: argparse.Namespace, trials: Trials, judgement: Judgement, fil
         judgement: With what came of the fixes. files: The folder that paths in it are relative to.
 
     Raises:
-        OutputLost: a file cannot be written.
+        OutputLost: a file cannot be written, or has changed since the program ran.
     """
     if not (args.diff or args.patch is not None or args.write_fixes):
         return
@@ -105,7 +105,7 @@ def hand_out(args: argparse.Namespace, trials: Trials, judgement: Judgement, fil
             fixes = []
     count = f"{len(fixes)} confirmed safe {'fix' if len(fixes) == 1 else 'fixes'}"
     try:
-        texts = changed(files, fixes)
+        texts = changed(files, fixes, trials.texts)
         if args.diff:
             print(diff(texts), end="", file=stream, flush=True)
         if args.patch is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
@@ -15,6 +16,7 @@ from backprobe.rules.edits.text_edits import edited
 if TYPE_CHECKING:
     from backprobe.rules import Edit, Finding, Fix, Judgement
 
+_ENDS: Final = re.compile(r"\r\n|\r|\n")
 _NO_NEWLINE: Final = "\n\\ No newline at end of file\n"
 
 
@@ -41,11 +43,16 @@ def overlap(one: Edit, other: Edit) -> bool:
     )
 
 
-def changed(folder: Path, fixes: Sequence[tuple[Finding, Fix]]) -> dict[Path, tuple[str, str]]:
+def changed(
+    folder: Path, fixes: Sequence[tuple[Finding, Fix]], recorded: Mapping[str, str]
+) -> dict[Path, tuple[str, str]]:
     """The texts of the files that the fixes edit, before and after, by path; as they are on disk, line ends included.
 
+    Args:
+        recorded: The texts, by path in the record, that the places of the edits are in.
+
     Raises:
-        OSError: a file cannot be read. UnicodeDecodeError: it is not UTF-8.
+        OSError: a file is not as it was recorded, or cannot be edited.
     """
     edits: dict[str, list[Edit]] = {}
     for _finding, fix in fixes:
@@ -53,13 +60,35 @@ def changed(folder: Path, fixes: Sequence[tuple[Finding, Fix]]) -> dict[Path, tu
             edits.setdefault(edit.path, []).append(edit)
     found: dict[Path, tuple[str, str]] = {}
     for path, its in edits.items():
-        before = (folder / path).read_bytes().decode("utf-8")
+        before = as_recorded(folder / path, path, recorded[path])
         found[folder / path] = before, edited_text(before, its)
     return found
 
 
+def as_recorded(place: Path, name: str, recorded: str) -> str:
+    """The text of a file on disk, line ends included: the places of edits hold in it.
+
+    Raises:
+        OSError: they do not, or it is no file of UTF-8 text; the message says why, and has the name.
+    """
+    try:
+        text = place.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise OSError(f"{name} is not a file of UTF-8 text") from None
+    ends = set(_ENDS.findall(text))
+    if len(ends) > 1 or "\r" in ends:
+        raise OSError(f"{name} has mixed line ends")
+    if _lines_of(text) != _lines_of(recorded):
+        raise OSError(f"{name} has changed since the program ran")
+    return text
+
+
+def _lines_of(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
 def edited_text(text: str, edits: Sequence[Edit]) -> str:
-    """With the line ends that the text has."""
+    """With the line ends that the text has, all alike: `as_recorded` refuses others."""
     if "\r\n" not in text:
         return edited(text, edits)
     return edited(text.replace("\r\n", "\n"), edits).replace("\n", "\r\n")

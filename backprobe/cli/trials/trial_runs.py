@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from backprobe.cli.trials.patch import as_recorded
 from backprobe.cli.trials.trial_process import TrialRun
 from backprobe.record import BadRecord, loads
 from backprobe.rules import judge
@@ -106,13 +107,16 @@ class Trials:
     Args:
         started: How the program was run. record: What came of it. judgement: Of that record.
         options: By which it was judged. progress: Told of each run that `tried` makes.
+
+    Attributes:
+        texts: The texts that the record holds, by path.
     """
 
     def __init__(
         self, started: Started, record: Record, judgement: Judgement, options: JudgeOptions | None, progress: Progress
     ) -> None:
         self._started, self._options, self._progress = started, options, progress
-        self._texts = {row.path: row.text for row in record.sources if row.text}
+        self.texts = {row.path: row.text for row in record.sources if row.text}
         self._first, self._judgement = shown(record, judgement), judgement
         self._known: dict[_Overlay, Shown] = {}
         self._due: list[_Overlay] = []
@@ -168,19 +172,17 @@ class Trials:
 
     def _overlay(self, edits: Sequence[Edit]) -> _Overlay:
         paths = sorted({edit.path for edit in edits})
-        return tuple((path, edited(self._texts[path], [edit for edit in edits if edit.path == path])) for path in paths)
+        return tuple((path, edited(self.texts[path], [edit for edit in edits if edit.path == path])) for path in paths)
 
     def _refused(self, edits: Sequence[Edit]) -> str:
         """Why a fix cannot be tried; "": it can."""
         for path in dict.fromkeys(edit.path for edit in edits):
-            if path not in self._texts:
+            if path not in self.texts:
                 return f"the record does not hold the text of {path}"
             try:
-                on_disk = (self._started.files / path).read_bytes().decode("utf-8")
-            except (OSError, UnicodeDecodeError):
-                return f"{path} is not a file of UTF-8 text"
-            if _lines(on_disk) != _lines(self._texts[path]):
-                return f"{path} has changed since the program ran"
+                as_recorded(self._started.files / path, path, self.texts[path])
+            except OSError as why:
+                return str(why)
         return ""
 
     def _run(self, overlay: Mapping[str, str]) -> Shown:
@@ -213,10 +215,6 @@ class Trials:
             return Shown(findings=(), failure=late or Failure(what=f"exit code {code}"))
         found = shown(record, judge(record, self._options))
         return found if late is None else replace(found, failure=late)
-
-
-def _lines(text: str) -> list[str]:
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _ended(spec: Path, started: Started, limit: float) -> int | None:

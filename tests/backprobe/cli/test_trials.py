@@ -7,20 +7,25 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from backprobe.cli import main
-from backprobe.cli.exit_codes import UsageError
+from backprobe.cli.audit import local
+from backprobe.cli.exit_codes import OutputLost, UsageError
 from backprobe.cli.parser import parse
 from backprobe.cli.trials import trial_runs
+from backprobe.cli.trials.audit_fixes import AuditFixes
+from backprobe.cli.trials.options import hand_out
 from backprobe.cli.trials.patch import changed, confirmed_safe, diff, write
 from backprobe.cli.trials.trial_runs import Started, Trials
 from backprobe.rules import Edit, Region, judge
 from backprobe.rules.framework.finding import Trial
 from backprobe.rules.manual_programs import programs
+from backprobe.show.audits.report import AuditReport
 
 PROGRAM = """\
 import torch
@@ -176,7 +181,8 @@ def test_files_keep_their_line_ends_and_their_mode_and_the_diff_can_be_applied(t
     path = tmp_path / "train.py"
     path.write_bytes(before)
     path.chmod(0o755)
-    texts = changed(tmp_path, confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B")))))
+    fixes = confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B"))))
+    texts = changed(tmp_path, fixes, {"train.py": before.decode().replace("\r\n", "\n")})
     (tmp_path / "p").write_bytes(diff(texts).encode())
     subprocess.run(
         ["git", "apply", "p"], cwd=tmp_path, check=True, env={**os.environ, "GIT_CEILING_DIRECTORIES": str(tmp_path)}
@@ -186,6 +192,63 @@ def test_files_keep_their_line_ends_and_their_mode_and_the_diff_can_be_applied(t
     write(texts)
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (after, 0o755)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["p", "train.py"]
+
+
+@pytest.mark.parametrize("now", ["# added\n" + LEAK, "pass\n"])
+def test_a_file_that_changed_while_fixes_were_tried_is_not_edited(folder, now):
+    judgement, one, _told = trials(folder, LEAK)
+    fixes = [(finding, finding.fixes[0]) for finding in judgement.findings]
+    assert changed(folder, fixes, one.texts)[folder / "train.py"] == (LEAK, MENDED)
+    (folder / "train.py").write_text(now)
+    args = parse(["run", "--write-fixes", "--patch", str(folder / "p"), "train.py"])
+    confirmed = [msgspec.structs.replace(fix, trial=Trial(verdict="confirmed")) for _finding, fix in fixes]
+    told = replace(judgement, findings=(msgspec.structs.replace(judgement.findings[0], fixes=tuple(confirmed)),))
+    with pytest.raises(OutputLost, match=r"not written \(train.py has changed since the program ran\)"):
+        hand_out(args, one, told, folder, StringIO())
+    assert (folder / "train.py").read_text() == now
+    assert not (folder / "p").exists()
+
+
+@pytest.mark.parametrize("text", [b"a\r\nb\nc\n", b"# a\rb\nc\n", b"a\rb\rc\r", b"a\r\nb\rc\r\n"])
+def test_a_file_of_mixed_line_ends_is_left_as_it_is(folder, text):
+    (folder / "train.py").write_bytes(text)
+    fixes = confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B"))))
+    with pytest.raises(OSError, match=r"train\.py has mixed line ends"):
+        changed(folder, fixes, {"train.py": text.decode()})
+
+
+def test_a_fix_in_a_file_of_mixed_line_ends_is_not_tried(folder):
+    judgement, one, told = trials(folder, LEAK)
+    (folder / "train.py").write_bytes(LEAK.replace("\n", "\r\n", 1).encode())
+    assert [fix.trial for fix in fixes_of(one.tried())] == [
+        Trial(verdict="not-tried", why="train.py has mixed line ends")
+    ] * len(fixes_of(judgement))
+    assert (len(fixes_of(judgement)), told) == (1, [])
+
+
+INTERRUPTED = """\
+import sys
+from backprobe.cli import main
+from backprobe.cli.trials import trial_runs
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+trial_runs._ended = interrupted
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_what_the_run_found_is_told_when_its_trials_are_interrupted(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, "run", "--patch", "p", "--format", "json", "--output", "r.json", "train.py"],
+        cwd=folder, capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (130, "8\n"), done.stderr
+    assert done.stderr.splitlines()[-1] == "backprobe: interrupted: fixes were not tried"
+    findings = json.loads((folder / "r.json").read_text())["findings"]
+    assert {finding["rule"]["code"] for finding in findings} == {"BP210", "BP305"}
+    assert not any("trial" in fix for finding in findings for fix in finding["fixes"])
 
 
 def test_watch_tries_no_fix():
@@ -209,6 +272,53 @@ def test_an_audit_makes_one_patch_of_all_its_programs_and_edits_a_shared_file_on
     apply("p", folder)
     assert (folder / "meter.py").read_text() == "kept = []\n\n\ndef keep(loss):\n    kept.append(loss.item())\n"
     assert (folder / "train.py").read_text() == text
+
+
+def test_a_file_that_changed_during_an_audit_is_left_out_of_its_patch(folder, capsys, monkeypatch):
+    taken = AuditFixes()
+    monkeypatch.chdir(folder)
+    texts = {"one.py": "a\nb\n", "two.py": "c\n", "three.py": "d\n"}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+
+    def at(path, line, text):
+        return msgspec.structs.replace(edit((line, 1), (line, 2), text), path=path)
+
+    taken._take(folder, (at("one.py", 2, "B"),), texts)
+    taken._take(folder, (at("one.py", 1, "A"), at("two.py", 1, "C")), texts)
+    taken._take(folder, (at("three.py", 1, "D"),), texts)
+    taken._take(folder, (at("three.py", 2, "E"),), {"three.py": "x\nd\n"})  # places in another text
+    (folder / "two.py").write_text("")
+    (folder / "p").write_text(taken.patch())
+    said = "backprobe: two.py has changed since the program ran: its fixes are not in the patch\n"
+    assert capsys.readouterr().err == said
+    apply("p", folder)
+    assert {name: (folder / name).read_text() for name in texts} == {
+        "one.py": "a\nB\n", "two.py": "", "three.py": "D\n",
+    }  # fmt: skip
+
+
+def test_a_patch_that_cannot_be_written_is_refused_before_an_audit_begins(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(local, "audited", lambda *_: pytest.fail("it began"))
+    assert main(["audit", "--local", "--patch", "away/p", "train.py"]) == 2
+    assert "there is no folder `away`" in capsys.readouterr().err
+
+
+def test_an_audit_is_told_where_its_patch_cannot_be_written_any_more(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "to").mkdir()
+
+    def without_its_folder(*_):
+        (folder / "to" / "p").unlink(missing_ok=True)
+        (folder / "to").rmdir()
+        return AuditReport(name="nightly", word="passed", items=[])
+
+    monkeypatch.setattr(local, "audited", without_its_folder)
+    assert main(["audit", "--local", "--patch", "to/p", "--format", "json", "train.py"]) == 3
+    out, err = capsys.readouterr()
+    assert json.loads(out)["verdict"] == "passed"
+    assert "`to/p` was not written (No such file or directory)" in err
 
 
 def test_fixes_of_an_audit_are_tried_here_only(folder, monkeypatch, capsys):

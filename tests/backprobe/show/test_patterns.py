@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from graphlib import TopologicalSorter
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from backprobe.show.drawing import repeated_patterns
 from backprobe.show.drawing.module_boxes import Ops, folded, within
 from backprobe.show.drawing.repeated_patterns import LONGEST, MOST_BOXES, elements, patterns
 from backprobe.show.drawing.shared_boxes import Folding, shared_boxes
@@ -76,6 +78,35 @@ def test_few_boxes_are_shown_each():
 def test_a_pattern_is_not_looked_for_beyond_its_longest():
     text = "".join(chr(200 + at) for at in range(LONGEST + 1)) * 2
     assert told(text) == []
+
+
+def square_free(length):
+    """Of three symbols, none of its parts twice in a row: the gaps between the zeros of the Thue-Morse word."""
+    ones = [at.bit_count() % 2 for at in range(4 * length)]
+    zeros = [at for at, one in enumerate(ones) if not one]
+    return [second - first for first, second in pairwise(zeros)][:length]
+
+
+@pytest.fixture
+def looked_at(monkeypatch):
+    """How many boxes were looked at, each as often as it was."""
+    counts = []
+    likely = repeated_patterns._likely
+    monkeypatch.setattr(repeated_patterns, "_likely", lambda text: counts.append(len(text)) or likely(text))
+    return counts
+
+
+def test_many_small_patterns_that_spare_alike_are_found_by_few_looks(looked_at):
+    text = "".join("abc"[symbol - 1] * 4 for symbol in square_free(500))
+    assert told(text) == [(4 * at, letter, 4) for at, letter in enumerate(text[::4])]
+    assert sum(looked_at) <= 2 * len(text)
+
+
+def test_what_has_a_pattern_of_each_size_is_not_looked_at_without_end(looked_at):
+    text = "".join(chr(200 + size % 7) * size for size in range(100, 3, -1))
+    found = told(text)
+    assert found[0] == (0, text[0], 100)
+    assert sum(looked_at) <= 21 * len(text)
 
 
 LOADED = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
