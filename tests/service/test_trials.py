@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from backprobe.rules import judge
+from store.audits import judging
 
 
 @pytest.fixture
@@ -112,3 +113,22 @@ def test_only_a_fix_with_edits_is_tried(site, finding):
     for fix in (0, 7):
         assert begin(site, finding, status=422, fix=fix)["errors"][0]["pointer"] == "#/fix"
     assert begin(site, {"id": "f_01JD0000000000000000000000"}, status=404)["code"] == "not-found"
+
+
+def test_a_trial_is_not_judged_again(site, finding, samples):
+    trial = begin(site, finding)["id"]
+    assert site.client.post(f"/v1/runs/{trial}/judge").json["code"] == "run-not-ended"
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    answer = site.client.post(f"/v1/runs/{trial}/judge")
+    assert (answer.status_code, answer.json["code"]) == (422, "invalid-request")
+    assert "is a trial" in answer.json["detail"]
+
+
+def test_an_audit_that_names_a_trial_ends_when_it_is_judged_again(site, finding, samples):
+    trial = begin(site, finding)["id"]
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    audit = site.client.post("/v1/audits", json={"items": [{"custom_id": "a", "run": trial}]}).json
+    assert judging.settle(site.context.database) == (audit["id"],)
+    assert site.client.post(f"{audit['links']['self']}/judge").status_code == 202
+    assert judging.settle(site.context.database) == (audit["id"],)
+    assert site.client.get(audit["links"]["self"]).json["status"] == "judged"
