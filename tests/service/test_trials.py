@@ -8,7 +8,10 @@ import msgspec
 import pytest
 
 from backprobe.rules import judge
+from backprobe.rules.framework.finding import Suppression
 from store.audits import judging
+from store.findings import rejudging
+from store.findings import trials as stored_trials
 
 
 @pytest.fixture
@@ -27,6 +30,20 @@ def begin(site, finding, status=202, **body):
     answer = site.client.post(f"/v1/findings/{finding['id']}/trials", json=body)
     assert answer.status_code == status, answer.text
     return answer.json
+
+
+def verdict(site, trial):
+    told = site.client.get(f"/v1/runs/{trial}").json
+    assert told["status"] == "succeeded"
+    return told["trial"]["verdict"], told["trial"]["why"]
+
+
+def judged_again(site, samples, judgement):
+    """Write another judgement of the only run that is no trial."""
+    database = site.context.database
+    with database.read() as reading:
+        (one,) = rejudging.older(reading, "none of ours")
+    assert rejudging.judged_again(database, one, samples.tutorial(), judgement, {}) is not None
 
 
 def with_fix(samples):
@@ -132,3 +149,57 @@ def test_an_audit_that_names_a_trial_ends_when_it_is_judged_again(site, finding,
     assert site.client.post(f"{audit['links']['self']}/judge").status_code == 202
     assert judging.settle(site.context.database) == (audit["id"],)
     assert site.client.get(audit["links"]["self"]).json["status"] == "judged"
+
+
+@pytest.mark.parametrize("which", ["no-fix", "other-edit", "no-file"])
+def test_a_finding_whose_fix_changed_while_the_trial_ran_was_not_tried(site, finding, samples, which):
+    trial = begin(site, finding)["id"]
+    judged = with_fix(samples)
+    (one,) = judged.findings
+    edit = one.fixes[1].edits[0]
+    changed = {"other-edit": {"text": "pass\n"}, "no-file": {"path": "other.py"}}
+    fixes = () if which == "no-fix" else (
+        one.fixes[0],
+        msgspec.structs.replace(one.fixes[1], edits=(msgspec.structs.replace(edit, **changed[which]),)),
+    )  # fmt: skip
+    again = (msgspec.structs.replace(one, fixes=fixes),)
+    judged_again(site, samples, dataclasses.replace(judged, findings=again))
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    assert verdict(site, trial) == ("not-tried", stored_trials.JUDGED_AGAIN)
+
+
+def test_a_comparison_that_fails_ends_the_trial_all_the_same(site, finding, samples, monkeypatch):
+    def broken(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr(stored_trials, "compared", broken)
+    trial = begin(site, finding)["id"]
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    assert verdict(site, trial) == ("not-tried", "the comparison failed (RuntimeError); the log says where")
+
+
+def suppressed(samples, judged):
+    (one,) = judged.findings
+    said = Suppression(kind="inSource")
+    return dataclasses.replace(judged, findings=(msgspec.structs.replace(one, suppressed=said),))
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_finding_that_is_gone_or_suppressed_is_not_tried(site, finding, samples, is_gone):
+    trial = begin(site, finding)["id"]
+    judged_again(site, samples, silent(samples) if is_gone else suppressed(samples, with_fix(samples)))
+    refused = begin(site, finding, status=422)
+    assert refused["code"] == "invalid-request"
+    assert ("no longer make" if is_gone else "suppresses") in refused["detail"]
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    assert verdict(site, trial) == ("not-tried", stored_trials.GONE)
+
+
+def test_two_runs_that_other_rules_judged_are_not_compared(site, run, finding, samples):
+    trial = begin(site, finding)["id"]
+    more = msgspec.structs.replace(with_fix(samples).findings[0], fingerprint=f"backprobe/v1:{'e' * 16}")
+    after = dataclasses.replace(with_fix(samples), findings=(more, more), ruleset="rs_newer")
+    site.finish(trial, samples.tutorial(), judgement=after)
+    verdict_, why = verdict(site, trial)
+    assert verdict_ == "not-tried"
+    assert why == f"{stored_trials.OTHER_RULES}: POST /v1/runs/{run}/judge, then try the fix again"

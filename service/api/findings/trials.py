@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backprobe.rules.edits.text_edits import edited
+from backprobe.rules.edits.text_edits import program_with
 from service.api.findings.finding_json import finding_of, trial_json
 from service.api.records.record import NoQuery
 from service.api.runs.isolation_offer import Wanted, offered
@@ -93,7 +93,7 @@ def _submission(transaction: Transaction, row: FindingRow, asked: TrialAsked) ->
     files = lifecycle.program_of(transaction, first)
     if files is None or first.entry is None:
         raise Problem("source-not-kept", f"The program of run {first.id} is not kept.")
-    texts = _with_edits(files, fix)
+    texts = _program_with(files, fix)
     again = repeated(RerunAsked(), first, texts)
     Snippet(files=texts, entry=again.entry, pointers=dict.fromkeys(texts, "#")).check_room(again.limits.disk_bytes)
     wanted = Wanted(
@@ -111,8 +111,15 @@ def _fix(row: FindingRow, number: int | None) -> tuple[int, Fix]:
     """The fix that is to be tried.
 
     Raises:
-        Problem: `invalid-request`: there is none, or it is advice.
+        Problem: `invalid-request`: there is none, or it is advice, or the finding is no finding any more.
     """
+    if row.gone is not None:
+        raise Problem(
+            "invalid-request", f"Newer rules no longer make finding {row.id}: a trial could not confirm a fix."
+        )
+    if row.finding.suppressed is not None:
+        detail = f"A comment suppresses finding {row.id}: take the comment away and run the program again."
+        raise Problem("invalid-request", detail)
     fixes = row.finding.fixes
     with_edits = [at for at, fix in enumerate(fixes) if fix.edits]
     at = number if number is not None else (with_edits[0] if with_edits else None)
@@ -124,10 +131,9 @@ def _fix(row: FindingRow, number: int | None) -> tuple[int, Fix]:
     raise Problem("invalid-request", detail, places=(Place(pointer="#/fix", code="no-such-fix", detail=detail),))
 
 
-def _with_edits(files: Mapping[str, str], fix: Fix) -> dict[str, str]:
-    texts = dict(files)
-    for path in {edit.path for edit in fix.edits}:
-        if path not in texts:
-            raise Problem("source-not-kept", f"The file {path[:200]} that the fix changes is none of the program's.")
-        texts[path] = edited(texts[path], [edit for edit in fix.edits if edit.path == path])
-    return texts
+def _program_with(files: Mapping[str, str], fix: Fix) -> dict[str, str]:
+    try:
+        return program_with(files, fix.edits)
+    except KeyError as missing:
+        detail = f"The file {missing.args[0][:200]} that the fix changes is none of the program's."
+        raise Problem("source-not-kept", detail) from None
