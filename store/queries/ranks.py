@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from backprobe.record.rows.series import Anomaly
 from backprobe.severity import LEVELS, Level
-from store.database.ids import milliseconds
+from store.database.ids import between, milliseconds
 from store.database.session import Transaction
 from store.runs.model import FindingCounts, RunKey, RunRow, Status
 from store.runs.reading.run_filter import labelled
@@ -161,16 +161,22 @@ def _of_job(transaction: Transaction, one: RunRow) -> dict[int, RunRow]:
     restart = one.labels.get("restart")
     again = run.c.labels["restart"].as_string()
     at = milliseconds(one.id)
+    around = int(1000 * TOGETHER_SECONDS)
     query = (
-        SELECT_RUN.where(run.c.tenant_id == one.tenant_id, run.c.project_id == one.project_id)
+        SELECT_RUN.where(run.c.public_id.between(*between("run", at - around, at + around)))
+        .where(run.c.tenant_id == one.tenant_id, run.c.project_id == one.project_id)
+        .where(run.c.origin != sa.literal_column("'trial'"))
         .where(*labelled(run.c.labels, same), again.is_(None) if restart is None else again == restart)
-        .order_by(run.c.id.desc())
-        .limit(4 * MOST_RANKS)
     )
+    nearest: list[RunRow] = []
+    for later in (False, True):
+        side = run.c.public_id > one.id if later else run.c.public_id <= one.id
+        order = run.c.public_id.asc() if later else run.c.public_id.desc()
+        nearest += map(run_row, transaction.execute(query.where(side).order_by(order).limit(2 * MOST_RANKS)))
     found: dict[int, RunRow] = {}
-    for row in sorted(map(run_row, transaction.execute(query)), key=lambda row: abs(milliseconds(row.id) - at)):
+    for row in sorted(nearest, key=lambda row: abs(milliseconds(row.id) - at)):
         place = _place(row.labels)
-        if place is not None and abs(milliseconds(row.id) - at) <= 1000 * TOGETHER_SECONDS:
+        if place is not None:
             found.setdefault(place[1], row)
     return {rank: found[rank] for rank in sorted(found)[:MOST_RANKS]}
 

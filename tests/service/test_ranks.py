@@ -7,7 +7,9 @@ import pytest
 
 from backprobe.client import new_run_id
 from backprobe.record import Step, dumps, split
+from store import tables
 from store.database.ids import milliseconds, new_id
+from store.queries import ranks
 from workers.upkeep.rejudging import Rejudging
 
 MEDIA = "application/vnd.backprobe.record"
@@ -96,6 +98,22 @@ def test_runs_of_another_job_and_of_another_time_are_none_of_its_ranks(rank, tol
     nearest = rank(1, (1.0,), run=new_id("run", milliseconds(run) - 60_000))
     rank(1, (1.0,), run=new_id("run", milliseconds(run) - 10 * 60_000))
     assert [one["run"] for one in told(run)["items"]] == [run, nearest]
+
+
+def test_the_ranks_of_an_older_job_are_told_however_often_its_name_came_again(rank, told, monkeypatch):
+    monkeypatch.setattr(ranks, "MOST_RANKS", 2)  # of which many times as many runs are looked at
+    at = milliseconds(new_run_id()) - 40 * 60_000
+    job = [rank(number, run=new_id("run", at + shift)) for number, shift in ((0, 0), (1, -15 * 60_000))]
+    for _ in range(9):
+        rank(1)
+    assert [one["run"] for one in told(job[0])["items"]] == job
+
+
+def test_a_trial_is_no_rank_of_the_job_that_it_repeats(site, rank, told):
+    run, trial = rank(0), rank(1)
+    with site.context.database.begin() as transaction:
+        transaction.execute(tables.run.update().where(tables.run.c.public_id == trial).values(origin="trial"))
+    assert [one["run"] for one in told(run)["items"]] == [run]
 
 
 def test_a_rank_that_goes_on_without_a_record_has_a_row(rank, told):
