@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 
 from backprobe.client import new_run_id
 from backprobe.record import Step, dumps, split
@@ -139,6 +140,26 @@ def test_a_finding_that_all_ranks_have_is_not_told_nor_one_beside_a_rank_that_is
     judge()
     rank(2, grad_reads=())
     assert told(run)["findings"] == []
+
+
+def test_a_finding_that_all_ranks_have_is_not_told_however_many_others_there_are(site, rank, told, judge):
+    run = rank(0)
+    rank(1)
+    judge()
+    (shared,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    first = sa.select(tables.finding).order_by(tables.finding.c.run_id).limit(1)
+    with site.context.database.begin() as transaction:
+        row = dict(transaction.execute(first).mappings().one())
+        del row["id"]
+        others = [
+            row | {"n": n, "public_id": f"f_{n}", "fingerprint": f"other {n:06}", "level": "note"}
+            for n in range(1, 301)
+        ]
+        transaction.execute(sa.insert(tables.finding), others)
+    found = told(run)["findings"]
+    assert shared["fingerprint"] not in [one["fingerprint"] for one in found]
+    assert [one["fingerprint"] for one in found] == [f"other {n:06}" for n in range(1, 101)]
+    assert {tuple(one["ranks"]) for one in found} == {(0,)}
 
 
 @pytest.mark.parametrize(
