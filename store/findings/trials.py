@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from backprobe.rules.edits.text_edits import program_with
@@ -29,8 +30,12 @@ if TYPE_CHECKING:
     from backprobe.rules import Finding, Fix
     from store.findings.findings import FindingRow
     from store.runs.model import Claim, RunRow
+    from store.runs.trial import TrialOf
 
 _log: Final = logging.getLogger(__name__)
+
+MOST_TOLD: Final = 20
+"""Trials of one finding that are told; `GET /v1/runs?origin=trial` lists all."""
 
 NO_SEED: Final = "the first loss was not compared: the run has no seed"
 GONE: Final = "newer rules no longer make the finding, or a comment suppresses it"
@@ -39,12 +44,22 @@ JUDGED_AGAIN: Final = "the finding was judged again meanwhile and has this fix n
 
 
 def of_findings(transaction: Transaction, ids: Sequence[str], *, tenant_id: int) -> Mapping[str, list[RunRow]]:
-    """The trials of findings, the newest first, by the finding's public id."""
-    query = SELECT_RUN.where(run.c.trial_of.in_(ids), run.c.tenant_id == tenant_id)
+    """The trials of findings, the newest first and the newest `MOST_TOLD` of each, by the finding's public id."""
+    place = sa.func.row_number().over(partition_by=run.c.trial_of, order_by=run.c.id.desc()).label("place")
+    placed = sa.select(run.c.id, place).where(run.c.trial_of.in_(ids), run.c.tenant_id == tenant_id).subquery()
+    newest = sa.select(placed.c.id).where(placed.c.place <= MOST_TOLD)
+    query = SELECT_RUN.where(run.c.id.in_(newest)).order_by(run.c.id.desc())
     found: defaultdict[str, list[RunRow]] = defaultdict(list)
-    for row in transaction.execute(query.order_by(run.c.id.desc())) if ids else ():
+    for row in transaction.execute(query) if ids else ():
         found[row.trial_of].append(run_row(row))
     return found
+
+
+def going(transaction: Transaction, of: TrialOf, *, tenant_id: int) -> str | None:
+    """Public id of a run that tries that fix and has not ended; None: there is none."""
+    query = sa.select(run.c.public_id).where(run.c.trial_of == of.finding, run.c.trial_fix == of.fix)
+    waiting = query.where(run.c.tenant_id == tenant_id, run.c.status.in_(("queued", "running")))
+    return transaction.execute(waiting.order_by(run.c.id).limit(1)).scalar()
 
 
 def trial_facts(

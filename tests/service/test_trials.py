@@ -203,3 +203,21 @@ def test_two_runs_that_other_rules_judged_are_not_compared(site, run, finding, s
     verdict_, why = verdict(site, trial)
     assert verdict_ == "not-tried"
     assert why == f"{stored_trials.OTHER_RULES}: POST /v1/runs/{run}/judge, then try the fix again"
+
+
+def test_a_fix_that_is_being_tried_is_not_tried_once_more(site, finding, samples):
+    trial = begin(site, finding)["id"]
+    assert begin(site, finding, fix=1)["id"] == trial
+    assert [one["run"] for one in site.client.get(f"/v1/findings/{finding['id']}/trials").json["items"]] == [trial]
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    assert begin(site, finding)["id"] != trial
+
+
+def test_the_newest_trials_of_each_finding_are_told(site, finding, monkeypatch):
+    monkeypatch.setattr(stored_trials, "MOST_TOLD", 2)
+    runs = []
+    for _ in range(3):
+        runs.append(begin(site, finding)["id"])
+        assert site.client.post(f"/v1/runs/{runs[-1]}/cancel").status_code in (200, 202)
+    told = site.client.get(f"/v1/findings/{finding['id']}", query_string={"include": "trials"}).json["trials"]
+    assert [one["run"] for one in told] == [runs[2], runs[1]]

@@ -42,9 +42,9 @@ blueprint = Operations("trials", __name__, tag="Findings")
 
 @blueprint.get("/v1/findings/<finding>/trials")
 @query(NoQuery)
-@answers({200: Answer(text="All of them.", model=TrialList)})
+@answers({200: Answer(text="The newest 20.", model=TrialList)})
 def list_trials(finding: str) -> Response:
-    """The trials of a finding's fixes, the newest first. A verdict is null until its run has ended."""
+    """The newest 20 trials of a finding's fixes, the newest first. A verdict is null until its run has ended."""
     with context().database.read() as transaction:
         row = finding_of(transaction, finding)
         found = trials.of_findings(transaction, [row.id], tenant_id=caller().tenant_id)
@@ -68,18 +68,23 @@ def try_fix(finding: str, body: TrialAsked, query: Included) -> Response:
     """Run the finding's program again with one of its fixes in it; the run's `trial` has the verdict when it has ended.
 
     Everything else is as it was: arguments, seed, limits, capture, rules. Lists of runs leave trials out but for
-    `origin=trial`.
+    `origin=trial`. While a trial of the fix is queued or running, its run is the answer, and no other is begun.
     """
     shared = context()
     queue: Queue | None = None
     with storing() as write:
         if write.known is None:
             row = finding_of(write.transaction, finding)
-            trial = _submission(write.transaction, row, body)
-            shared.backlog.demand(write.transaction, trial.queue, tenant_id=caller().sharing)
-            new = lifecycle.enqueue(write.transaction, trial).id
+            number, fix = _fix(row, body.fix)
+            of = TrialOf(finding=row.id, fix=number)
+            going = trials.going(write.transaction, of, tenant_id=caller().tenant_id)
+            if going is None:
+                trial = _submission(write.transaction, row, of, fix)
+                shared.backlog.demand(write.transaction, trial.queue, tenant_id=caller().sharing)
+                going = lifecycle.enqueue(write.transaction, trial).id
+                queue = trial.queue
+            new = going
             write.done("finding.try", new, run=new, detail={"of": row.id})
-            queue = trial.queue
         else:
             new = str(write.known.run)
     if queue is not None:
@@ -87,8 +92,7 @@ def try_fix(finding: str, body: TrialAsked, query: Included) -> Response:
     return told_run(new, query.include, write.headers)
 
 
-def _submission(transaction: Transaction, row: FindingRow, asked: TrialAsked) -> Submission:
-    number, fix = _fix(row, asked.fix)
+def _submission(transaction: Transaction, row: FindingRow, of: TrialOf, fix: Fix) -> Submission:
     first = run_of(transaction, row.run)
     files = lifecycle.program_of(transaction, first)
     if files is None or first.entry is None:
@@ -104,7 +108,7 @@ def _submission(transaction: Transaction, row: FindingRow, asked: TrialAsked) ->
         disk_bytes=None,
     )
     least = offered(transaction, wanted)
-    return replace(again, min_isolation=least, rerun_of=None, trial=TrialOf(finding=row.id, fix=number))
+    return replace(again, min_isolation=least, rerun_of=None, trial=of)
 
 
 def _fix(row: FindingRow, number: int | None) -> tuple[int, Fix]:
