@@ -5,6 +5,7 @@ The verdict is made by who ends the trial, from both records, and stored with it
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,16 +21,17 @@ from backprobe.rules.framework.judge import Judgement
 from backprobe.rules.trials import Failure, Shown, compared, shown
 from store.database.session import Database, Transaction
 from store.findings import findings
-from store.records.reader import load_record
+from store.records.reader import at_key, load_record
 from store.runs.owner_changes import program_of
 from store.runs.reading.run_rows import SELECT_RUN, by_public_id, run_row
+from store.tables import record as record_head
 from store.tables import run
 
 if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules import Finding, Fix
     from store.findings.findings import FindingRow
-    from store.runs.model import Claim, RunRow
+    from store.runs.model import Claim, RunKey, RunRow
     from store.runs.trial import TrialOf
 
 _log: Final = logging.getLogger(__name__)
@@ -60,6 +62,24 @@ def going(transaction: Transaction, of: TrialOf, *, tenant_id: int) -> str | Non
     query = sa.select(run.c.public_id).where(run.c.trial_of == of.finding, run.c.trial_fix == of.fix)
     waiting = query.where(run.c.tenant_id == tenant_id, run.c.status.in_(("queued", "running")))
     return transaction.execute(waiting.order_by(run.c.id).limit(1)).scalar()
+
+
+def otherwise(transaction: Transaction, key: RunKey, files: Mapping[str, str]) -> str | None:
+    """Path of one of these files that the record under a key has with another text, or not at all; None: there is none.
+
+    The places of an edit are those of the text that was compiled. Line ends and a byte order mark do not count.
+    """
+    kept = transaction.execute(sa.select(record_head.c.sources).where(at_key(record_head, key))).scalar()
+    compiled = {row["path"]: row for row in kept or ()}
+    for path, text in files.items():
+        row = compiled.get(path, {"text": "", "sha256": ""})
+        if _plain(row["text"]) != _plain(text) and row["sha256"] != hashlib.sha256(text.encode()).hexdigest():
+            return path
+    return None
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def trial_facts(

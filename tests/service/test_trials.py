@@ -221,3 +221,17 @@ def test_the_newest_trials_of_each_finding_are_told(site, finding, monkeypatch):
         assert site.client.post(f"/v1/runs/{runs[-1]}/cancel").status_code in (200, 202)
     told = site.client.get(f"/v1/findings/{finding['id']}", query_string={"include": "trials"}).json["trials"]
     assert [one["run"] for one in told] == [runs[2], runs[1]]
+
+
+@pytest.mark.parametrize("sent", ["import torch\n", "# another text\n" * 20])
+def test_a_fix_of_a_text_that_the_stored_program_does_not_have_is_refused(site, samples, sent):
+    run = site.finished(body={"source": sent}, judgement=samples.judged_with_fix(samples.tutorial()))
+    (finding,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    assert begin(site, finding, status=409)["code"] == "source-not-kept"
+
+
+def test_line_ends_of_the_program_do_not_count(site, samples):
+    body = {"source": samples.TUTORIAL.replace("\n", "\r\n")}
+    site.finished(body=body, judgement=samples.judged_with_fix(samples.tutorial()))
+    (finding,) = site.client.get("/v1/findings").json["items"]
+    begin(site, finding)

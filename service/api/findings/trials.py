@@ -9,7 +9,7 @@ from backprobe.rules.edits.text_edits import program_with
 from service.api.findings.finding_json import finding_of, trial_json
 from service.api.records.record import NoQuery
 from service.api.runs.isolation_offer import Wanted, offered
-from service.api.runs.run_json import run_of
+from service.api.runs.run_json import recorded, run_of
 from service.api.runs.submission import repeated, told_run
 from service.auth.caller import caller
 from service.context import context
@@ -59,7 +59,7 @@ def list_trials(finding: str) -> Response:
         202: Answer(text="A trial is queued; Location has it.", model=RunTold, headers=("Location", "Retry-After")),
         200: Answer(text="Ended while waited for.", model=RunTold, headers=("Location", "Preference-Applied", "ETag")),
     },
-    problems=("not-found", "source-not-kept", "isolation-unavailable", "queue-full", *STORING, *ONCE),
+    problems=("not-found", "source-not-kept", "record-expired", "isolation-unavailable", "queue-full", *STORING, *ONCE),
     headers=("Prefer", "Idempotency-Key", "traceparent"),
     scope="runs:write",
     rate="submits",
@@ -93,11 +93,15 @@ def try_fix(finding: str, body: TrialAsked, query: Included) -> Response:
 
 
 def _submission(transaction: Transaction, row: FindingRow, of: TrialOf, fix: Fix) -> Submission:
-    first = run_of(transaction, row.run)
+    first = recorded(run_of(transaction, row.run))
     files = lifecycle.program_of(transaction, first)
-    if files is None or first.entry is None:
+    if files is None or first.entry is None or first.key is None:
         raise Problem("source-not-kept", f"The program of run {first.id} is not kept.")
     texts = _program_with(files, fix)
+    its = {path: files[path] for path in {edit.path for edit in fix.edits}}
+    if (path := trials.otherwise(transaction, first.key, its)) is not None:
+        detail = f"Run {first.id} compiled another text of {path[:200]} than the program has that was sent."
+        raise Problem("source-not-kept", f"{detail} The fix does not fit it.")
     again = repeated(RerunAsked(), first, texts)
     Snippet(files=texts, entry=again.entry, pointers=dict.fromkeys(texts, "#")).check_room(again.limits.disk_bytes)
     wanted = Wanted(
@@ -138,6 +142,8 @@ def _fix(row: FindingRow, number: int | None) -> tuple[int, Fix]:
 def _program_with(files: Mapping[str, str], fix: Fix) -> dict[str, str]:
     try:
         return program_with(files, fix.edits)
+    except IndexError:
+        raise Problem("source-not-kept", "The program that was sent ends before a line that the fix changes.") from None
     except KeyError as missing:
         detail = f"The file {missing.args[0][:200]} that the fix changes is none of the program's."
         raise Problem("source-not-kept", detail) from None
