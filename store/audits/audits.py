@@ -251,13 +251,17 @@ def cancel(transaction: Transaction, found: Audit) -> tuple[str, ...]:
 
 
 def again(transaction: Transaction, found: Audit) -> None:
-    """Have the runs of an ended audit judged by today's rules, then the audit: a second verdict beside the first."""
+    """Have the runs of an ended audit judged by today's rules, then the audit: a second verdict beside the first.
+
+    Trials among them stay as they are judged.
+    """
     # the audit first, then its runs: so does who deletes it
     this = sa.update(audit).where(audit.c.id == found.number, audit.c.status == "judged")
     transaction.execute(this.values(status="running", finished_at=None, version=audit.c.version + 1))
     mine = sa.select(audit_item.c.run_id).where(audit_item.c.audit_id == found.number)
     kept = (run.c.id.in_(mine), run.c.record_state.in_(("whole", "partial")), run.c.result_attempt.is_not(None))
-    transaction.execute(sa.update(run).where(*kept).values(judge_due_at=Now(), version=run.c.version + 1))
+    judged = run.c.origin != sa.literal_column("'trial'")  # nobody judges a trial again: it would be waited for forever
+    transaction.execute(sa.update(run).where(*kept, judged).values(judge_due_at=Now(), version=run.c.version + 1))
     tell(transaction, found.id)
 
 

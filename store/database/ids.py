@@ -28,6 +28,15 @@ def new_id(prefix: str, at_ms: int | None = None) -> str:
     """
     ms = time.time_ns() // 1_000_000 if at_ms is None else at_ms
     bits = (ms & (1 << 48) - 1) << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62)
+    return _written(prefix, bits)
+
+
+def between(prefix: str, first_ms: int, last_ms: int) -> tuple[str, str]:
+    """The least and the greatest text that an id with this prefix and a time from first to last, both in it, can be."""
+    return _written(prefix, max(first_ms, 0) << 80), _written(prefix, (min(last_ms, (1 << 48) - 1) + 1 << 80) - 1)
+
+
+def _written(prefix: str, bits: int) -> str:
     letters = "".join(_ALPHABET[bits >> shift & 31] for shift in range(5 * (_LETTERS - 1), -1, -5))
     return f"{prefix}_{letters}"
 

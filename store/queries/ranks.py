@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from backprobe.record.rows.series import Anomaly
 from backprobe.severity import LEVELS, Level
-from store.database.ids import milliseconds
+from store.database.ids import between, milliseconds
 from store.database.session import Transaction
 from store.runs.model import FindingCounts, RunKey, RunRow, Status
 from store.runs.reading.run_filter import labelled
@@ -39,7 +39,6 @@ are not those of one model. float16 has 11 bits (IEEE 754-2019, binary16), a uni
 
 MOST_FINDINGS: Final = 100
 _AT: Final = ("loss", "grad_norm", "anomaly")
-_MOST_FINDING_ROWS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,16 +160,22 @@ def _of_job(transaction: Transaction, one: RunRow) -> dict[int, RunRow]:
     restart = one.labels.get("restart")
     again = run.c.labels["restart"].as_string()
     at = milliseconds(one.id)
+    around = int(1000 * TOGETHER_SECONDS)
     query = (
-        SELECT_RUN.where(run.c.tenant_id == one.tenant_id, run.c.project_id == one.project_id)
+        SELECT_RUN.where(run.c.public_id.between(*between("run", at - around, at + around)))
+        .where(run.c.tenant_id == one.tenant_id, run.c.project_id == one.project_id)
+        .where(run.c.origin != sa.literal_column("'trial'"))
         .where(*labelled(run.c.labels, same), again.is_(None) if restart is None else again == restart)
-        .order_by(run.c.id.desc())
-        .limit(4 * MOST_RANKS)
     )
+    nearest: list[RunRow] = []
+    for later in (False, True):
+        side = run.c.public_id > one.id if later else run.c.public_id <= one.id
+        order = run.c.public_id.asc() if later else run.c.public_id.desc()
+        nearest += map(run_row, transaction.execute(query.where(side).order_by(order).limit(2 * MOST_RANKS)))
     found: dict[int, RunRow] = {}
-    for row in sorted(map(run_row, transaction.execute(query)), key=lambda row: abs(milliseconds(row.id) - at)):
+    for row in sorted(nearest, key=lambda row: abs(milliseconds(row.id) - at)):
         place = _place(row.labels)
-        if place is not None and abs(milliseconds(row.id) - at) <= 1000 * TOGETHER_SECONDS:
+        if place is not None:
             found.setdefault(place[1], row)
     return {rank: found[rank] for rank in sorted(found)[:MOST_RANKS]}
 
@@ -239,28 +244,30 @@ def _first_difference(transaction: Transaction, keys: Mapping[int, RunKey]) -> N
 
 
 def _partial_findings(transaction: Transaction, keys: Mapping[int, RunKey]) -> list[PartialFinding]:
-    pairs = [(key.run_id, key.attempt) for key in keys.values()]
     f = finding.c
-    query = (
-        sa.select(f.run_id, f.fingerprint, f.code, f.rule, f.level, f.message)
-        .where(sa.tuple_(f.run_id, f.attempt).in_(pairs), f.gone_at.is_(None), f.suppressed.is_(None))
-        .order_by(f.run_id, f.n)
-        .limit(_MOST_FINDING_ROWS)
-    )
+    pairs = [(key.run_id, key.attempt) for key in keys.values()]
+    theirs = (sa.tuple_(f.run_id, f.attempt).in_(pairs), f.gone_at.is_(None), f.suppressed.is_(None))
+    worst = sa.func.min(sa.case({level: at for at, level in enumerate(LEVELS)}, value=f.level, else_=len(LEVELS)))
+    some = sa.select(f.fingerprint, sa.func.min(f.id).label("first")).where(*theirs).group_by(f.fingerprint)
+    some = some.having(sa.func.count(f.run_id.distinct()) < len(keys))
+    some = some.order_by(worst, sa.func.min(f.code), f.fingerprint).limit(MOST_FINDINGS)
+    first: dict[str, int] = {row.fingerprint: row.first for row in transaction.execute(some)}
+    if not first:
+        return []
     rank_of = {key.run_id: rank for rank, key in keys.items()}
-    first: dict[str, Any] = {}
     having: dict[str, set[int]] = {}
-    for row in transaction.execute(query):
-        first.setdefault(row.fingerprint, row)
+    for row in transaction.execute(sa.select(f.run_id, f.fingerprint).where(*theirs, f.fingerprint.in_(first))):
         having.setdefault(row.fingerprint, set()).add(rank_of[row.run_id])
-    told = [
-        PartialFinding(
-            fingerprint=mark, code=row.code, rule=row.rule, level=row.level, message=row.message,
-            ranks=sorted(having[mark]),
-        )
-        for mark, row in first.items() if len(having[mark]) < len(keys)
-    ]  # fmt: skip
-    return _worst_first(told)[:MOST_FINDINGS]
+    told = sa.select(f.fingerprint, f.code, f.rule, f.level, f.message).where(f.id.in_(first.values()))
+    return _worst_first(
+        [
+            PartialFinding(
+                fingerprint=row.fingerprint, code=row.code, rule=row.rule, level=row.level, message=row.message,
+                ranks=sorted(having[row.fingerprint]),
+            )
+            for row in transaction.execute(told) if row.fingerprint in having
+        ]
+    )  # fmt: skip
 
 
 def _worst_first(found: Sequence[PartialFinding]) -> list[PartialFinding]:

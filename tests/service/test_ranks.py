@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 
 from backprobe.client import new_run_id
 from backprobe.record import Step, dumps, split
+from store import tables
 from store.database.ids import milliseconds, new_id
+from store.queries import ranks
 from workers.upkeep.rejudging import Rejudging
 
 MEDIA = "application/vnd.backprobe.record"
@@ -98,6 +101,22 @@ def test_runs_of_another_job_and_of_another_time_are_none_of_its_ranks(rank, tol
     assert [one["run"] for one in told(run)["items"]] == [run, nearest]
 
 
+def test_the_ranks_of_an_older_job_are_told_however_often_its_name_came_again(rank, told, monkeypatch):
+    monkeypatch.setattr(ranks, "MOST_RANKS", 2)  # of which many times as many runs are looked at
+    at = milliseconds(new_run_id()) - 40 * 60_000
+    job = [rank(number, run=new_id("run", at + shift)) for number, shift in ((0, 0), (1, -15 * 60_000))]
+    for _ in range(9):
+        rank(1)
+    assert [one["run"] for one in told(job[0])["items"]] == job
+
+
+def test_a_trial_is_no_rank_of_the_job_that_it_repeats(site, rank, told):
+    run, trial = rank(0), rank(1)
+    with site.context.database.begin() as transaction:
+        transaction.execute(tables.run.update().where(tables.run.c.public_id == trial).values(origin="trial"))
+    assert [one["run"] for one in told(run)["items"]] == [run]
+
+
 def test_a_rank_that_goes_on_without_a_record_has_a_row(rank, told):
     rank(0, (1.0,), ends=False)
     items = told(rank(1, (1.0,)))["items"]
@@ -121,6 +140,26 @@ def test_a_finding_that_all_ranks_have_is_not_told_nor_one_beside_a_rank_that_is
     judge()
     rank(2, grad_reads=())
     assert told(run)["findings"] == []
+
+
+def test_a_finding_that_all_ranks_have_is_not_told_however_many_others_there_are(site, rank, told, judge):
+    run = rank(0)
+    rank(1)
+    judge()
+    (shared,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    first = sa.select(tables.finding).order_by(tables.finding.c.run_id).limit(1)
+    with site.context.database.begin() as transaction:
+        row = dict(transaction.execute(first).mappings().one())
+        del row["id"]
+        others = [
+            row | {"n": n, "public_id": f"f_{n}", "fingerprint": f"other {n:06}", "level": "note"}
+            for n in range(1, 301)
+        ]
+        transaction.execute(sa.insert(tables.finding), others)
+    found = told(run)["findings"]
+    assert shared["fingerprint"] not in [one["fingerprint"] for one in found]
+    assert [one["fingerprint"] for one in found] == [f"other {n:06}" for n in range(1, 101)]
+    assert {tuple(one["ranks"]) for one in found} == {(0,)}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,10 @@ import msgspec
 import pytest
 
 from backprobe.rules import judge
+from backprobe.rules.framework.finding import Suppression
+from store.audits import judging
+from store.findings import rejudging
+from store.findings import trials as stored_trials
 
 
 @pytest.fixture
@@ -26,6 +30,20 @@ def begin(site, finding, status=202, **body):
     answer = site.client.post(f"/v1/findings/{finding['id']}/trials", json=body)
     assert answer.status_code == status, answer.text
     return answer.json
+
+
+def verdict(site, trial):
+    told = site.client.get(f"/v1/runs/{trial}").json
+    assert told["status"] == "succeeded"
+    return told["trial"]["verdict"], told["trial"]["why"]
+
+
+def judged_again(site, samples, judgement):
+    """Write another judgement of the only run that is no trial."""
+    database = site.context.database
+    with database.read() as reading:
+        (one,) = rejudging.older(reading, "none of ours")
+    assert rejudging.judged_again(database, one, samples.tutorial(), judgement, {}) is not None
 
 
 def with_fix(samples):
@@ -112,3 +130,108 @@ def test_only_a_fix_with_edits_is_tried(site, finding):
     for fix in (0, 7):
         assert begin(site, finding, status=422, fix=fix)["errors"][0]["pointer"] == "#/fix"
     assert begin(site, {"id": "f_01JD0000000000000000000000"}, status=404)["code"] == "not-found"
+
+
+def test_a_trial_is_not_judged_again(site, finding, samples):
+    trial = begin(site, finding)["id"]
+    assert site.client.post(f"/v1/runs/{trial}/judge").json["code"] == "run-not-ended"
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    answer = site.client.post(f"/v1/runs/{trial}/judge")
+    assert (answer.status_code, answer.json["code"]) == (422, "invalid-request")
+    assert "is a trial" in answer.json["detail"]
+
+
+def test_an_audit_that_names_a_trial_ends_when_it_is_judged_again(site, finding, samples):
+    trial = begin(site, finding)["id"]
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    audit = site.client.post("/v1/audits", json={"items": [{"custom_id": "a", "run": trial}]}).json
+    assert judging.settle(site.context.database) == (audit["id"],)
+    assert site.client.post(f"{audit['links']['self']}/judge").status_code == 202
+    assert judging.settle(site.context.database) == (audit["id"],)
+    assert site.client.get(audit["links"]["self"]).json["status"] == "judged"
+
+
+@pytest.mark.parametrize("which", ["no-fix", "other-edit", "no-file"])
+def test_a_finding_whose_fix_changed_while_the_trial_ran_was_not_tried(site, finding, samples, which):
+    trial = begin(site, finding)["id"]
+    judged = with_fix(samples)
+    (one,) = judged.findings
+    edit = one.fixes[1].edits[0]
+    changed = {"other-edit": {"text": "pass\n"}, "no-file": {"path": "other.py"}}
+    fixes = () if which == "no-fix" else (
+        one.fixes[0],
+        msgspec.structs.replace(one.fixes[1], edits=(msgspec.structs.replace(edit, **changed[which]),)),
+    )  # fmt: skip
+    again = (msgspec.structs.replace(one, fixes=fixes),)
+    judged_again(site, samples, dataclasses.replace(judged, findings=again))
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    assert verdict(site, trial) == ("not-tried", stored_trials.JUDGED_AGAIN)
+
+
+def test_a_comparison_that_fails_ends_the_trial_all_the_same(site, finding, samples, monkeypatch):
+    def broken(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr(stored_trials, "compared", broken)
+    trial = begin(site, finding)["id"]
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    assert verdict(site, trial) == ("not-tried", "the comparison failed (RuntimeError); the log says where")
+
+
+def suppressed(samples, judged):
+    (one,) = judged.findings
+    said = Suppression(kind="inSource")
+    return dataclasses.replace(judged, findings=(msgspec.structs.replace(one, suppressed=said),))
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_finding_that_is_gone_or_suppressed_is_not_tried(site, finding, samples, is_gone):
+    trial = begin(site, finding)["id"]
+    judged_again(site, samples, silent(samples) if is_gone else suppressed(samples, with_fix(samples)))
+    refused = begin(site, finding, status=422)
+    assert refused["code"] == "invalid-request"
+    assert ("no longer make" if is_gone else "suppresses") in refused["detail"]
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    assert verdict(site, trial) == ("not-tried", stored_trials.GONE)
+
+
+def test_two_runs_that_other_rules_judged_are_not_compared(site, run, finding, samples):
+    trial = begin(site, finding)["id"]
+    more = msgspec.structs.replace(with_fix(samples).findings[0], fingerprint=f"backprobe/v1:{'e' * 16}")
+    after = dataclasses.replace(with_fix(samples), findings=(more, more), ruleset="rs_newer")
+    site.finish(trial, samples.tutorial(), judgement=after)
+    verdict_, why = verdict(site, trial)
+    assert verdict_ == "not-tried"
+    assert why == f"{stored_trials.OTHER_RULES}: POST /v1/runs/{run}/judge, then try the fix again"
+
+
+def test_a_fix_that_is_being_tried_is_not_tried_once_more(site, finding, samples):
+    trial = begin(site, finding)["id"]
+    assert begin(site, finding, fix=1)["id"] == trial
+    assert [one["run"] for one in site.client.get(f"/v1/findings/{finding['id']}/trials").json["items"]] == [trial]
+    site.finish(trial, samples.tutorial(), judgement=silent(samples))
+    assert begin(site, finding)["id"] != trial
+
+
+def test_the_newest_trials_of_each_finding_are_told(site, finding, monkeypatch):
+    monkeypatch.setattr(stored_trials, "MOST_TOLD", 2)
+    runs = []
+    for _ in range(3):
+        runs.append(begin(site, finding)["id"])
+        assert site.client.post(f"/v1/runs/{runs[-1]}/cancel").status_code in (200, 202)
+    told = site.client.get(f"/v1/findings/{finding['id']}", query_string={"include": "trials"}).json["trials"]
+    assert [one["run"] for one in told] == [runs[2], runs[1]]
+
+
+@pytest.mark.parametrize("sent", ["import torch\n", "# another text\n" * 20])
+def test_a_fix_of_a_text_that_the_stored_program_does_not_have_is_refused(site, samples, sent):
+    run = site.finished(body={"source": sent}, judgement=samples.judged_with_fix(samples.tutorial()))
+    (finding,) = site.client.get(f"/v1/runs/{run}/findings").json["items"]
+    assert begin(site, finding, status=409)["code"] == "source-not-kept"
+
+
+def test_line_ends_of_the_program_do_not_count(site, samples):
+    body = {"source": samples.TUTORIAL.replace("\n", "\r\n")}
+    site.finished(body=body, judgement=samples.judged_with_fix(samples.tutorial()))
+    (finding,) = site.client.get("/v1/findings").json["items"]
+    begin(site, finding)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backprobe.rules.edits.text_edits import edited
+from backprobe.rules.edits.text_edits import program_with
 from service.api.findings.finding_json import finding_of, trial_json
 from service.api.records.record import NoQuery
 from service.api.runs.isolation_offer import Wanted, offered
-from service.api.runs.run_json import run_of
+from service.api.runs.run_json import recorded, run_of
 from service.api.runs.submission import repeated, told_run
 from service.auth.caller import caller
 from service.context import context
@@ -42,9 +42,9 @@ blueprint = Operations("trials", __name__, tag="Findings")
 
 @blueprint.get("/v1/findings/<finding>/trials")
 @query(NoQuery)
-@answers({200: Answer(text="All of them.", model=TrialList)})
+@answers({200: Answer(text="The newest 20.", model=TrialList)})
 def list_trials(finding: str) -> Response:
-    """The trials of a finding's fixes, the newest first. A verdict is null until its run has ended."""
+    """The newest 20 trials of a finding's fixes, the newest first. A verdict is null until its run has ended."""
     with context().database.read() as transaction:
         row = finding_of(transaction, finding)
         found = trials.of_findings(transaction, [row.id], tenant_id=caller().tenant_id)
@@ -59,7 +59,7 @@ def list_trials(finding: str) -> Response:
         202: Answer(text="A trial is queued; Location has it.", model=RunTold, headers=("Location", "Retry-After")),
         200: Answer(text="Ended while waited for.", model=RunTold, headers=("Location", "Preference-Applied", "ETag")),
     },
-    problems=("not-found", "source-not-kept", "isolation-unavailable", "queue-full", *STORING, *ONCE),
+    problems=("not-found", "source-not-kept", "record-expired", "isolation-unavailable", "queue-full", *STORING, *ONCE),
     headers=("Prefer", "Idempotency-Key", "traceparent"),
     scope="runs:write",
     rate="submits",
@@ -68,18 +68,23 @@ def try_fix(finding: str, body: TrialAsked, query: Included) -> Response:
     """Run the finding's program again with one of its fixes in it; the run's `trial` has the verdict when it has ended.
 
     Everything else is as it was: arguments, seed, limits, capture, rules. Lists of runs leave trials out but for
-    `origin=trial`.
+    `origin=trial`. While a trial of the fix is queued or running, its run is the answer, and no other is begun.
     """
     shared = context()
     queue: Queue | None = None
     with storing() as write:
         if write.known is None:
             row = finding_of(write.transaction, finding)
-            trial = _submission(write.transaction, row, body)
-            shared.backlog.demand(write.transaction, trial.queue, tenant_id=caller().sharing)
-            new = lifecycle.enqueue(write.transaction, trial).id
+            number, fix = _fix(row, body.fix)
+            of = TrialOf(finding=row.id, fix=number)
+            going = trials.going(write.transaction, of, tenant_id=caller().tenant_id)
+            if going is None:
+                trial = _submission(write.transaction, row, of, fix)
+                shared.backlog.demand(write.transaction, trial.queue, tenant_id=caller().sharing)
+                going = lifecycle.enqueue(write.transaction, trial).id
+                queue = trial.queue
+            new = going
             write.done("finding.try", new, run=new, detail={"of": row.id})
-            queue = trial.queue
         else:
             new = str(write.known.run)
     if queue is not None:
@@ -87,13 +92,16 @@ def try_fix(finding: str, body: TrialAsked, query: Included) -> Response:
     return told_run(new, query.include, write.headers)
 
 
-def _submission(transaction: Transaction, row: FindingRow, asked: TrialAsked) -> Submission:
-    number, fix = _fix(row, asked.fix)
-    first = run_of(transaction, row.run)
+def _submission(transaction: Transaction, row: FindingRow, of: TrialOf, fix: Fix) -> Submission:
+    first = recorded(run_of(transaction, row.run))
     files = lifecycle.program_of(transaction, first)
-    if files is None or first.entry is None:
+    if files is None or first.entry is None or first.key is None:
         raise Problem("source-not-kept", f"The program of run {first.id} is not kept.")
-    texts = _with_edits(files, fix)
+    texts = _program_with(files, fix)
+    its = {path: files[path] for path in {edit.path for edit in fix.edits}}
+    if (path := trials.otherwise(transaction, first.key, its)) is not None:
+        detail = f"Run {first.id} compiled another text of {path[:200]} than the program has that was sent."
+        raise Problem("source-not-kept", f"{detail} The fix does not fit it.")
     again = repeated(RerunAsked(), first, texts)
     Snippet(files=texts, entry=again.entry, pointers=dict.fromkeys(texts, "#")).check_room(again.limits.disk_bytes)
     wanted = Wanted(
@@ -104,15 +112,22 @@ def _submission(transaction: Transaction, row: FindingRow, asked: TrialAsked) ->
         disk_bytes=None,
     )
     least = offered(transaction, wanted)
-    return replace(again, min_isolation=least, rerun_of=None, trial=TrialOf(finding=row.id, fix=number))
+    return replace(again, min_isolation=least, rerun_of=None, trial=of)
 
 
 def _fix(row: FindingRow, number: int | None) -> tuple[int, Fix]:
     """The fix that is to be tried.
 
     Raises:
-        Problem: `invalid-request`: there is none, or it is advice.
+        Problem: `invalid-request`: there is none, or it is advice, or the finding is no finding any more.
     """
+    if row.gone is not None:
+        raise Problem(
+            "invalid-request", f"Newer rules no longer make finding {row.id}: a trial could not confirm a fix."
+        )
+    if row.finding.suppressed is not None:
+        detail = f"A comment suppresses finding {row.id}: take the comment away and run the program again."
+        raise Problem("invalid-request", detail)
     fixes = row.finding.fixes
     with_edits = [at for at, fix in enumerate(fixes) if fix.edits]
     at = number if number is not None else (with_edits[0] if with_edits else None)
@@ -124,10 +139,11 @@ def _fix(row: FindingRow, number: int | None) -> tuple[int, Fix]:
     raise Problem("invalid-request", detail, places=(Place(pointer="#/fix", code="no-such-fix", detail=detail),))
 
 
-def _with_edits(files: Mapping[str, str], fix: Fix) -> dict[str, str]:
-    texts = dict(files)
-    for path in {edit.path for edit in fix.edits}:
-        if path not in texts:
-            raise Problem("source-not-kept", f"The file {path[:200]} that the fix changes is none of the program's.")
-        texts[path] = edited(texts[path], [edit for edit in fix.edits if edit.path == path])
-    return texts
+def _program_with(files: Mapping[str, str], fix: Fix) -> dict[str, str]:
+    try:
+        return program_with(files, fix.edits)
+    except IndexError:
+        raise Problem("source-not-kept", "The program that was sent ends before a line that the fix changes.") from None
+    except KeyError as missing:
+        detail = f"The file {missing.args[0][:200]} that the fix changes is none of the program's."
+        raise Problem("source-not-kept", detail) from None

@@ -256,12 +256,18 @@ def cancel_run(run: str) -> Response:
     rate="submits",
 )
 def judge_run(run: str) -> Response:
-    """Judge a run again with today's rules. Its findings keep their ids; what is no longer found is kept as gone."""
+    """Judge a run again with today's rules. Its findings keep their ids; what is no longer found is kept as gone.
+
+    A trial is not judged again: 422.
+    """
     with effect() as write:
         row = run_of(write.transaction, run)
         if write.known is None:
             if not row.ended:
                 raise Problem("run-not-ended", f"Run {row.id} is {row.status}.")
+            if row.trial is not None:
+                detail = f"Run {row.id} is a trial: its verdict is of the rules that judged both of its runs."
+                raise Problem("invalid-request", f"{detail} Try the fix again instead.")
             if recorded(row).key is None or row.record.state not in {"whole", "partial"}:
                 raise Problem("record-expired", f"Run {row.id} has no record to judge.")
             row = rejudging.ask(write.transaction, run, tenant_id=row.tenant_id) or row
