@@ -96,7 +96,8 @@ LEAST: Final = 2
 _RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN"})
 _TRIANGLES: Final = frozenset({"tril", "triu", "generate_square_subsequent_mask"})
 _SHIFTS: Final = frozenset({
-    "[]", "cat", "concat", "concatenate", "hstack", "index_select", "narrow", "pad", "roll", "select", "split", "unbind",
+    "[]", "cat", "concat", "concatenate", "hstack", "index_select", "narrow", "pad", "roll", "select", "split",
+    "unbind",
 })  # fmt: skip
 """What can move places, in functions and methods; modules that pad do so too."""
 
