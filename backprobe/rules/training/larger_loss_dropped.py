@@ -147,7 +147,9 @@ def _is_lost(record: Record, row: Operation, call: BackwardCall) -> bool:
     others: list[int | Operation] = [one for one in row.operands if one != root]
     others += [known[one] for one in row.inner if one in known]
     if not others or any(
-        part in _roots(record) or node_of(record, part) in walked(record) for one in others for part in _parts(record, one)
+        part in _roots(record) or node_of(record, part) in walked(record)
+        for one in others
+        for part in _parts(record, one)
     ):
         return False
     return all(_is_tracked(record, one, call.moment_before) for one in others)
