@@ -134,8 +134,9 @@ def compared(finding: Finding, edits: Sequence[Edit], before: Shown, after: Show
         if _is_same_failure(lines, before.failure, after.failure):
             return Trial(verdict="insufficient", why=f"the program fails as before: {after.failure}")
     loud = [one for one in new if one.level != "note"]
-    if any(_same_line(lines, finding, one) and one.location.path == finding.location.path for one in loud):
-        return Trial(verdict="insufficient", why=f"the line has another fault: {_named(loud[0])}")
+    there = [one for one in loud if _same_line(lines, finding, one) and one.location.path == finding.location.path]
+    if there:
+        return Trial(verdict="insufficient", why=f"the line has another fault: {_named(there[0])}")
     if loud and before.failure is None:
         more = f", and {len(loud) - 1} more" if len(loud) > 1 else ""
         return Trial(verdict="breaks", why=f"a new finding: {_named(loud[0])}{more}")

@@ -107,7 +107,16 @@ from backprobe.rules.analysis.source.custom_functions import (
     returned,
     returns,
 )
-from backprobe.rules.analysis.source.syntax import parts_of, region_in, site_at, trees
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import (
+    method_called,
+    number_at,
+    parts_of,
+    region_in,
+    site_at,
+    site_of,
+    trees,
+)
 from backprobe.rules.framework.finding import Region
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -129,6 +138,16 @@ RULE = Rule(
 _ONE: Final = 1e-6
 """How far the elements of a gradient may be from 1."""
 
+_ZEROS: Final = frozenset({"zeros", "zeros_like", "new_zeros"})
+_OPTIONS: Final = frozenset({"retain_graph", "create_graph", "inputs"})
+"""What `Tensor.backward` takes besides a gradient."""
+
+_WITH_BACKWARD: Final = ("Function", "LightningModule")
+"""Ends of the names of base classes whose `backward` is called."""
+
+_WITH_GRADIENT: Final = 2
+"""Parameters of `backward(self, gradient)`."""
+
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per Function, and per module class."""
@@ -143,7 +162,7 @@ def check(record: Record) -> Iterator[Finding]:
 
 
 def _ignores_its_gradient(function: CustomFunction) -> bool:
-    """No expression of `backward` reads what it is given behind its `ctx`, and it returns something."""
+    """No expression of `backward` reads what it is given behind its `ctx`, and it returns something but zeros."""
     method = function.derivative
     if method is None:
         return False
@@ -155,7 +174,12 @@ def _ignores_its_gradient(function: CustomFunction) -> bool:
     ):
         return False
     values = [value for one in returns(method) for value in returned(one)]
-    return any(not isinstance(value, ast.Constant) for value in values)
+    return any(not isinstance(value, ast.Constant) and not _is_zero(value) for value in values)
+
+
+def _is_zero(value: ast.expr) -> bool:
+    """`torch.zeros_like(x)`: the derivative is zero, and so is its product with any gradient."""
+    return isinstance(value, ast.Call) and last_name(value.func) in _ZEROS
 
 
 def _passes(record: Record, node: Node) -> Iterator[NodePass]:
@@ -198,28 +222,43 @@ def _of_modules(record: Record) -> Iterator[Finding]:
     for row in record.modules:
         if row.user_code and row.module in called and record.backward_calls:
             modules.setdefault(row.cls, row)
+    if not modules or any(_is_called(tree.module) for tree in trees(record).values()):
+        return
     for source, tree in trees(record).items():
         for cls in ast.walk(tree.module):
-            if not isinstance(cls, ast.ClassDef) or cls.name not in modules or _is_called(tree.module):
+            if not isinstance(cls, ast.ClassDef) or cls.name not in modules:
+                continue
+            if any(ast.unparse(base).endswith(_WITH_BACKWARD) for base in cls.bases):
                 continue
             method = next(
                 (one for one in cls.body if isinstance(one, ast.FunctionDef) and one.name == "backward"), None
             )
             has_forward = any(isinstance(one, ast.FunctionDef) and one.name == "forward" for one in cls.body)
             site = modules[cls.name].site
-            if method is not None and site is not None and has_forward and len(method.args.args) > 1:
+            if method is None or site is None or not has_forward or len(method.args.args) < _WITH_GRADIENT:
+                continue
+            if not _goes_back(method):
                 yield _of_module(record, source, cls, method, site)
 
 
 def _is_called(module: ast.Module) -> bool:
-    """The program itself calls a `backward` with arguments by place: it may run its layers back by hand."""
+    """The program itself calls a `backward` with arguments: it may run its layers back by hand."""
     return any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr == "backward"
-        and part.args
+        and (part.args or any(one.arg not in _OPTIONS for one in part.keywords))
         and not ast.unparse(part.func.value).startswith(("torch", "super"))
         for part in ast.walk(module)
+    )
+
+
+def _goes_back(method: ast.FunctionDef) -> bool:
+    """It calls torch's own backward pass, so it is a step of training that other code calls, not a derivative."""
+    return any(
+        method_called(part) == "backward"
+        or (isinstance(part, ast.Call) and ast.unparse(part.func).endswith("autograd.grad"))
+        for part in ast.walk(method)
     )
 
 
@@ -235,10 +274,13 @@ def _head(record: Record, source: int, method: ast.FunctionDef) -> Region:
 
 def _of_module(record: Record, source: int, cls: ast.ClassDef, method: ast.FunctionDef, site: int) -> Finding:
     call = record.backward_calls[0]
+    defined = number_at(record, method) or number_at(record, cls)
+    if defined is None and site_of(record, site).source == source:
+        defined = site
     return told(
         record,
         RULE,
-        site,
+        site if defined is None else defined,
         (
             f"`{cls.name}` is a module: torch never calls its `backward`.",
             "The gradient is that of the operations in `forward`.",
@@ -246,7 +288,7 @@ def _of_module(record: Record, source: int, cls: ast.ClassDef, method: ast.Funct
         ),
         binding=cls.name,
         moments=[call.moment_before],
-        region=_head(record, source, method),
+        region=None if defined is None else _head(record, source, method),
         evidence={"class": cls.name},
         calls=[call.call],
     )

@@ -105,6 +105,7 @@ from backprobe.rules.analysis.graph.retained_values import (
     Operand,
     crossing,
     executions,
+    is_cut,
     is_walked_after,
     kept_alive,
     number_of,
@@ -115,10 +116,10 @@ from backprobe.rules.analysis.graph.retained_values import (
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.arithmetic import summands
 from backprobe.rules.analysis.source.named_values import tensor_named
-from backprobe.rules.analysis.source.syntax import site_of, statement, value_of
+from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of, value_of
 from backprobe.rules.analysis.tensors.parents import undetached_from
 from backprobe.rules.analysis.training.steps import state_at
-from backprobe.rules.framework.finding import Finding, Fix
+from backprobe.rules.framework.finding import Edit, Finding, Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -240,38 +241,63 @@ def _kept_unseen(record: Record, site: Site, value: ast.expr, turns: list[int]) 
     return [(moment, taken[0].tensor) for moment, taken in kept_alive(record, site, value, turns)]
 
 
-def _everywhere(record: Record, site: Site, operand: Operand) -> list[Operand]:
-    """The operand at each place of the statement that reads it: `x if total is None else 0.9 * total + 0.1 * x`."""
-    value = value_of(statement(record, site))
-    tests = [part.test for part in ast.walk(value) if isinstance(part, ast.IfExp)] if value is not None else []
+def _places(record: Record, site: Site, operand: Operand) -> tuple[list[Operand], bool]:
+    """The operand at each place that takes it in: `x if total is None else 0.9 * total + 0.1 * x`.
+
+    And whether another place takes it in without its history.
+    """
+    tree, value = tree_of(record, site), value_of(statement(record, site))
+    if tree is None or value is None or not isinstance(operand.part, ast.Name | ast.Attribute):
+        return [operand], False
+    tests = [part.test for part in ast.walk(value) if isinstance(part, ast.IfExp)]
     tested = {part for test in tests for part in ast.walk(test)}
     places = [
         part
-        for part in (ast.walk(value) if value is not None else ())
+        for part in ast.walk(value)
         if isinstance(part, ast.Name | ast.Attribute) and ast.unparse(part) == operand.name and part not in tested
     ]
-    others = [replace(operand, part=part) for part in places if part is not operand.part]
-    is_plain = isinstance(operand.part, ast.Name | ast.Attribute) and operand.part in places
-    return [operand, *others] if is_plain else [operand]
+    if operand.part not in places:
+        return [operand], False
+    others = [part for part in places if part is not operand.part]
+    whole = [part for part in others if not is_cut(tree, part, value)]
+    return [operand, *(replace(operand, part=part) for part in whole)], len(whole) < len(others)
+
+
+def _fix(record: Record, site: Site, taken: list[Operand]) -> Fix:
+    """Each place takes in a number; a tensor where its methods are called, or where another place has one."""
+    tree = tree_of(record, site)
+    found = [_places(record, site, one) for one in taken]
+    edits: list[Edit] = []
+    for places, has_cut in found:
+        methods = tree is not None and any(
+            isinstance(tree.parents.get(place.part), ast.Attribute | ast.Call) for place in places
+        )
+        edits += [number_of(record, site, place, as_tensor=has_cut or methods) for place in places]
+    return Fix(title="Take in the value without its history", safety="safe", edits=tuple(edits))
 
 
 def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]], taken: list[Operand]) -> Finding:
     what = f"`{taken[0].name}`" if taken else "a value"
     fixes: list[Fix] = []
     if taken:
-        edits = tuple(number_of(record, site, one) for name in taken for one in _everywhere(record, site, name))
-        fixes = [Fix(title="Take in the value without its history", safety="safe", edits=edits)]
+        fixes = [_fix(record, site, taken)]
+    at_start = bool(taken) and _places(record, site, taken[0])[1]
+    said = (
+        f"`{name}` takes in {what} at each step with its history, and no backward call ever walks it.",
+        f"It keeps the graphs of all steps alive, {len(kept)} here: memory grows with every one.",
+    )
+    if at_start:
+        said = (
+            f"`{name}` takes in {what} with its history in one place only, and no backward call ever walks it.",
+            f"All values that are made of it keep that graph alive, {len(kept)} here: memory grows with every one.",
+        )
     remedy = fixes[0].edits[0].text if fixes else ".detach()"
     advice = f"Take in `{taken[0].name}{remedy}`." if taken else "Take in the value without its history: `.detach()`."
     return told(
         record,
         RULE,
         site.site,
-        (
-            f"`{name}` takes in {what} at each step with its history, and no backward call ever walks it.",
-            f"It keeps the graphs of all steps alive, {len(kept)} here: memory grows with every one.",
-            advice,
-        ),
+        (*said, advice),
         binding=name,
         moments=[moment for moment, _tensor in kept],
         related=((f"{what} is made here", lookup(record).tensors[taken[0].tensor].site if taken else None),),

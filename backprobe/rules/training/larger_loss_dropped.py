@@ -113,13 +113,16 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per statement that makes the sum."""
     roots = {call.roots[0].tensor: call for call in _plain_calls(record)}
     found: dict[int, list[tuple[Operation, BackwardCall]]] = {}
+    used = set[int]()
     for row in record.operations if record.optimizer_events else ():
         if row.function in _SUMS and row.requires_grad and row.shape == () and row.tensor is not None and row.is_value:
             call = next((roots[one] for one in row.operands if one in roots), None)
-            if call is not None and not _is_used(record, row.tensor) and _is_lost(record, row, call):
+            if row.tensor in _roots(record) or node_of(record, row.tensor) in walked(record):
+                used.add(row.statement)  # a sum that is left out in the first steps only
+            elif call is not None and not _is_used(record, row.tensor) and _is_lost(record, row, call):
                 found.setdefault(row.statement, []).append((row, call))
     for site, rows in found.items():
-        if len({call.call for _row, call in rows}) >= LEAST:
+        if site not in used and len({call.call for _row, call in rows}) >= LEAST:
             yield _finding(record, site, rows)
 
 
@@ -138,13 +141,15 @@ def _is_used(record: Record, total: int) -> bool:
 
 
 def _is_lost(record: Record, row: Operation, call: BackwardCall) -> bool:
-    """The other summand has a history, and no part of it was ever walked."""
+    """The other summand has a history, and no part of it was ever walked, or a backward call's root."""
     known = operations_by_number(record)
     root = call.roots[0].tensor
     others: list[int | Operation] = [one for one in row.operands if one != root]
     others += [known[one] for one in row.inner if one in known]
     if not others or any(
-        part == root or node_of(record, part) in walked(record) for one in others for part in _parts(record, one)
+        part in _roots(record) or node_of(record, part) in walked(record)
+        for one in others
+        for part in _parts(record, one)
     ):
         return False
     return all(_is_tracked(record, one, call.moment_before) for one in others)
@@ -170,6 +175,12 @@ def _parts(record: Record, one: int | Operation) -> Iterator[int]:
                 waiting.append(made)
         elif part.function in _SCALES | _SUMS:
             waiting += [*part.operands, *(known[inner] for inner in part.inner if inner in known)]
+
+
+@table
+def _roots(record: Record) -> frozenset[int | None]:
+    """The tensors that backward calls began at, also those whose graph was not followed."""
+    return frozenset(one.tensor for call in record.backward_calls for one in call.roots)
 
 
 @table

@@ -64,10 +64,13 @@ Source:
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.reach import leaves_behind
+from backprobe.rules.analysis.graph.retained_values import walks
+from backprobe.rules.analysis.graph.walks import op
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.framework.finding_builder import told
@@ -88,9 +91,11 @@ RULE = Rule(
 )
 
 LEAST: Final = 2
-"""Times that both sides were equal and tracked: once may be a start."""
+"""Steps in which both sides were equal and tracked: once may be a start."""
 
 _SIDES: Final = 2
+_SHIFTS: Final = frozenset({"Max", "Amax", "Min", "Amin", "Logsumexp"})
+"""What a difference takes off so that its power does not overflow: over an axis of one it is the value itself."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -100,8 +105,9 @@ def check(record: Record) -> Iterator[Finding]:
         leaves = _leaves_of_both(record, node)
         if leaves and node.site is not None and _is_one(record, node):
             found.setdefault(node.site, []).append((node, leaves))
+    marks = walks(record)
     for site, rows in found.items():
-        if len(rows) >= LEAST:
+        if len({bisect_right(marks, node.first_seen) for node, _leaves in rows}) >= LEAST:
             yield _finding(record, site, rows)
 
 
@@ -113,6 +119,9 @@ def _leaves_of_both(record: Record, node: Node) -> frozenset[int]:
         return frozenset()
     sides = [edge.to_node for edge in index.edges_of[below[0]] if edge.to_node is not None]
     if len(sides) != _SIDES:
+        return frozenset()
+    made = {op(index.nodes[one]) for one in sides}
+    if len(made) > 1 or made & _SHIFTS:
         return frozenset()
     first, second = (leaves_behind(record, one) for one in sides)
     return first if first == second else frozenset()

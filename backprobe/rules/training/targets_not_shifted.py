@@ -52,7 +52,8 @@ Near miss: an encoder that sees both sides, with masked tokens
         optimizer.step()
 
 Blind spots:
-    Models with more than one recurrent layer of their own, as encoder and decoder have, are not judged.
+    Models with more than one recurrent layer of their own, as encoder and decoder have, are not judged, nor those that
+    slice or join the vectors of the embedding, which may be the shift.
 
 Source:
     Bengio et al.: A Neural Probabilistic Language Model, equation 1, where each word is predicted from those before it.
@@ -61,6 +62,7 @@ Source:
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -75,7 +77,7 @@ from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Operation, Record
+    from backprobe.record import Binding, Operation, Record
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -93,6 +95,18 @@ LEAST: Final = 2
 
 _RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN"})
 _TRIANGLES: Final = frozenset({"tril", "triu", "generate_square_subsequent_mask"})
+_SHIFTS: Final = frozenset({
+    "[]", "cat", "concat", "concatenate", "hstack", "index_select", "narrow", "pad", "roll", "select", "split",
+    "unbind",
+})  # fmt: skip
+"""What can move places, in functions and methods; modules that pad do so too."""
+
+_PLACEWISE: Final = frozenset({
+    "+", "-", "*", "/", "add", "sub", "mul", "div", "dropout", "layer_norm", "transpose", "permute", "contiguous", "to",
+})  # fmt: skip
+_PLACEWISE_MODULES: Final = ("Dropout", "Norm", "Identity")
+"""Ends of the names of module classes that look at one place at a time and leave each where it is."""
+
 _SAME: Final = frozenset({"view", "reshape", "flatten", "clone", "contiguous", "long", "to", "detach", "ravel"})
 """Methods that give the same elements in the same order."""
 
@@ -134,7 +148,77 @@ def _reads_forward(record: Record) -> bool:
         return True
     called = {row.module for row in record.module_calls}
     layers = [row for row in record.modules if row.module in called and row.cls in _RECURRENT]
-    return len(layers) == 1 and not any("reverse" in one.name for one in layers[0].parameters)
+    if len(layers) != 1 or any("reverse" in one.name for one in layers[0].parameters):
+        return False
+    return any(_gives_places(record, row) for row in record.operations if _classes(record, row) & _RECURRENT)
+
+
+def _classes(record: Record, row: Operation) -> frozenset[str]:
+    """The classes of the modules that the operation's expression calls."""
+    node = expression_of(record, row)
+    known = modules_by_number(record)
+    return (
+        frozenset(known[one].cls for one in called_modules(record).get(node, ())) if node is not None else frozenset()
+    )
+
+
+def _gives_places(record: Record, layer: Operation) -> bool:
+    """What goes on from a recurrent layer is a value for each place of the tokens, not its last state alone."""
+    index = lookup(record)
+    shapes = [sorted((index.tensors[one].shape or ())[:2]) for one in _embedded(record)]
+    given = {
+        row.tensor
+        for row in _bound_at(record).get(layer.statement, ())
+        if row.tensor not in _made(record) and sorted((index.tensors[row.tensor].shape or ())[:2]) in shapes
+    }
+    chosen = {
+        row.operation
+        for row in record.operations
+        if row.function == "[]" and layer.operation in row.inner and sorted((row.shape or ())[:2]) in shapes
+    }
+    for row in record.operations:
+        if row.requires_grad or row.result != "tensor":
+            takes = given & set(row.operands) or chosen & set(row.inner)
+            numel = math.prod(row.shape or ())
+            same = any(index.tensors[one].numel == numel for one in given & set(row.operands))
+            if takes and (row.result != "tensor" or same or sorted((row.shape or ())[:2]) in shapes):
+                return True
+    return False
+
+
+@table
+def _bound_at(record: Record) -> dict[int, list[Binding]]:
+    """The bindings of each statement."""
+    found: dict[int, list[Binding]] = {}
+    for row in record.bindings:
+        found.setdefault(row.site, []).append(row)
+    return found
+
+
+@table
+def _moved(record: Record) -> frozenset[int]:
+    """The embedded tensors whose vectors are sliced, joined, padded or rolled before any layer mixes the places."""
+    tensors: dict[int, int] = {}
+    operations: dict[int, int] = {}
+    moved = set[int]()
+    for row in record.operations:  # in the order in which they ended
+        from_tensors = {tensors[one] for one in row.operands if one in tensors}
+        sources = from_tensors | {operations[one] for one in row.inner if one in operations}
+        classes = _classes(record, row) if sources or row.operands else frozenset[str]()
+        starts = "Embedding" in classes and len(row.operands) == 1 and row.operands[0] in _embedded(record)
+        name = row.function.rpartition(".")[2]
+        if starts:
+            sources = {row.operands[0]}
+        elif name in _SHIFTS or any("Pad" in one for one in classes):
+            moved |= sources
+            continue
+        elif name not in _PLACEWISE and not any(one.endswith(_PLACEWISE_MODULES) for one in classes):
+            continue
+        for source in sources:
+            operations[row.operation] = source
+            if row.tensor is not None:
+                tensors[row.tensor] = source
+    return frozenset(moved)
 
 
 def _is_triangle(record: Record, row: Operation) -> bool:
@@ -162,7 +246,7 @@ def _tokens(record: Record, one: LossCall) -> int | None:
     target = tensor_given(one.call, "target")
     given = lookup(record).tensors[one.given]
     source = None if target is None else _source(record, target)
-    if target is None or source is None or source not in _embedded(record):
+    if target is None or source is None or source not in _embedded(record) or source in _moved(record):
         return None
     places = lookup(record).tensors[source].numel
     classes = given.shape[1] if given.shape and len(given.shape) > 1 else 0

@@ -62,7 +62,8 @@ Near miss: a distance to its own average
     ((keep * weight + (1 - keep) * weight.mean()) - 2).pow(2).sum().backward()
 
 Blind spots:
-    A loop that writes each parameter of a network over itself by `copy_` is not judged.
+    A loop that writes each parameter of a network over itself by `copy_` is not judged, nor an average of two calls:
+    the same call may give two values.
 
 Source:
     torch.nn.Module.load_state_dict in PyTorch's documentation; observed with torch 2.13.
@@ -136,9 +137,16 @@ def _average_of_one(record: Record, site: Site) -> tuple[ast.BinOp, str] | None:
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
             one, other = _factors(part.left), _factors(part.right)
             for share, value in one:
+                if _is_made_anew(share) or _is_made_anew(value):
+                    continue
                 if any(ast.dump(value) == ast.dump(second) and _are_shares(share, rest) for rest, second in other):
                     return part, ast.unparse(value)
     return None
+
+
+def _is_made_anew(value: ast.expr) -> bool:
+    """A call: the same text gives two values there, of two passes with dropout or of two draws."""
+    return any(isinstance(part, ast.Call | ast.Await | ast.NamedExpr) for part in ast.walk(value))
 
 
 def _factors(node: ast.expr) -> list[tuple[ast.expr, ast.expr]]:

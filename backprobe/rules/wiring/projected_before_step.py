@@ -113,18 +113,21 @@ _PROJECTIONS: Final = frozenset({
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement."""
     found: dict[int, list[tuple[InplaceEvent, Update]]] = {}
-    written: set[tuple[int, int]] = set()
+    written: dict[tuple[int, int], int] = {}
+    taken_back: set[int] = set()
     for event in record.inplace_events:
         step = None if event.done_by != "statement" or event.site is None else _step_after(record, event)
         if step is None or event.site is None:
             continue
-        if (event.tensor, step.moment) in written or not _is_projection(record, event):
+        first, is_projection = written.get((event.tensor, step.moment)), _is_projection(record, event)
+        if first is not None or not is_projection:
             found.pop(event.site, None)  # written again before the step: a trial that is taken back
+            taken_back |= {first} if first is not None and not is_projection else set()
             continue
-        written.add((event.tensor, step.moment))
+        written[event.tensor, step.moment] = event.site
         found.setdefault(event.site, []).append((event, step))
     for site, rows in found.items():
-        if len({step.moment for _event, step in rows}) >= LEAST:
+        if site not in taken_back and len({step.moment for _event, step in rows}) >= LEAST:
             yield _finding(record, site, rows)
 
 

@@ -107,6 +107,11 @@ def test_what_was_folded_under_a_finding_and_stays_is_not_new_and_not_mended():
     assert compared(ONE, (DELETED,), before, Shown(findings=(found("BP2", 3), other))).verdict == "confirmed"
 
 
+def test_the_fault_that_the_line_has_is_named_and_no_other():
+    trial = compared(ONE, (REPLACED,), Shown(findings=(ONE,)), Shown(findings=(found("BP3", 1), found("BP2", 2))))
+    assert (trial.verdict, trial.why) == ("insufficient", "the line has another fault: BP2 rule-bp2 at t.py:2")
+
+
 LEAK = (
     "import torch\n"
     "w = torch.ones(3, requires_grad=True)\n"

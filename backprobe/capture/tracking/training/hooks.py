@@ -27,7 +27,24 @@ _MOST: Final = 20_000
 _RETURNING: Final = ("tensor", "node", "module-backward", "module-backward-pre")
 """Kinds whose hooks change a gradient by what they return."""
 
-_WRITING: Final = ("STORE_SUBSCR", "YIELD_VALUE", "INPLACE_ADD")
+_WRITING: Final = ("STORE_SUBSCR", "STORE_SLICE", "YIELD_VALUE")
+_WRITTEN: Final = ("data", "grad", "real", "imag")
+"""Attributes of a tensor whose assignment changes it."""
+
+_READING: Final = frozenset({
+    "abs", "add", "add_histogram", "add_scalar", "all", "allclose", "any", "append", "argmax", "bool", "cat", "clone",
+    "count_nonzero", "cpu", "debug", "detach", "dict", "dim", "div", "dot", "double", "equal", "extend", "flatten",
+    "float", "format", "get", "hasattr", "info", "insert", "int", "isfinite", "isinf", "isinstance", "isnan", "item",
+    "items", "join", "keys", "len", "list", "log", "max", "mean", "median", "min", "mul", "nelement", "norm", "numel",
+    "ones_like", "perf_counter", "pow", "print", "quantile", "range", "repr", "round", "setdefault", "sign", "size",
+    "sqrt", "square", "squeeze", "stack", "std", "str", "sub", "sum", "time", "to", "tolist", "tuple", "type",
+    "unsqueeze", "update", "values", "var", "vector_norm", "view", "warn", "warning", "zeros_like", "zip",
+})  # fmt: skip
+"""Functions and methods that leave a tensor that they are given as it is."""
+
+_TAPS: Final = "__bp_"
+"""How the names of the calls begin that stand in a program's code while it is watched."""
+
 _UNWRAPPED: Final = 4
 """Partials and bound methods around a function that are looked through."""
 
@@ -123,14 +140,26 @@ def _code_of(hook: Any) -> CodeType | None:
 
 
 def _reads_only(code: CodeType) -> bool:
-    """It returns nothing but None, and calls nothing whose name says that it writes in place."""
+    """It returns nothing but None, writes nothing in place, and calls only what is known to read."""
     before: Any = None
     for one in dis.get_instructions(code):
         returns = one.opname == "RETURN_VALUE" and not (before.opname == "LOAD_CONST" and before.argval is None)
-        if returns or (one.opname == "RETURN_CONST" and one.argval is not None) or one.opname in _WRITING:
+        if returns or (one.opname == "RETURN_CONST" and one.argval is not None) or _writes(one):
             return False
         before = one
-    return not any(called.endswith("_") and not called.endswith("__") for called in code.co_names)
+    given = {name for names in code.co_consts if isinstance(names, tuple) for name in names if isinstance(name, str)}
+    return "out" not in given and not any(one.endswith("_") and not one.endswith("__") for one in code.co_names)
+
+
+def _writes(one: dis.Instruction) -> bool:
+    """It may write in place: `*=`, an element or the data of a tensor, or a call of a function that is not known."""
+    if one.opname == "BINARY_OP":
+        return one.argrepr.endswith("=")
+    if one.opname == "STORE_ATTR":
+        return one.argval in _WRITTEN
+    if one.opname == "LOAD_METHOD" or (one.opname.startswith("LOAD_") and "NULL" in one.argrepr):
+        return one.argval not in _READING and not one.argval.startswith(_TAPS)  # what stands by a NULL is called
+    return one.opname in _WRITING or one.opname == "PUSH_NULL"  # the latter: a name of a scope around it is called
 
 
 def _label(hook: Any, code: CodeType | None, region: Any) -> str:

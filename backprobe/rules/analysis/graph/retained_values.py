@@ -160,7 +160,7 @@ def operands(record: Record, site: Site, value: ast.expr, moment: int) -> Iterat
         state = None if tensor is None else state_at(record, tensor, moment)
         if tensor is None or state is None or not state.requires_grad:
             continue
-        if cause_between(tree, part, value) is None and (part is value or not _is_cut(tree.parents.get(part))):
+        if not is_cut(tree, part, value):
             yield Operand(part=part, name=name, tensor=tensor)
     if isinstance(value, ast.Name):
         yield from _elements(record, site, value, moment)
@@ -190,8 +190,11 @@ def _elements(record: Record, site: Site, value: ast.Name, moment: int) -> Itera
             yield Operand(part=value, name=name, tensor=row.tensor)
 
 
-def _is_cut(above: ast.AST | None) -> bool:
-    return isinstance(above, ast.Attribute) and above.attr in ("detach", "data", "item", "grad", "shape")
+def is_cut(tree: Tree, part: ast.expr, value: ast.expr) -> bool:
+    """The expression takes the part in without its history."""
+    above = tree.parents.get(part)
+    reads = isinstance(above, ast.Attribute) and above.attr in ("detach", "data", "item", "grad", "shape")
+    return cause_between(tree, part, value) is not None or (part is not value and reads)
 
 
 def is_walked_after(record: Record, tensor: int, moment: int) -> bool:
@@ -235,14 +238,18 @@ def kept_alive(record: Record, site: Site, value: ast.expr, turns: list[int]) ->
     return found
 
 
-def number_of(record: Record, site: Site, operand: Operand, *, collected: bool = False) -> Edit:
+def number_of(
+    record: Record, site: Site, operand: Operand, *, collected: bool = False, as_tensor: bool = False
+) -> Edit:
     """The operand as a number, `loss.item()`, where it has one element; else `.detach()`.
 
     Args:
         collected: It goes into a container: also `.detach()` where the program wants tensors of one.
+        as_tensor: `.detach()` in any case.
     """
     region = region_in(record, site.source, operand.part)
-    is_number = lookup(record).tensors[operand.tensor].numel == 1 and not (collected and _wants_tensors(record))
+    is_tensor = as_tensor or (collected and _wants_tensors(record))
+    is_number = lookup(record).tensors[operand.tensor].numel == 1 and not is_tensor
     return insertion(record, site, region.end_line, region.end_col, f".{'item' if is_number else 'detach'}()")
 
 

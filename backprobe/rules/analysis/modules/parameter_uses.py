@@ -14,7 +14,7 @@ from backprobe.rules.analysis.source.break_syntax import Ending
 from backprobe.rules.analysis.source.data_flow_steps import Program, Step
 from backprobe.rules.analysis.source.scopes import Function, last_name, names
 from backprobe.rules.analysis.source.syntax import site_of, statement, trees
-from backprobe.rules.analysis.training.grad_modes import switched_off_at
+from backprobe.rules.analysis.training.grad_modes import SWITCHES, switched_off_at
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def _calls_of(record: Record) -> dict[int, list[tuple[Step, int]]]:
         written = expressions_of(record, call) if key not in seen else None
         seen.add(key)
         ending = None if call.grad_mode or key[1] is None else _grad_off_at(record, key[1])
-        around = None if call.grad_mode or key[1] is None or ending is not None else _opened_around(record, key[1])
+        is_known = written is None or call.grad_mode or key[1] is None or ending is not None
+        around = None if is_known else _opened_around(record, key[1])
         if written is not None and around is not None:
             found.setdefault(call.module, []).extend(
                 (Step(part=part, source=written[0], ending=around[0], ended_in=around[1], origin=part), around[2])
@@ -125,10 +126,20 @@ def _opened_around(record: Record, site: int) -> tuple[Ending, int, int] | None:
         is_open = row.moment is not None and row.moment <= moments[0] and (row.until is None or moments[0] <= row.until)
         node = statement(record, site_of(record, row.site)) if is_open and row.site is not None else None
         if row.kind == "grad" and row.after == "False" and row.how == "with" and isinstance(node, ast.With):
-            part = node.items[0].context_expr
+            part = _switch(node)
+            if part is None:
+                return None
             how = f"`{last_name(part.func if isinstance(part, ast.Call) else part)}`"
             return Ending(kind="no-grad", node=part, how=how), site_of(record, row.site or 0).source, moments[0]
     return None
+
+
+def _switch(node: ast.With) -> ast.expr | None:
+    """The expression of a `with` that has gradients off: among several that which is known to; None if none is."""
+    given = [one.context_expr for one in node.items]
+    if len(given) == 1:
+        return given[0]
+    return next((one for one in given if last_name(one.func if isinstance(one, ast.Call) else one) in SWITCHES), None)
 
 
 @table

@@ -17,7 +17,7 @@ from backprobe.rules.framework.tables import table
 if TYPE_CHECKING:
     from backprobe.record import Mode, ModuleCall, Raised, Record
 
-_SWITCHES: Final = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
+SWITCHES: Final = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
 def switched_off_at(record: Record, site: int) -> tuple[Region, str] | None:
@@ -76,7 +76,7 @@ def _yields_untracked(function: ast.FunctionDef) -> bool:
 def _switch(node: ast.expr) -> str:
     called = node.func if isinstance(node, ast.Call) else node
     name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-    return name if name in _SWITCHES else ""
+    return name if name in SWITCHES else ""
 
 
 def mode_off(record: Record, moment: int) -> Mode | None:

@@ -12,6 +12,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.named_values import tensor_named
 from backprobe.rules.analysis.source.syntax import statement
 from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.analysis.training.written_values import takes_gradient
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _assigned(record: Record, known: set[tuple[int | None, int | None]]) -> Iter
     for site in record.sites if _read(record) else ():
         node = statement(record, site) if site.kind in ("assign", "inplace", "statement") else None
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if not isinstance(target, ast.Attribute) or target.attr != "data":
+        if not isinstance(target, ast.Attribute) or target.attr != "data" or not takes_gradient(record, site):
             continue
         for row in record.moments:
             if row.site != site.site or row.kind != "after-statement":
@@ -74,9 +75,12 @@ def _assigned(record: Record, known: set[tuple[int | None, int | None]]) -> Iter
 
 def _is_by_hand(record: Record, event: InplaceEvent) -> bool:
     """A leaf whose gradient the program reads is written by a statement that tracks nothing, while it has one."""
-    tracked = lookup(record).moments[event.moment].grad_mode and event.version_after != event.version_before
+    through_data = event.version_after == event.version_before
+    tracked = lookup(record).moments[event.moment].grad_mode and not through_data
     if event.tensor not in _read(record) or event.done_by != "statement" or tracked:
-        return False  # a write through `.data` leaves the version as it was
+        return False
+    if through_data and event.site is not None and not takes_gradient(record, lookup(record).sites[event.site]):
+        return False  # other values for a time: a quantised weight, or what it was before
     state = state_at(record, event.tensor, event.moment)
     return state is not None and state.is_leaf and state.requires_grad and state.grad == "present"
 

@@ -238,6 +238,21 @@ def look(gradient):
     seen.append(size)
 def turn(gradient):
     return gradient * 1.0
+def show(gradient):
+    print(f"{{gradient.abs().max():.3f}}", len(seen))
+    seen.insert(0, gradient.detach().mean())
+def halve(gradient):
+    gradient *= 0.5
+def first_only(gradient):
+    gradient[1:] = 0.0
+def into(gradient):
+    torch.mul(gradient, 0.5, out=gradient)
+def replace(gradient):
+    gradient.data = gradient / 2
+def reduce(gradient):
+    average(gradient)
+def average(gradient):
+    gradient.div_(2)
 z = first(torch.randn(16, 4))
 {hook}
 h = torch.tanh(z)
@@ -254,6 +269,11 @@ optimizer.step()
     [
         ("z.register_hook(turn)", "a hook that is called for gradients: turn"),
         ("z.register_hook(look)", None),
+        ("z.register_hook(show)", None),
+        *(
+            (f"z.register_hook({name})", f"a hook that is called for gradients: {name}")
+            for name in ("halve", "first_only", "into", "replace", "reduce")
+        ),
         ("second.bias.register_hook(turn)", None),
     ],
 )

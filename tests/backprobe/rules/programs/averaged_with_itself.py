@@ -53,4 +53,27 @@ for i in range(4):
     for p, pt in zip(q.parameters(), t.parameters()):
         pt.data.copy_(tau * p.data + (1 - tau) * pt.data)
 """,
+    "good average of two passes with dropout": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for x in torch.randn(4, 8, 4):
+    out = 0.5 * net(x) + 0.5 * net(x)
+    loss = (out - 1).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "good mix of two draws": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+mix = 0.3
+for _ in range(4):
+    x = mix * torch.randn(8, 4) + (1 - mix) * torch.randn(8, 4)
+    loss = (net(x) - 1).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
 }

@@ -55,4 +55,69 @@ for x in torch.randn(4, 8, 4):
     loss = (out(Sign.apply(net(x))) - 1).pow(2).mean()
     opt.zero_grad(); loss.backward(); opt.step()
 """,
+    "good module of the same name as a Function": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class operations:
+    class Reverse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x): return x.view_as(x)
+        @staticmethod
+        def backward(ctx, g): return -g
+class Reverse(nn.Module):
+    def forward(self, x): return operations.Reverse.apply(x)
+net = nn.Sequential(nn.Linear(4, 4), Reverse(), nn.Linear(4, 1))
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for x in torch.randn(4, 8, 4):
+    loss = (net(x) - 1).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "good backward of a module is a step of training": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Task(nn.Module):
+    def __init__(self): super().__init__(); self.layer = nn.Linear(4, 1)
+    def forward(self, x): return self.layer(x)
+    def backward(self, loss): loss.backward()
+def fit(task, walk):
+    opt = torch.optim.SGD(task.parameters(), 0.1)
+    for x in torch.randn(4, 8, 4):
+        opt.zero_grad(); walk((task(x) - 1).pow(2).mean()); opt.step()
+task = Task()
+fit(task, task.backward)
+""",
+    "good layers run back by hand with keywords": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Scale(nn.Module):
+    def forward(self, x): return x * 2.0
+    def backward(self, grad): return grad * 2.0
+x = torch.randn(3, requires_grad=True)
+layer = Scale()
+layer(x).sum().backward(retain_graph=True)
+torch.testing.assert_close(layer.backward(grad=torch.ones(3)), x.grad)
+""",
+    "good derivative is zero": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Round(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.round()
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return torch.zeros_like(x)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for x in torch.randn(4, 8, 4):
+    out = net(x)
+    loss = ((out + Round.apply(out)) - 1).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
 }

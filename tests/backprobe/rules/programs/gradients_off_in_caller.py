@@ -59,6 +59,30 @@ m = Model()
 for _ in range(3):
     m.fit(torch.randn(8, 4), torch.randint(0, 2, (8,)))
 """,
+    "encoder under no grad beside autocast in caller": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Model:
+    def __init__(self):
+        self.enc, self.head = nn.Linear(4, 8), nn.Linear(8, 2)
+        self.opt = torch.optim.Adam([*self.enc.parameters(), *self.head.parameters()], 1e-3)
+    def encode(self, x):
+        return self.enc(x * 2).relu()
+    def fit(self, x, y):
+        with (
+            torch.autocast("cpu", enabled=False),
+            torch.no_grad(),  # <- BP602
+        ):
+            h = self.encode(x)
+        loss = nn.functional.cross_entropy(self.head(h), y)
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+m = Model()
+for _ in range(3):
+    m.fit(torch.randn(8, 4), torch.randint(0, 2, (8,)))
+""",
     "ratio in no grad, data too": """
 import torch
 from torch import nn

@@ -56,4 +56,29 @@ for _ in range(12):
     meter.add(F.mse_loss(net(torch.randn(8, 6)), torch.zeros(8, 1)))
 print(float(meter.total))
 """,
+    "the first value alone keeps its history": SHAPES
+    + """
+net = nn.Linear(6, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+avg = None
+for _ in range(6):
+    loss = net(torch.randn(8, 6)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    avg = loss if avg is None else 0.9 * avg + 0.1 * loss.detach()  # <- BP304
+print(avg.detach().numpy())
+""",
+    "a method is called on what is taken in": SHAPES
+    + """
+net = nn.Linear(6, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+avg = None
+for _ in range(6):
+    loss = net(torch.randn(8, 6)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    avg = loss if avg is None else 0.9 * avg + 0.1 * loss.sqrt()  # <- BP304
+""",
 }

@@ -51,4 +51,17 @@ for x in torch.randn(4, 8, 4):
     og.zero_grad(); gen.backward(); og.step()
     shown = (total + gen).item()
 """,
+    "good penalty after a warm up": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for epoch in range(6):
+    fit = (net(torch.randn(8, 4)) - 1).pow(2).mean()
+    total = fit + 0.1 * net.weight.abs().sum()
+    opt.zero_grad()
+    (fit if epoch < 3 else total).backward()
+    opt.step()
+""",
 }

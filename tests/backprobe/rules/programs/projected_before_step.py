@@ -97,4 +97,22 @@ for x in torch.randn(4, 8, 6):
             p.copy_(o)
     opt.step()
 """,
+    "good trial of limited weights is taken back": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(6, 3)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for x in torch.randn(4, 8, 6):
+    opt.zero_grad()
+    (net(x) - 1).pow(2).mean().backward()
+    kept = [p.detach().clone() for p in net.parameters()]
+    with torch.no_grad():
+        for p in net.parameters():
+            p.clamp_(-0.1, 0.1)
+        print((net(x) - 1).pow(2).mean())
+        for p, o in zip(net.parameters(), kept):
+            p.copy_(o)
+    opt.step()
+""",
 }

@@ -124,4 +124,34 @@ for x in torch.randn(3, 8, 4):
     loss = ((la - lb).exp() * 0.1).mean() + la.pow(2).mean()
     opt.zero_grad(); loss.backward(); opt.step()
 """,
+    "good stable softmax over one class": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for x in torch.randn(3, 8, 4):
+    scores = net(x)
+    power = (scores - scores.max(-1, keepdim=True).values).exp()
+    share = power / power.sum(-1, keepdim=True)
+    loss = (share - 0.5).pow(2).mean() + scores.pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "good first step has no older policy": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+first, second = nn.Linear(4, 3), nn.Linear(4, 3)
+opt = torch.optim.Adam([*first.parameters(), *second.parameters()], 1e-2)
+older = {}
+x, gain = torch.randn(8, 4), torch.randn(8, 3)
+for _ in range(3):
+    loss = torch.zeros(())
+    for head in (first, second):
+        now = head(x).log_softmax(-1)
+        ratio = torch.exp(now - older.get(head, now))
+        older[head] = now.detach()
+        loss = loss - (ratio * gain).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
 }

@@ -152,4 +152,81 @@ for ids in torch.randint(0, 11, (4, 3, 7)):
     loss.backward()
     opt.step()
 """,
+    "good shift of the vectors behind a start": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+class LM(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb, self.drop, self.rnn = nn.Embedding(20, 16), nn.Dropout(0.1), nn.LSTM(16, 24, batch_first=True)
+        self.out, self.sos = nn.Linear(24, 20), nn.Parameter(torch.zeros(1, 1, 16))
+    def forward(self, tokens):
+        h = self.drop(self.emb(tokens)) * 4.0
+        h = torch.cat([self.sos.expand(len(h), -1, -1), h[:, :-1]], 1)
+        return self.out(self.rnn(h)[0])
+net = LM()
+opt = torch.optim.Adam(net.parameters(), 1e-2)
+for step in range(4):
+    tokens = torch.randint(0, 20, (4, 9))
+    loss = F.cross_entropy(net(tokens).reshape(-1, 20), tokens.reshape(-1))
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "good shift of the vectors by padding": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+emb, out = nn.Embedding(20, 16), nn.Linear(16, 20)
+opt = torch.optim.Adam([*emb.parameters(), *out.parameters()], 1e-2)
+for step in range(4):
+    tokens = torch.randint(0, 20, (4, 9))
+    x = F.pad(emb(tokens), (0, 0, 1, -1))
+    y = F.scaled_dot_product_attention(x, x, x, is_causal=True)
+    loss = F.cross_entropy(out(y).reshape(-1, 20), tokens.reshape(-1))
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "good sequence autoencoder with one recurrent layer": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+emb, enc, out = nn.Embedding(20, 16), nn.LSTM(16, 24, batch_first=True), nn.Linear(24, 9 * 20)
+opt = torch.optim.Adam([p for m in (emb, enc, out) for p in m.parameters()], 1e-2)
+for step in range(4):
+    tokens = torch.randint(0, 20, (4, 9))
+    _, (h, _) = enc(emb(tokens))
+    loss = F.cross_entropy(out(h[-1]).reshape(-1, 20), tokens.reshape(-1))
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "good sequence autoencoder from the last place": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+emb, enc, out = nn.Embedding(20, 16), nn.GRU(16, 24, batch_first=True), nn.Linear(24, 9 * 20)
+opt = torch.optim.Adam([p for m in (emb, enc, out) for p in m.parameters()], 1e-2)
+for step in range(4):
+    tokens = torch.randint(0, 20, (4, 9))
+    h, last = enc(emb(tokens))
+    loss = F.cross_entropy(out(h[:, -1]).reshape(-1, 20), tokens.reshape(-1))
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "what a recurrent layer gives is taken from its tuple later": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+emb, rnn, out = nn.Embedding(20, 16), nn.LSTM(16, 24), nn.Linear(24, 20)
+opt = torch.optim.Adam([p for m in (emb, rnn, out) for p in m.parameters()], 1e-2)
+for step in range(4):
+    tokens = torch.randint(0, 20, (4, 9))
+    given = rnn(emb(tokens).transpose(0, 1))
+    logits = out(given[0].transpose(0, 1))
+    loss = F.cross_entropy(logits.reshape(-1, 20), tokens.reshape(-1))  # <- BP815
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

@@ -51,4 +51,34 @@ for step in range(4):
     opt.zero_grad()  # <- BP212
     opt.step()
 """,
+    "good rounded for a pass and put back under accumulation": """
+import torch
+torch.manual_seed(0)
+w = torch.randn(4, requires_grad=True)
+opt = torch.optim.SGD([w], 0.05)
+x, y = torch.randn(16, 4), torch.randn(16)
+for step in range(3):
+    opt.zero_grad()
+    for _ in range(2):
+        full = w.detach().clone()
+        w.data.copy_((full * 8).round() / 8)
+        ((x @ w - y).pow(2).mean() / 2).backward()
+        print(w.grad.norm())
+        w.data.copy_(full)
+    opt.step()
+""",
+    "momentum by hand through data no clear": """
+import torch
+torch.manual_seed(0)
+w = torch.randn(4, requires_grad=True)
+speed = torch.zeros(4)
+x, y = torch.randn(16, 4), torch.randn(16)
+def move(tensor, by):
+    tensor.data.sub_(by)
+for step in range(5):
+    loss = (x @ w - y).pow(2).mean()
+    loss.backward()  # <- BP210
+    speed.mul_(0.5).add_(w.grad)
+    move(w, 0.05 * speed)
+""",
 }
