@@ -26,7 +26,7 @@ ALIASES: Final = {"key": "key_id"}
 """Ids whose variable has another name: `$KEY` is the key that a request carries."""
 
 RUNS: Final = {"begin_run": "watched", "send_frame": "watched", "end_run": "watched", "compare_ranks": "rank"}
-"""Operations that are of some runs alone: a recorder's under an id of its own making, `$WATCHED`, and a rank of a job."""
+"""Operations that are of some runs alone: a recorder's, under an id of its own making, and a rank of a job."""
 
 FILES: Final = {"send_frame": "frame.bin"}
 """What is sent in place of the file of a whole record."""

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from backprobe.cli.exit_codes import OutputLost
-from backprobe.cli.trials.trial_runs import Started, Trials, environment_now
+from backprobe.cli.trials.how_started import Started, environment_now
 
 if TYPE_CHECKING:
+    from backprobe.cli.trials.trial_runs import Trials
     from backprobe.record import Record
     from backprobe.rules import Judgement
 
@@ -74,6 +75,7 @@ def trials_of(
     args: argparse.Namespace, started: Started, record: Record, judgement: Judgement, stream: TextIO
 ) -> Trials:
     """The trials of a run's fixes; the stream is told of each."""
+    from backprobe.cli.trials.trial_runs import Trials
 
     def progress(number: int, total: int, what: str) -> None:
         print(f"backprobe: trying fixes, run {number} of {total}: {what}", file=stream, flush=True)

@@ -15,12 +15,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from backprobe.cli.trials.how_started import Started
 from backprobe.cli.trials.patch import as_recorded
 from backprobe.cli.trials.trial_process import TrialRun
 from backprobe.record import BadRecord, loads
@@ -32,7 +33,6 @@ from backprobe.rules.trials import Failure, Shown, compared, shown
 if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules import Edit, Finding, Fix, Judgement, JudgeOptions
-    from backprobe.tiers import Tier
 
 MOST_TRIALS: Final = 20
 """Fixes of one program that are tried; those of the worst findings come first."""
@@ -46,37 +46,6 @@ _Overlay = tuple[tuple[str, str], ...]
 
 Progress = Callable[[int, int, str], None]
 """Told which run begins, of how many, and what it is."""
-
-
-def environment_now() -> dict[str, str]:
-    """A copy of this process's environment: a program may change it."""
-    return dict(os.environ)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
-    """How a program was started.
-
-    Attributes:
-        program: Path of the script, or name of the module.
-        files: The folder that paths in its record are relative to.
-        folder, environment: It was started in; a program may change its own.
-        seconds: That its run took.
-        seed: None: it had none; trials have 0.
-    """
-
-    program: str
-    is_module: bool = False
-    arguments: tuple[str, ...] = ()
-    files: Path
-    folder: Path
-    environment: Mapping[str, str]
-    tier: Tier = "full"
-    every: int | None = None
-    histograms: bool = False
-    check: bool = False
-    seed: int | None = None
-    seconds: float = 0.0
 
 
 def _again(before: Shown, finding: Finding) -> Finding:

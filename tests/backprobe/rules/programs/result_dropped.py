@@ -119,10 +119,10 @@ for x in torch.randn(4, 8, 4):
     loss.backward()
     log.append(loss.detach().item())
     loss.item()
+    optimizer.step()
     with torch.no_grad():
         for p in net.parameters():
             p.clamp_(-1, 1)
-    optimizer.step()
 """,
     "bare expression at the end of a notebook cell": """
 import torch
