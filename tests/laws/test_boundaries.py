@@ -28,7 +28,7 @@ MAY_READ_ENVIRONMENT: dict[str, str] = {
     "backprobe/cli/commands/language_server.py": "once: where the service is, and what a program that is run here inherits",
     "backprobe/cli/output.py": "NO_COLOR and FORCE_COLOR are asked of every command line",
     "backprobe/notebook/magics.py": "where `%%backprobe --submit` sends a record, and the key to it",
-    "backprobe/cli/trials/trial_runs.py": "hands its own environment on to the programs that it starts",
+    "backprobe/cli/trials/program_start.py": "hands its own environment on to the programs that it starts",
     "backprobe/mcp_server/engines.py": "hands its own environment on to the programs that it starts, without the key",
     "backprobe/cli/audit/outputs.py": "GITHUB_STEP_SUMMARY, where a workflow wants the table",
     "backprobe/recorder/target.py": "what a cluster says of the recorder: service, key, project, rank, home",

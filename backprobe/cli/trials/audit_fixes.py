@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backprobe.cli.trials.how_started import Started, environment_now
 from backprobe.cli.trials.patch import as_recorded, confirmed_safe, diff, edited_text, overlap
+from backprobe.cli.trials.program_start import Started, environment_now
 from backprobe.cli.trials.trial_runs import Trials
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from backprobe.cli.exit_codes import OutputLost
-from backprobe.cli.trials.how_started import Started, environment_now
+from backprobe.cli.trials.program_start import Started, environment_now
 
 if TYPE_CHECKING:
     from backprobe.cli.trials.trial_runs import Trials

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from backprobe.cli.trials.how_started import Started
 from backprobe.cli.trials.patch import as_recorded
+from backprobe.cli.trials.program_start import Started
 from backprobe.cli.trials.trial_process import TrialRun
 from backprobe.record import BadRecord, loads
 from backprobe.rules import judge

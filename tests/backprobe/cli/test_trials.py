@@ -19,9 +19,9 @@ from backprobe.cli.exit_codes import OutputLost, UsageError
 from backprobe.cli.parser import parse
 from backprobe.cli.trials import trial_runs
 from backprobe.cli.trials.audit_fixes import AuditFixes
-from backprobe.cli.trials.how_started import Started
 from backprobe.cli.trials.options import hand_out
 from backprobe.cli.trials.patch import changed, confirmed_safe, diff, write
+from backprobe.cli.trials.program_start import Started
 from backprobe.cli.trials.trial_runs import Trials
 from backprobe.rules import Edit, Region, judge
 from backprobe.rules.framework.finding import Trial
