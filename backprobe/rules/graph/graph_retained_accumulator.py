@@ -249,13 +249,9 @@ def _places(record: Record, site: Site, operand: Operand) -> tuple[list[Operand]
     tree, value = tree_of(record, site), value_of(statement(record, site))
     if tree is None or value is None or not isinstance(operand.part, ast.Name | ast.Attribute):
         return [operand], False
-    tests = [part.test for part in ast.walk(value) if isinstance(part, ast.IfExp)]
-    tested = {part for test in tests for part in ast.walk(test)}
-    places = [
-        part
-        for part in ast.walk(value)
-        if isinstance(part, ast.Name | ast.Attribute) and ast.unparse(part) == operand.name and part not in tested
-    ]
+    tested = {part for one in ast.walk(value) if isinstance(one, ast.IfExp) for part in ast.walk(one.test)}
+    same = (part for part in ast.walk(value) if isinstance(part, ast.Name | ast.Attribute) and part not in tested)
+    places = [part for part in same if ast.unparse(part) == operand.name]
     if operand.part not in places:
         return [operand], False
     others = [part for part in places if part is not operand.part]
@@ -266,13 +262,11 @@ def _places(record: Record, site: Site, operand: Operand) -> tuple[list[Operand]
 def _fix(record: Record, site: Site, taken: list[Operand]) -> Fix:
     """Each place takes in a number; a tensor where its methods are called, or where another place has one."""
     tree = tree_of(record, site)
-    found = [_places(record, site, one) for one in taken]
     edits: list[Edit] = []
-    for places, has_cut in found:
-        methods = tree is not None and any(
-            isinstance(tree.parents.get(place.part), ast.Attribute | ast.Call) for place in places
-        )
-        edits += [number_of(record, site, place, as_tensor=has_cut or methods) for place in places]
+    for places, has_cut in (_places(record, site, one) for one in taken):
+        above = [tree.parents.get(place.part) for place in places] if tree is not None else []
+        as_tensor = has_cut or any(isinstance(one, ast.Attribute | ast.Call) for one in above)
+        edits += [number_of(record, site, place, as_tensor=as_tensor) for place in places]
     return Fix(title="Take in the value without its history", safety="safe", edits=tuple(edits))
 
 
@@ -281,12 +275,11 @@ def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]],
     fixes: list[Fix] = []
     if taken:
         fixes = [_fix(record, site, taken)]
-    at_start = bool(taken) and _places(record, site, taken[0])[1]
     said = (
         f"`{name}` takes in {what} at each step with its history, and no backward call ever walks it.",
         f"It keeps the graphs of all steps alive, {len(kept)} here: memory grows with every one.",
     )
-    if at_start:
+    if taken and _places(record, site, taken[0])[1]:
         said = (
             f"`{name}` takes in {what} with its history in one place only, and no backward call ever walks it.",
             f"All values that are made of it keep that graph alive, {len(kept)} here: memory grows with every one.",

@@ -67,8 +67,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.losses.loss_calls import LossCall, loss_calls, region_of_call, tensor_given
-from backprobe.rules.analysis.modules.module_sites import modules_by_number
-from backprobe.rules.analysis.modules.training_modes import called_modules
+from backprobe.rules.analysis.modules.embedded_tokens import classes_called, embedded, moved_in
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expression_places import expression_of
 from backprobe.rules.analysis.source.expressions import keyword
@@ -95,18 +94,6 @@ LEAST: Final = 2
 
 _RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN"})
 _TRIANGLES: Final = frozenset({"tril", "triu", "generate_square_subsequent_mask"})
-_SHIFTS: Final = frozenset({
-    "[]", "cat", "concat", "concatenate", "hstack", "index_select", "narrow", "pad", "roll", "select", "split",
-    "unbind",
-})  # fmt: skip
-"""What can move places, in functions and methods; modules that pad do so too."""
-
-_PLACEWISE: Final = frozenset({
-    "+", "-", "*", "/", "add", "sub", "mul", "div", "dropout", "layer_norm", "transpose", "permute", "contiguous", "to",
-})  # fmt: skip
-_PLACEWISE_MODULES: Final = ("Dropout", "Norm", "Identity")
-"""Ends of the names of module classes that look at one place at a time and leave each where it is."""
-
 _SAME: Final = frozenset({"view", "reshape", "flatten", "clone", "contiguous", "long", "to", "detach", "ravel"})
 """Methods that give the same elements in the same order."""
 
@@ -114,7 +101,7 @@ _SAME: Final = frozenset({"view", "reshape", "flatten", "clone", "contiguous", "
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement that computes such a loss."""
     calls = loss_calls(record, "cross_entropy", "nll_loss")
-    if not calls or not _embedded(record) or not _reads_forward(record):
+    if not calls or not embedded(record) or not _reads_forward(record):
         return
     found: dict[int, list[tuple[LossCall, int]]] = {}
     for one in calls:
@@ -124,20 +111,6 @@ def check(record: Record) -> Iterator[Finding]:
     for rows in found.values():
         if len(rows) >= LEAST:
             yield _finding(record, rows)
-
-
-@table
-def _embedded(record: Record) -> dict[int, int]:
-    """The whole numbers that went into an embedding, with several places in each row, and the statement."""
-    known = modules_by_number(record)
-    found: dict[int, int] = {}
-    for row in record.operations:
-        node = expression_of(record, row) if row.requires_grad and len(row.operands) == 1 else None
-        modules = called_modules(record).get(node, frozenset()) if node is not None else frozenset[int]()
-        shape = lookup(record).tensors[row.operands[0]].shape if row.operands else None
-        if any(known[one].cls == "Embedding" for one in modules) and shape and len(shape) > 1 and shape[-1] > 1:
-            found.setdefault(row.operands[0], row.statement)
-    return found
 
 
 def _reads_forward(record: Record) -> bool:
@@ -150,22 +123,13 @@ def _reads_forward(record: Record) -> bool:
     layers = [row for row in record.modules if row.module in called and row.cls in _RECURRENT]
     if len(layers) != 1 or any("reverse" in one.name for one in layers[0].parameters):
         return False
-    return any(_gives_places(record, row) for row in record.operations if _classes(record, row) & _RECURRENT)
-
-
-def _classes(record: Record, row: Operation) -> frozenset[str]:
-    """The classes of the modules that the operation's expression calls."""
-    node = expression_of(record, row)
-    known = modules_by_number(record)
-    return (
-        frozenset(known[one].cls for one in called_modules(record).get(node, ())) if node is not None else frozenset()
-    )
+    return any(_gives_places(record, row) for row in record.operations if classes_called(record, row) & _RECURRENT)
 
 
 def _gives_places(record: Record, layer: Operation) -> bool:
     """What goes on from a recurrent layer is a value for each place of the tokens, not its last state alone."""
     index = lookup(record)
-    shapes = [sorted((index.tensors[one].shape or ())[:2]) for one in _embedded(record)]
+    shapes = [sorted((index.tensors[one].shape or ())[:2]) for one in embedded(record)]
     given = {
         row.tensor
         for row in _bound_at(record).get(layer.statement, ())
@@ -195,32 +159,6 @@ def _bound_at(record: Record) -> dict[int, list[Binding]]:
     return found
 
 
-@table
-def _moved(record: Record) -> frozenset[int]:
-    """The embedded tensors whose vectors are sliced, joined, padded or rolled before any layer mixes the places."""
-    tensors: dict[int, int] = {}
-    operations: dict[int, int] = {}
-    moved = set[int]()
-    for row in record.operations:  # in the order in which they ended
-        from_tensors = {tensors[one] for one in row.operands if one in tensors}
-        sources = from_tensors | {operations[one] for one in row.inner if one in operations}
-        classes = _classes(record, row) if sources or row.operands else frozenset[str]()
-        starts = "Embedding" in classes and len(row.operands) == 1 and row.operands[0] in _embedded(record)
-        name = row.function.rpartition(".")[2]
-        if starts:
-            sources = {row.operands[0]}
-        elif name in _SHIFTS or any("Pad" in one for one in classes):
-            moved |= sources
-            continue
-        elif name not in _PLACEWISE and not any(one.endswith(_PLACEWISE_MODULES) for one in classes):
-            continue
-        for source in sources:
-            operations[row.operation] = source
-            if row.tensor is not None:
-                tensors[row.tensor] = source
-    return frozenset(moved)
-
-
 def _is_triangle(record: Record, row: Operation) -> bool:
     """A mask that lets a place see itself and what is before it; one without its own place asks for something else."""
     name = row.function.rpartition(".")[2]
@@ -246,7 +184,7 @@ def _tokens(record: Record, one: LossCall) -> int | None:
     target = tensor_given(one.call, "target")
     given = lookup(record).tensors[one.given]
     source = None if target is None else _source(record, target)
-    if target is None or source is None or source not in _embedded(record) or source in _moved(record):
+    if target is None or source is None or source not in embedded(record) or source in moved_in(record):
         return None
     places = lookup(record).tensors[source].numel
     classes = given.shape[1] if given.shape and len(given.shape) > 1 else 0
@@ -272,7 +210,7 @@ def _source(record: Record, tensor: int) -> int:
         ):
             break
         tensor = by.operands[0]
-    return next((one for one in _embedded(record) if _is_same_memory(record, one, tensor)), tensor)
+    return next((one for one in embedded(record) if _is_same_memory(record, one, tensor)), tensor)
 
 
 def _is_same_memory(record: Record, one: int, other: int) -> bool:
@@ -308,7 +246,7 @@ def _finding(record: Record, rows: list[tuple[LossCall, int]]) -> Finding:
         binding=name,
         moments=[row.moment for row, _tokens in rows],
         region=region_of_call(record, one.call),
-        related=(("the same tokens go in here", _embedded(record)[tokens]),),
+        related=(("the same tokens go in here", embedded(record)[tokens]),),
         evidence={"losses": len(rows), "places": lookup(record).tensors[tokens].numel},
         tensors=[tokens],
     )

@@ -49,8 +49,9 @@ def _calls_of(record: Record) -> dict[int, list[tuple[Step, int]]]:
         written = expressions_of(record, call) if key not in seen else None
         seen.add(key)
         ending = None if call.grad_mode or key[1] is None else _grad_off_at(record, key[1])
-        is_known = written is None or call.grad_mode or key[1] is None or ending is not None
-        around = None if is_known else _opened_around(record, key[1])
+        around = None
+        if written is not None and not call.grad_mode and key[1] is not None and ending is None:
+            around = _opened_around(record, key[1])
         if written is not None and around is not None:
             found.setdefault(call.module, []).extend(
                 (Step(part=part, source=written[0], ending=around[0], ended_in=around[1], origin=part), around[2])

@@ -82,7 +82,7 @@ def _of_file(tree: Tree) -> dict[str, list[ast.AST]]:
                 found[node.name].append(node)
                 parameters[node.name] += parameters_of(node)
             case ast.Lambda():
-                parameters[""] += parameters_of(node)
+                parameters[""] += [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
             case _:
                 pass
     unknown: ast.AST = ast.Name(id="grad", ctx=ast.Load())
