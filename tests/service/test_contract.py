@@ -83,6 +83,8 @@ BEYOND = [
     ("GET /v1/runs/{run}/source", "too-much-asked", "too-much-asked", "so many lines, from the first to the last"),
     ("GET /v1/runs/{run}/series", "invalid-request", "not-with-format", "`points` goes with one format"),
     ("GET /v1/runs/{run}/tensors", "invalid-request", "not-with-at", "`why` does not go with `at`"),
+    ("POST /v1/findings/{finding}/trials", "invalid-request", "*", "a finding has the fixes that it has, as long as it is told"),
+    ("GET /v1/audits/trend", "too-much-asked", "too-much-asked", "so many days, from the first to the last"),
     ("GET /v1/usage", "too-much-asked", "too-much-asked", "so many days, from the first to the last"),
     ("GET /v1/audits/{audit}/matrix", "invalid-request", "unknown-ruleset", "one that has judged it"),
     ("* /v1/webhooks*", "address-refused", "address-refused", "networks and ports, and how addresses are written"),

@@ -386,7 +386,7 @@ def standing(module_make, held):
 def test_one_tenant_has_two_requests_at_work_while_another_asks_and_metrics_say_that_the_rest_waits(standing):
     server, greedy, other, begun, go = standing
     sent = [greedy.sent("GET /v1/standing", number % 4) for number in range(20)]
-    eventually(lambda: server.turns.waiting == 18)
+    eventually(lambda: server.turns.waiting == 18 and len(begun) == 2)
     assert begun == [greedy.id] * 2
     assert other.ask("GET", "/v1/runs")[0] == 200
     assert other.ask("GET", "/healthz")[0] == 200

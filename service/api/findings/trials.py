@@ -122,12 +122,15 @@ def _fix(row: FindingRow, number: int | None) -> tuple[int, Fix]:
         Problem: `invalid-request`: there is none, or it is advice, or the finding is no finding any more.
     """
     if row.gone is not None:
+        detail = f"Newer rules no longer make finding {row.id}: a trial could not confirm a fix."
         raise Problem(
-            "invalid-request", f"Newer rules no longer make finding {row.id}: a trial could not confirm a fix."
+            "invalid-request", detail, places=(Place(detail=detail, code="finding-gone", parameter="finding"),)
         )
     if row.finding.suppressed is not None:
         detail = f"A comment suppresses finding {row.id}: take the comment away and run the program again."
-        raise Problem("invalid-request", detail)
+        raise Problem(
+            "invalid-request", detail, places=(Place(detail=detail, code="finding-suppressed", parameter="finding"),)
+        )
     fixes = row.finding.fixes
     with_edits = [at for at, fix in enumerate(fixes) if fix.edits]
     at = number if number is not None else (with_edits[0] if with_edits else None)
