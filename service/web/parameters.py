@@ -72,7 +72,7 @@ class Page(Strict):
 
     def filters(self) -> dict[str, Any]:
         """What decides which items are in the list: a cursor is bound to it."""
-        return self.model_dump(exclude={"limit", "cursor", "format"}, exclude_none=True)
+        return self.model_dump(exclude={"limit", "cursor", "format", "include"}, exclude_none=True)
 
 
 class Included(Strict):

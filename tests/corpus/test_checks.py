@@ -6,10 +6,13 @@ from backprobe.record import GradientCheck
 from tests.corpus import checks
 from tests.corpus.cases import WITH_SIDECARS
 
+NOT_READ = {"round5"}
+"""Sets whose programs nobody has judged by reading for what their gradients should be."""
+
 
 def test_every_program_of_the_list_is_a_case_of_its_corpus() -> None:
     listed = checks.wrong_gradients()
-    assert set(listed) == {"own", *WITH_SIDECARS}
+    assert set(listed) == {"own", *WITH_SIDECARS} - NOT_READ
     found = [(one[0], one[1], one[2]) for one in checks.programs(sorted(listed), 1, wrong=True)]
     assert sorted(found) == sorted((corpus, name, "wrong") for corpus, named in listed.items() for name in named)
 

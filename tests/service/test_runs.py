@@ -150,11 +150,11 @@ def test_what_is_included_goes_on_in_its_own_list(site, samples, monkeypatch):
     three = [msgspec.structs.replace(said.findings[0], fingerprint=f"backprobe/v1:{n:016x}") for n in range(3)]
     run = site.finished(record, judgement=dataclasses.replace(said, findings=tuple(three)))
     told = get(site, f"/v1/runs/{run}?include=findings,tensors").json["included"]
-    for name in ("tensors", "findings"):
-        whole = get(site, f"/v1/runs/{run}/{name}").json["items"]
+    for name, asked in (("tensors", ""), ("findings", "include=trials&")):
+        whole = get(site, f"/v1/runs/{run}/{name}?{asked}").json["items"]
         first, cursor = told[name]["items"], told[name]["next_cursor"]
         assert first == whole[:2]
-        rest = get(site, f"/v1/runs/{run}/{name}?cursor={cursor}").json
+        rest = get(site, f"/v1/runs/{run}/{name}?{asked}cursor={cursor}").json
         assert (first + rest["items"], rest["next_cursor"]) == (whole, None)
 
 

@@ -27,7 +27,8 @@ MARK = "zebra"
 
 def things(site, headers, mark):
     """One of everything that has an id, of this tenant: a new kind of thing is made here."""
-    program = {"source": samples.TUTORIAL, "labels": {"of": mark}}
+    rank = {"group": "a job", "rank": "0", "world_size": "1"}
+    program = {"source": samples.TUTORIAL, "labels": {"of": mark, **rank}}
     run = site.client.post("/v1/runs", json=program, headers=headers).json["id"]
     site.finish(run, samples.tutorial(), judgement=samples.judged_with_fix(samples.tutorial()))
     (finding,) = site.client.get(f"/v1/runs/{run}/findings", headers=headers).json["items"]

@@ -142,7 +142,7 @@ def test_what_is_shown_keeps_no_silent_or_canceled_recorder_alive(database, begu
     with database.begin() as transaction:
         transaction.execute(sa.update(tables.run).values(lease_until="2026-01-01T00:00:00.000Z"))
     Views(database).turn(ALL)
-    assert ending.overdue(database) == [(run, 1)]
+    assert [one.public_id for one in ending.overdue(database)] == [run]
     sent(database, run, frames[1:-1], 1)
     views = Views(database)
     views.turn(ALL)
@@ -150,8 +150,9 @@ def test_what_is_shown_keeps_no_silent_or_canceled_recorder_alive(database, begu
     with database.begin() as transaction:
         lifecycle.request_cancel(transaction, run)
     views.turn(ALL)
-    assert ending.overdue(database) == [(run, 1)]
-    assert ending.end_overdue(database, run, 1)
+    (late,) = ending.overdue(database)
+    assert late.public_id == run
+    assert ending.end_overdue(database, late)
     with database.read() as reading:
         assert lifecycle.get(reading, run).status == "canceled"
 
