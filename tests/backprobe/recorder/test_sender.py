@@ -54,8 +54,7 @@ def test_a_service_that_comes_back_gets_all_of_it_once(service, make, frames, un
     service.stop()
     for one in frames[1:-1]:
         sender.put(one)
-    until(lambda: sender.health.spooled_bytes, "frames in files")
-    assert sender.health.state == "away"
+    until(lambda: sender.health.spooled_bytes and sender.health.state == "away", "frames in files")
     service.start()
     until(lambda: sender.health.state == "sending" and not sender.health.spooled_bytes, "the service has all of it")
     sender.put(frames[-1])
