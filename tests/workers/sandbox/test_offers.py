@@ -59,9 +59,9 @@ def test_a_worker_that_began_with_no_isolation_gives_it_once_the_machine_does(
                 assert held.run(ATTEMPT).status == "succeeded"  # a run in hand goes on where it began
             finally:
                 lent.__exit__(None, None, None)
-            until(lambda: standing().levels not in ((), ("none",)), "it says so")
+            until(lambda: standing().levels not in ((), ("none",)), "it says so", 180)
             assert standing().levels[0] in ("process", "namespace")
-            assert not first._thread.is_alive()
+            until(lambda: not first._thread.is_alive(), "the first has ended", 180)
             with node.sandbox() as now:
                 outcome = now.run(ATTEMPT)
             assert (outcome.status, outcome.isolation["level"]) == ("succeeded", standing().levels[0])
