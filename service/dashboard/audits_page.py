@@ -8,15 +8,15 @@ from urllib.parse import urlencode
 
 from flask import render_template, request
 
-from service.api.audits.audits import AuditsQuery, audit_of
-from service.auth.caller import caller
+from service.api.audits.audit_lists import AuditsQuery, audits_asked
+from service.api.audits.audits import audit_of
 from service.context import context
 from service.dashboard.pages import blueprint
 from service.web.body import query
 from service.web.parameters import Page
 from service.web.reply import after_of, sign
-from store.audits import audits, judging
 from store.audits import items as audit_items
+from store.audits import judging
 from store.audits.policy import VERDICTS
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from store.audits.audits import Audit
     from store.audits.items import ItemRow
     from store.audits.policy import Rules
+
+_LISTING: Final = "page audits"
 
 ITEMS: Final = 200
 """Programs on one page."""
@@ -76,25 +78,10 @@ def audit(audit: str, query: AuditPageQuery) -> str:
     return render_template("audit.html", shown=_shown(audit, query))
 
 
-def _audits(query: AuditsQuery) -> tuple[tuple[Audit, ...], str | None]:
+def _audits(query: AuditsQuery) -> tuple[Sequence[Audit], str | None]:
     """Some audits, and the address of the next page."""
-    listing, asked = "page audits", caller()
-    after = after_of(listing, query)
-    if asked.project is not None and query.project not in {None, asked.project}:
-        return (), None
-    with context().database.read() as transaction:
-        page = audits.page(
-            transaction,
-            tenant_id=asked.tenant_id,
-            of_project=asked.project or query.project,
-            of_policy=query.policy,
-            status=query.status or (),
-            verdict=query.verdict or (),
-            labels=query.labels,
-            after=None if after is None else (after[0], after[1]),
-            limit=query.limit,
-        )
-    return page.items, _next(listing, query, None if page.next is None else list(page.next))
+    items, following = audits_asked(_LISTING, query)
+    return items, _next(_LISTING, query, None if following is None else list(following))
 
 
 def _shown(public_id: str, query: AuditPageQuery) -> AuditShown:

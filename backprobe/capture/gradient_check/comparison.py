@@ -23,10 +23,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 UNIT: Final = {"float64": 1.1e-16, "float32": 6.0e-8}
-WIDTHS: Final = {"float64": (1e-5, 1e-7), "float32": (3e-3,)}
+Precision = Literal["float64", "float32"]
+"""In which ghosts compute."""
+
+WIDTHS: Final[dict[Precision, tuple[float, ...]]] = {"float64": (1e-5, 1e-7), "float32": (3e-3,)}
 """h over the scale of the leaf, the narrower one where a kink lies within the wider; the second change is three times
 as wide."""
 
@@ -58,7 +61,7 @@ class Sides:
     loss: float
     given: float
     length: float
-    precision: str
+    precision: Precision
     bend: float = 0.0
     half: bool = False
 

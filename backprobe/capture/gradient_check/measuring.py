@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from backprobe.capture.gradient_check.comparison import WIDTHS
+from backprobe.capture.gradient_check.comparison import WIDTHS, Precision
 from backprobe.capture.gradient_check.directions import Probe
 from backprobe.capture.gradient_check.ghosts import Answer, Ghost, ask
 from backprobe.capture.gradient_check.segment import Measured, Segment, state_of
@@ -83,9 +83,11 @@ def same_roots(some: Sequence[float], others: Sequence[float], *, half: bool) ->
     )
 
 
-def _tries(wide: Answer, narrow: Answer, *, is_wide: bool) -> list[tuple[Answer, str, float]]:
+def _tries(wide: Answer, narrow: Answer, *, is_wide: bool) -> list[tuple[Answer, Precision, float]]:
     """With what a probe is moved, one after the other until the quotients agree: base, precision, h over the scale."""
-    bases = [(wide, "float64"), (narrow, "float32")] if is_wide else [(narrow, "float32")]
+    bases: list[tuple[Answer, Precision]] = [(narrow, "float32")]
+    if is_wide:
+        bases.insert(0, (wide, "float64"))
     return [(base, precision, width) for base, precision in bases for width in WIDTHS[precision]]
 
 
@@ -104,11 +106,11 @@ def _probe(one: Measured, base: Answer, become: Callable[[Ghost, Moved], None], 
     one.changed = tuple(sorted({number for answer in answers for number in answer.changed}))
     if not one.changed:
         return True
-    pair = [_moved(one, width, base, become, until, held=True) for width in (one.h, -one.h)]
-    if None in pair:
+    above, below = (_moved(one, width, base, become, until, held=True) for width in (one.h, -one.h))
+    if above is None or below is None:
         return False
-    if not any(answer is None or answer.error or answer.unheld for answer in pair):
-        one.held = (pair[0], pair[1])  # type: ignore[assignment]  # `any` saw that neither is None
+    if not any(answer.error or answer.unheld for answer in (above, below)):
+        one.held = (above, below)
     return True
 
 

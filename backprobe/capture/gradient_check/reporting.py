@@ -97,7 +97,7 @@ class Reports:
             moment=recorder.moments.now(), verdict=result.verdict, numeric=_finite(result.numeric),
             numeric_wide=_finite(result.coarse), frozen=_finite(result.frozen), arrived=_finite(result.arrived),
             used=_finite(result.used), tolerance=_finite(result.tolerance), factor=_finite(result.factor),
-            precision="" if result.why else one.precision,  # type: ignore[arg-type]  # it was compared, in one of the two
+            precision="" if result.why else one.precision,
             explained_by=None if result.explained_by is None else cut(result.explained_by),
             cause=result.cause, site=site, function=None if result.function is None else name(result.function),
             cuts=tuple(dict.fromkeys(cuts))[:_MOST_CUTS], why=None if result.why is None else cut(result.why),

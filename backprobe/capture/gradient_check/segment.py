@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from backprobe.capture.gradient_check.comparison import Precision
 from backprobe.capture.gradient_check.directions import Probe
 from backprobe.capture.gradient_check.ghosts import Answer
 from backprobe.capture.torch_access.torch_internals import without_torch_function
@@ -28,7 +29,7 @@ class Measured:
 
     probe: Probe
     base: Answer | None = None
-    precision: str = "float64"
+    precision: Precision = "float64"
     h: float = 0.0
     fine: tuple[Answer, Answer] | None = None
     coarse: tuple[Answer, Answer] | None = None

@@ -163,8 +163,8 @@ def _are_shares(one: ast.expr, other: ast.expr) -> bool:
 
 def _is_rest(one: ast.expr, other: ast.expr) -> bool:
     if isinstance(one, ast.Constant) and isinstance(other, ast.Constant):
-        numbers = one.value, other.value
-        return all(isinstance(number, float) for number in numbers) and abs(sum(numbers) - 1) < 1e-9  # type: ignore[arg-type]
+        share, rest = one.value, other.value
+        return isinstance(share, float) and isinstance(rest, float) and abs(share + rest - 1) < 1e-9
     return (
         isinstance(other, ast.BinOp)
         and isinstance(other.op, ast.Sub)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from flask import Response
-from pydantic import Field
 
 from service.api.access.projects import place_of_caller
 from service.api.audits import audit_lines
 from service.api.audits.audit_entry import item_of, known_runs, looked_at
+from service.api.audits.audit_lists import AuditsQuery, audits_asked
 from service.api.audits.policies import policy_of
 from service.api.records.record import NoQuery
 from service.auth.caller import caller
@@ -18,14 +18,12 @@ from service.context import context
 from service.limits.seats import asked_seconds
 from service.openapi.document import ONCE, STORING, Answer, Operations, answers
 from service.problems.errors import Problem
-from service.schemas.audit_requests import AuditAsked, AuditHead, ItemAsked, PolicyId
-from service.schemas.requests import Nothing, ProjectId
+from service.schemas.audit_requests import AuditAsked, AuditHead, ItemAsked
+from service.schemas.requests import Nothing
 from service.schemas.responses.audits import AuditList, AuditTold
 from service.web.body import body, query
-from service.web.filters import WithLabels
 from service.web.idempotency import effect, storing
-from service.web.parameters import Page, Split
-from service.web.reply import SAME, after_of, conditional, json_reply, page_reply
+from service.web.reply import SAME, conditional, json_reply, page_reply
 from store.audits import audits, deletion
 from store.audits.audits import Audit, NewAudit
 from store.audits.policy import VERDICTS
@@ -39,21 +37,6 @@ if TYPE_CHECKING:
 blueprint = Operations("audits", __name__, tag="Audits")
 
 RETRY_SECONDS = 2
-
-
-class AuditsQuery(Page):
-    """Which audits."""
-
-    project: ProjectId | None = Field(default=None, description="Only those of this project.")
-    policy: PolicyId | None = Field(default=None, description="Only those judged by this policy.")
-    status: (
-        Annotated[list[Literal["open", "running", "judged", "canceled"]], Split, Field(min_length=1, max_length=4)]
-        | None
-    ) = Field(default=None, description="Any of these, joined by commas.")
-    verdict: Annotated[list[Literal["passed", "failed"]], Split, Field(min_length=1, max_length=2)] | None = Field(
-        default=None, description="Any of these, joined by commas."
-    )
-    labels: WithLabels = Field(default_factory=dict)
 
 
 @blueprint.post("/v1/audits")
@@ -156,23 +139,8 @@ def waited_for(public_id: str) -> tuple[Audit, dict[str, str]]:
 @answers({200: Answer(text="A page of audits, newest first.", model=AuditList, headers=("Link",))})
 def list_audits(query: AuditsQuery) -> Response:
     """The audits, newest first."""
-    asked = caller()
-    after = after_of("audits", query)
-    if asked.project is not None and query.project not in {None, asked.project}:
-        return page_reply("audits", query, [], None)
-    with context().database.read() as transaction:
-        page = audits.page(
-            transaction,
-            tenant_id=asked.tenant_id,
-            of_project=asked.project or query.project,
-            of_policy=query.policy,
-            status=query.status or (),
-            verdict=query.verdict or (),
-            labels=query.labels,
-            after=None if after is None else (after[0], after[1]),
-            limit=query.limit,
-        )
-    return page_reply("audits", query, [audit_json(one) for one in page.items], page.next)
+    items, following = audits_asked("audits", query)
+    return page_reply("audits", query, [audit_json(one) for one in items], following)
 
 
 @blueprint.get("/v1/audits/<audit>")
