@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
+from backprobe.child_groups import kill_group
 from backprobe.language_server.answers import from_report
 from backprobe.language_server.program import Program
 from backprobe.language_server.results import Result, Unreadable, paths_of, placed
@@ -64,7 +65,7 @@ async def run_locally(program: Program, settings: Settings, environment: Mapping
             stopped = await _ended(process, settings.seconds)
             return _read(report, program, process.returncode, await tail, settings.seconds if stopped else None)
         finally:
-            _kill(process)
+            kill_group(process.pid)
             await asyncio.shield(process.wait())
             tail.cancel()
 
@@ -86,15 +87,10 @@ async def _ended(process: Process, seconds: float) -> bool:
             process.send_signal(signal.SIGINT)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), REPORT_SECONDS)
-        _kill(process)  # its own children may hold stderr open
+        kill_group(process.pid)  # its own children may hold stderr open
         return True
-    _kill(process)
+    kill_group(process.pid)
     return False
-
-
-def _kill(process: Process) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _read(report: Path, program: Program, code: int | None, said: str, stopped_after: float | None) -> Result:

@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 import backprobe
+from backprobe.child_groups import wait_or_kill
 from backprobe.record import BadRecord, loads
 from backprobe.tiers import EVERY_TIER
 
@@ -130,14 +129,7 @@ def _ended(command: list[str], folder: Path, outputs: list[Path], seconds: float
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment,
             start_new_session=True,
         )  # fmt: skip
-        try:
-            return process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            with contextlib.suppress(ProcessLookupError):  # also what the program left behind when it ended
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        return wait_or_kill(process, seconds)
 
 
 def _import_path() -> Iterable[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from backprobe.child_groups import kill_group
 from backprobe.cli.audit.paths import from_here
 from backprobe.cli.audit.policy_file import PolicyFile
 from backprobe.cli.audit.programs import Program, shown
@@ -105,7 +105,7 @@ def _run(one: Program, policy: PolicyFile, record: Path) -> str | None:
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """End it and what it has started."""
-    os.killpg(process.pid, 9)
+    kill_group(process.pid)
     process.communicate()
 
 

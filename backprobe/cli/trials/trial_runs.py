@@ -8,9 +8,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from backprobe.child_groups import wait_or_kill
 from backprobe.cli.trials.patch import as_recorded
 from backprobe.cli.trials.program_start import Started
 from backprobe.cli.trials.trial_process import TrialRun
@@ -197,11 +196,4 @@ def _ended(spec: Path, started: Started, limit: float) -> int | None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    try:
-        return process.wait(limit)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        with contextlib.suppress(ProcessLookupError):  # also what the program left behind when it ended
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    return wait_or_kill(process, limit)
