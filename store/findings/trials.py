@@ -24,6 +24,7 @@ from store.findings import findings
 from store.records.reader import at_key, load_record
 from store.runs.owner_changes import program_of
 from store.runs.reading.run_rows import SELECT_RUN, by_public_id, run_row
+from store.tables import finding
 from store.tables import record as record_head
 from store.tables import run
 
@@ -58,7 +59,11 @@ def of_findings(transaction: Transaction, ids: Sequence[str], *, tenant_id: int)
 
 
 def going(transaction: Transaction, of: TrialOf, *, tenant_id: int) -> str | None:
-    """Public id of a run that tries that fix and has not ended; None: there is none."""
+    """Public id of a run that tries that fix and has not ended; None: there is none.
+
+    Until the transaction ends nobody else gets an answer for that finding, so that two who ask at once begin one trial.
+    """
+    transaction.execute(sa.select(finding.c.id).where(finding.c.public_id == of.finding).with_for_update())
     query = sa.select(run.c.public_id).where(run.c.trial_of == of.finding, run.c.trial_fix == of.fix)
     waiting = query.where(run.c.tenant_id == tenant_id, run.c.status.in_(("queued", "running")))
     return transaction.execute(waiting.order_by(run.c.id).limit(1)).scalar()

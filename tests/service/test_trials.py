@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
@@ -211,6 +213,21 @@ def test_a_fix_that_is_being_tried_is_not_tried_once_more(site, finding, samples
     assert [one["run"] for one in site.client.get(f"/v1/findings/{finding['id']}/trials").json["items"]] == [trial]
     site.finish(trial, samples.tutorial(), judgement=silent(samples))
     assert begin(site, finding)["id"] != trial
+
+
+def test_two_who_try_a_fix_at_once_begin_one_trial(site, finding):
+    together = threading.Barrier(4)
+
+    def one():
+        client = site.app.test_client()
+        together.wait()
+        return client.post(f"/v1/findings/{finding['id']}/trials", json={}).json["id"]
+
+    with ThreadPoolExecutor(4) as pool:
+        begun = {one.result() for one in [pool.submit(one) for _ in range(4)]}
+    assert len(begun) == 1
+    told = site.client.get(f"/v1/findings/{finding['id']}/trials").json["items"]
+    assert {trial["run"] for trial in told} == begun
 
 
 def test_the_newest_trials_of_each_finding_are_told(site, finding, monkeypatch):
