@@ -15,7 +15,7 @@ from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, OutputLost, UsageErr
 if TYPE_CHECKING:
     from backprobe.cli.audit.policy_file import PolicyFile
     from backprobe.cli.audit.programs import Program
-    from backprobe.cli.trials.audit_fixes import AuditFixes
+    from backprobe.cli.trials.taken_fixes import TakenFixes
     from backprobe.client import Client
     from backprobe.show.audits.report import AuditReport
 
@@ -52,9 +52,7 @@ def add_audit(subparsers: Subparsers) -> None:
         choices=("text", "json", "sarif", "junit", "github", "html"), help="may be repeated, each with its --output",
     )  # fmt: skip
     parser.add_argument("--output", action="append", default=[], type=Path, dest="files", metavar="FILE")
-    parser.add_argument(
-        "--try-fixes", action="store_true", help="with --local: run each program again with each fix of its findings"
-    )
+    parser.add_argument("--try-fixes", action="store_true", help="run each program again with each fix of its findings")
     parser.add_argument(
         "--patch",
         metavar="FILE",
@@ -74,22 +72,18 @@ def _run(args: argparse.Namespace) -> int:
     policy = policy_file(args.policy)
     chosen = programs(args.paths, policy)
     found: list[AuditReport] = []
-    if not args.local and (args.try_fixes or args.patch is not None):
-        raise UsageError(
-            "--try-fixes and --patch want --local; on the service, POST /v1/findings/{id}/trials tries a fix"
-        )
-    fixes = _fixes(args)
+    taken = _taken(args)
     if args.local:
-        found.append(_locally(args, chosen, policy, fixes))
+        found.append(_locally(args, chosen, policy, taken))
         code = CLEAN
     else:
-        code = _on_service(args, chosen, policy, found)
+        code = _on_service(args, chosen, policy, taken, found)
     if not found:
         return code
     write(found[0], asked)
-    if fixes is not None and args.patch is not None:
+    if taken is not None and args.patch is not None:
         try:
-            args.patch.write_text(fixes.patch(), encoding="utf-8")
+            args.patch.write_text(taken.patch(), encoding="utf-8")
         except OSError as error:
             raise OutputLost(f"`{args.patch}` was not written ({error.strerror or error})") from None
     if found[0].word == "canceled":
@@ -97,25 +91,26 @@ def _run(args: argparse.Namespace) -> int:
     return CLEAN if found[0].word == "passed" or args.exit_zero else FINDINGS
 
 
-def _fixes(args: argparse.Namespace) -> AuditFixes | None:
-    """What tries the fixes; None: nothing does."""
+def _taken(args: argparse.Namespace) -> TakenFixes | None:
+    """Where confirmed safe fixes go; None: no fix is tried."""
     if not args.try_fixes and args.patch is None:
         return None
     from backprobe.cli.output import check_file
-    from backprobe.cli.trials.audit_fixes import AuditFixes
+    from backprobe.cli.trials.taken_fixes import TakenFixes
 
     if args.patch is not None:
         check_file(args.patch)
-    return AuditFixes()
+    return TakenFixes()
 
 
 def _locally(
-    args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile, fixes: AuditFixes | None
+    args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile, taken: TakenFixes | None
 ) -> AuditReport:
     from backprobe.cli.audit.local import audited
+    from backprobe.cli.trials.audit_fixes import AuditFixes
 
     known = () if args.baseline is None else _known(Path(args.baseline))
-    return audited(chosen, policy, known, _Progress(), fixes)
+    return audited(chosen, policy, known, _Progress(), None if taken is None else AuditFixes(taken))
 
 
 def _known(path: Path) -> tuple[str, ...]:
@@ -132,7 +127,11 @@ def _known(path: Path) -> tuple[str, ...]:
 
 
 def _on_service(
-    args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile, found: list[AuditReport]
+    args: argparse.Namespace,
+    chosen: tuple[Program, ...],
+    policy: PolicyFile,
+    taken: TakenFixes | None,
+    found: list[AuditReport],
 ) -> int:
     from backprobe.cli.commands.service_runs import ask, labels_of
 
@@ -145,7 +144,7 @@ def _on_service(
         from backprobe.cli.audit.remote import RemoteAudit, audited
 
         more: dict[str, Any] = {"baseline": args.baseline, "labels": labels, "project": args.project}
-        wanted = RemoteAudit(programs=chosen, policy=policy, again=args.again, **more)
+        wanted = RemoteAudit(programs=chosen, policy=policy, again=args.again, taken=taken, **more)
         found.append(audited(client, wanted, _Progress()))
         return CLEAN
 

@@ -16,6 +16,7 @@ import msgspec
 from backprobe.cli.audit.imports import MOST_FILES, imported_files
 from backprobe.cli.audit.policy_file import PolicyFile
 from backprobe.cli.audit.programs import Program, shown
+from backprobe.cli.audit.remote_trials import RemoteTrials, Sent, StoredFinding
 from backprobe.cli.exit_codes import UsageError
 from backprobe.rules import Finding
 from backprobe.rules.policy import Cell
@@ -24,6 +25,7 @@ from backprobe.show.audits.report import AuditedItem, AuditReport, error_line
 from backprobe.show.reports.program_report import Reported
 
 if TYPE_CHECKING:
+    from backprobe.cli.trials.taken_fixes import TakenFixes
     from backprobe.client import Client, Run
 
 _LINES: Final = "application/x-ndjson"
@@ -42,6 +44,7 @@ class RemoteAudit:
     Attributes:
         baseline: Public id of an audit whose findings are known. labels: of the audit.
         again: Begin another one where the same was audited before.
+        taken: Where confirmed safe fixes go; None: no fix is tried.
     """
 
     programs: Sequence[Program]
@@ -50,6 +53,7 @@ class RemoteAudit:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     project: str | None = None
     again: bool = False
+    taken: TakenFixes | None = None
 
 
 def audited(client: Client, asked: RemoteAudit, progress: Progress) -> AuditReport:
@@ -79,7 +83,8 @@ def audited(client: Client, asked: RemoteAudit, progress: Progress) -> AuditRepo
         client.call("POST", f"/v1/audits/{audit}/cancel")
         print(f"backprobe: audit {audit} is canceled, with what it had not begun", file=sys.stderr)
         raise
-    return _report(client, begun, asked.policy.name)
+    sent = {one.name: line for one, line in zip(asked.programs, lines, strict=True) if "files" in line}
+    return _report(client, begun, asked, sent)
 
 
 def _begun(client: Client, content: bytes, key: str) -> dict[str, Any]:
@@ -144,20 +149,35 @@ def _text(path: Path) -> str:
         raise UsageError(f"`{path}` is not UTF-8 text: {hint}") from None
 
 
-def _report(client: Client, told: Mapping[str, Any], name: str) -> AuditReport:
+def _report(
+    client: Client, told: Mapping[str, Any], asked: RemoteAudit, sent: Mapping[str, Mapping[str, Any]]
+) -> AuditReport:
+    """What came of an audit.
+
+    Args:
+        sent: Bodies of programs from here, by name.
+    """
     audit = told["id"]
-    findings: defaultdict[str, list[Finding]] = defaultdict(list)
+    stored: defaultdict[str, list[StoredFinding]] = defaultdict(list)
     for one in client.items(f"/v1/audits/{audit}/findings", limit=1000):
-        findings[one["run"]].append(msgspec.convert(one, Finding))
+        stored[one["run"]].append(StoredFinding(id=one["id"], finding=msgspec.convert(one, Finding)))
     base = client.url
     runs = {one.id: one for one in client.runs(audit=audit, limit=1000)}
-    rows = client.items(f"/v1/audits/{audit}/items", limit=1000)
+    rows = list(client.items(f"/v1/audits/{audit}/items", limit=1000))
+    findings = {run: [one.finding for one in its] for run, its in stored.items()}
+    if asked.taken is not None:
+        ours = {one["run"]: Sent(name=name, body=sent[name]) for one in rows if (name := one["custom_id"]) in sent}
+        findings = RemoteTrials(client, asked.taken).tried(stored, runs, ours)
     items = tuple(_audited(one, runs.get(one["run"]), findings, base) for one in rows)
     counted = told["findings"] if told["baseline"] is not None else None
     return AuditReport(
-        name=name, word=told["verdict"] or "canceled", items=items, url=f"{base}{told['links']['self']}", audit=audit,
+        name=asked.policy.name,
+        word=told["verdict"] or "canceled",
+        items=items,
+        url=f"{base}{told['links']['self']}",
+        audit=audit,
         **(counted or {}),
-    )  # fmt: skip
+    )
 
 
 def _audited(

@@ -96,7 +96,7 @@ def hand_out(args: argparse.Namespace, trials: Trials, judgement: Judgement, fil
         return
     from backprobe.cli.trials.patch import changed, confirmed_safe, diff, write
 
-    fixes = confirmed_safe(judgement)
+    fixes = confirmed_safe(judgement.findings)
     if len(fixes) > 1:
         together = trials.together(fixes)
         if together.verdict != "confirmed":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,16 +14,16 @@ import msgspec
 from backprobe.rules.edits.text_edits import edited
 
 if TYPE_CHECKING:
-    from backprobe.rules import Edit, Finding, Fix, Judgement
+    from backprobe.rules import Edit, Finding, Fix
 
 _ENDS: Final = re.compile(r"\r\n|\r|\n")
 _NO_NEWLINE: Final = "\n\\ No newline at end of file\n"
 
 
-def confirmed_safe(judgement: Judgement) -> list[tuple[Finding, Fix]]:
+def confirmed_safe(findings: Iterable[Finding]) -> list[tuple[Finding, Fix]]:
     """The fixes that are marked safe and were confirmed, one of each finding, none in the place of another."""
     chosen: list[tuple[Finding, Fix]] = []
-    for finding in judgement.findings:
+    for finding in findings:
         for fix in finding.fixes:
             if fix.safety != "safe" or fix.trial is msgspec.UNSET or fix.trial.verdict != "confirmed":
                 continue

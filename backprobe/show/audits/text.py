@@ -2,6 +2,7 @@
 
 fail     jobs/gpt.py
          jobs/gpt.py:12:5: non-leaf-grad-read BP101 warning: `w` is not a leaf ...
+           fix (safe): Keep the gradient of `w`; tried: confirmed
 not-run  jobs/big.py: exceeded
 
 pre-merge failed: 1 fail, 1 not-run, 10 pass; 1 finding
@@ -10,15 +11,22 @@ pre-merge failed: 1 fail, 1 not-run, 10 pass; 1 finding
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final
+
+import msgspec
 
 from backprobe.rules import Finding
 from backprobe.rules.policy import WORST
 from backprobe.show.audits.report import AuditedItem, AuditReport
 from backprobe.show.plain_text import plain
+from backprobe.show.trial_words import trial_words
 
 MOST_FINDINGS: Final = 20
 """Of one program."""
+
+_INDENT: Final = " " * 9
+"""A verdict and a blank."""
 
 
 def render(report: AuditReport) -> str:
@@ -45,9 +53,9 @@ def _item(item: AuditedItem) -> str:
     why = f": {_why(item)}" if item.verdict in ("error", "not-run", None) else ""
     head = f"{item.verdict or 'not-run':<8} {plain(item.name)}{why}"
     found = [one for one in item.reported.findings if one.suppressed is None]
-    lines = [f"         {_line(one)}" for one in found[:MOST_FINDINGS]]
+    lines = [f"{_INDENT}{line}" for one in found[:MOST_FINDINGS] for line in (_line(one), *_tried(one))]
     if len(found) > MOST_FINDINGS:
-        lines.append(f"         and {len(found) - MOST_FINDINGS} more")
+        lines.append(f"{_INDENT}and {len(found) - MOST_FINDINGS} more")
     return "\n".join([head, *lines])
 
 
@@ -56,6 +64,14 @@ def _why(item: AuditedItem) -> str:
         return plain(item.problem)
     code = item.reported.exit_code
     return plain(item.reported.ending) + (f", exit code {code}" if code else "")
+
+
+def _tried(one: Finding) -> Iterator[str]:
+    """What came of its fixes, where they were tried."""
+    for fix in one.fixes:
+        if fix.trial is not msgspec.UNSET:
+            why = f" ({fix.trial.why})" if fix.trial.why else ""
+            yield f"  fix ({fix.safety}): {plain(fix.title)}; {trial_words(fix.trial)}{plain(why)}"
 
 
 def _line(one: Finding) -> str:

@@ -18,10 +18,10 @@ from backprobe.cli.audit import local
 from backprobe.cli.exit_codes import OutputLost, UsageError
 from backprobe.cli.parser import parse
 from backprobe.cli.trials import trial_runs
-from backprobe.cli.trials.audit_fixes import AuditFixes
 from backprobe.cli.trials.options import hand_out
 from backprobe.cli.trials.patch import changed, confirmed_safe, diff, write
 from backprobe.cli.trials.program_start import Started
+from backprobe.cli.trials.taken_fixes import TakenFixes
 from backprobe.cli.trials.trial_runs import Trials
 from backprobe.rules import Edit, Region, judge
 from backprobe.rules.framework.finding import Trial
@@ -165,7 +165,7 @@ def test_only_fixes_that_are_safe_and_confirmed_are_taken_and_none_over_another(
         ("safe", "confirmed", first), ("safe", "confirmed", over), ("safe", "changes-values", apart),
         ("unsafe", "confirmed", edit((5, 1), (5, 2), "d")), ("safe", "confirmed", apart),
     )  # fmt: skip
-    assert [fix.edits for _finding, fix in confirmed_safe(told)] == [(first,), (apart,)]
+    assert [fix.edits for _finding, fix in confirmed_safe(told.findings)] == [(first,), (apart,)]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_files_keep_their_line_ends_and_their_mode_and_the_diff_can_be_applied(t
     path = tmp_path / "train.py"
     path.write_bytes(before)
     path.chmod(0o755)
-    fixes = confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B"))))
+    fixes = confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B"))).findings)
     texts = changed(tmp_path, fixes, {"train.py": before.decode().replace("\r\n", "\n")})
     (tmp_path / "p").write_bytes(diff(texts).encode())
     subprocess.run(
@@ -213,7 +213,7 @@ def test_a_file_that_changed_while_fixes_were_tried_is_not_edited(folder, now):
 @pytest.mark.parametrize("text", [b"a\r\nb\nc\n", b"# a\rb\nc\n", b"a\rb\rc\r", b"a\r\nb\rc\r\n"])
 def test_a_file_of_mixed_line_ends_is_left_as_it_is(folder, text):
     (folder / "train.py").write_bytes(text)
-    fixes = confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B"))))
+    fixes = confirmed_safe(judged(("safe", "confirmed", edit((2, 1), (2, 2), "B"))).findings)
     with pytest.raises(OSError, match=r"train\.py has mixed line ends"):
         changed(folder, fixes, {"train.py": text.decode()})
 
@@ -276,7 +276,7 @@ def test_an_audit_makes_one_patch_of_all_its_programs_and_edits_a_shared_file_on
 
 
 def test_a_file_that_changed_during_an_audit_is_left_out_of_its_patch(folder, capsys, monkeypatch):
-    taken = AuditFixes()
+    taken = TakenFixes()
     monkeypatch.chdir(folder)
     texts = {"one.py": "a\nb\n", "two.py": "c\n", "three.py": "d\n"}
     for name, text in texts.items():
@@ -285,10 +285,10 @@ def test_a_file_that_changed_during_an_audit_is_left_out_of_its_patch(folder, ca
     def at(path, line, text):
         return msgspec.structs.replace(edit((line, 1), (line, 2), text), path=path)
 
-    taken._take(folder, (at("one.py", 2, "B"),), texts)
-    taken._take(folder, (at("one.py", 1, "A"), at("two.py", 1, "C")), texts)
-    taken._take(folder, (at("three.py", 1, "D"),), texts)
-    taken._take(folder, (at("three.py", 2, "E"),), {"three.py": "x\nd\n"})  # places in another text
+    taken.take(folder, (at("one.py", 2, "B"),), texts)
+    taken.take(folder, (at("one.py", 1, "A"), at("two.py", 1, "C")), texts)
+    taken.take(folder, (at("three.py", 1, "D"),), texts)
+    taken.take(folder, (at("three.py", 2, "E"),), {"three.py": "x\nd\n"})  # places in another text
     (folder / "two.py").write_text("")
     (folder / "p").write_text(taken.patch())
     said = "backprobe: two.py has changed since the program ran: its fixes are not in the patch\n"
@@ -320,9 +320,3 @@ def test_an_audit_is_told_where_its_patch_cannot_be_written_any_more(folder, cap
     out, err = capsys.readouterr()
     assert json.loads(out)["verdict"] == "passed"
     assert "`to/p` was not written (No such file or directory)" in err
-
-
-def test_fixes_of_an_audit_are_tried_here_only(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    assert main(["audit", "--try-fixes", "train.py"]) == 2
-    assert "want --local" in capsys.readouterr().err

@@ -1,0 +1,195 @@
+"""`backprobe audit --try-fixes` against a real server: fixes are tried there, and the confirmed safe ones are one patch."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import threading
+import time
+
+import msgspec
+import pytest
+
+from backprobe.cli import main
+from backprobe.cli.audit import remote, remote_trials
+from backprobe.client import requests
+from backprobe.rules import judge
+from backprobe.rules.framework.finding import Edit, Fix, Region
+from store.audits import judging
+
+SECONDS = 60
+"""Within which a test's audit ends; only a fault takes so long."""
+
+
+@pytest.fixture
+def served(make):
+    """A site, and the address at which it is served."""
+    from service.process.address import listen
+    from service.server.http_server import Server
+
+    site = make(threads=8)
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=8)
+    server.start()
+    yield site, f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.stop()
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch, samples):
+    monkeypatch.chdir(tmp_path)
+    for where in (remote, remote_trials):
+        monkeypatch.setattr(where, "_WAIT_SECONDS", 1)
+    monkeypatch.setattr(requests, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(requests, "LONGEST_PAUSE_SECONDS", 0.0)
+    (tmp_path / "train.py").write_text(samples.TUTORIAL)
+    return tmp_path
+
+
+@pytest.fixture
+def record(samples):
+    return samples.tutorial(path="train.py")
+
+
+def fix(line, text, safety="safe"):
+    place = Region(start_line=line, start_col=1, end_line=line, end_col=1)
+    return Fix(title="Do", safety=safety, edits=(Edit(path="train.py", region=place, text=text),))
+
+
+def found(record, *fixes):
+    """The judgement of the record: its finding once per fix, each at a line and with a fix of its own."""
+    judged = judge(record)
+    (one,) = judged.findings
+    findings = []
+    for at, its in enumerate(fixes):
+        region = msgspec.structs.replace(one.location.region, start_line=3 + at, end_line=3 + at)
+        location = msgspec.structs.replace(one.location, region=region)
+        findings.append(
+            msgspec.structs.replace(one, location=location, fingerprint=f"{at:016x}", fixes=(its,), evidence={})
+        )
+    return dataclasses.replace(judged, findings=tuple(findings))
+
+
+class Workers(threading.Thread):
+    """Ends what is queued: the audit's run with `first`, and what tries fixes with what `edited` says of its text.
+
+    Attributes:
+        texts: The edited texts that ran, in order.
+    """
+
+    def __init__(self, site, record, first, edited):
+        super().__init__()
+        self._site, self._record, self._first, self._edited = site, record, first, edited
+        self.texts, self.over = [], threading.Event()
+
+    def run(self):
+        until = time.monotonic() + SECONDS
+        while not self.over.is_set() and time.monotonic() < until:
+            for query in ("", "&origin=trial"):
+                for row in self._site.client.get(f"/v1/runs?status=queued{query}").json["items"]:
+                    self._end(row)
+            judging.settle(self._site.context.database)
+
+    def _end(self, row):
+        text = self._site.client.get(f"/v1/snippets/{row['snippet']}/files/train.py").text
+        is_first = not self.texts and row["origin"] != "trial"
+        if not is_first:
+            self.texts.append(text)
+        judgement = self._first if is_first else self._edited(text)
+        self._site.finish(row["id"], self._record, judgement=judgement)
+
+
+def audit(served, record, first, edited, *options):
+    """Exit code of the command, and the edited texts that ran."""
+    site, url = served
+    workers = Workers(site, record, first, edited)
+    workers.start()
+    try:
+        code = main(["audit", "train.py", "--url", url, "--exit-zero", *options])
+    finally:
+        workers.over.set()
+        workers.join()
+    return code, workers.texts
+
+
+def test_a_fix_is_tried_there_and_is_told_and_patched(served, job, record, samples, capsys):
+    silent = found(record)
+    done = audit(served, record, found(record, fix(4, "# A\n")), lambda _: silent, "--patch", "p")
+    lines = samples.TUTORIAL.splitlines(keepends=True)
+    edited = "".join([*lines[:3], "# A\n", *lines[3:]])
+    assert done == (0, [edited])
+    out, err = capsys.readouterr()
+    assert "tried: confirmed" in out
+    assert "trying fixes, 1 of 1: BP101 train.py:3" in err
+    subprocess.run(["git", "apply", "p"], cwd=job, check=True)
+    assert (job / "train.py").read_text() == edited
+
+
+def test_a_fix_that_leaves_the_finding_or_is_not_safe_is_told_and_not_patched(served, job, record, capsys):
+    first = found(record, fix(4, "# A\n"), fix(5, "# B\n", safety="unsafe"))
+
+    def edited(text):
+        return first if "# A" in text else found(record, fix(4, "# A\n"))
+
+    code, _texts = audit(served, record, first, edited, "--patch", "p")
+    out = capsys.readouterr().out
+    assert code == 0
+    assert ("tried: insufficient" in out, "tried: confirmed" in out) == (True, True)
+    assert (job / "p").read_text() == ""
+
+
+@pytest.mark.parametrize("is_well", [True, False], ids=["well", "not well"])
+def test_two_fixes_of_a_program_run_once_more_together(served, job, record, capsys, is_well):
+    one, other = fix(4, "# A\n"), fix(6, "# B\n")
+    first = found(record, one, other)
+
+    def edited(text):
+        if "# A" in text and "# B" in text:
+            return found(record) if is_well else first
+        (left,) = [at for at, mark in enumerate(("# A", "# B")) if mark not in text]
+        kept = found(record, one, other).findings[left]
+        return dataclasses.replace(first, findings=(kept,))
+
+    code, texts = audit(served, record, first, edited, "--patch", "p")
+    assert (code, len(texts)) == (0, 3)
+    patch = (job / "p").read_text()
+    assert ("+# A" in patch, "+# B" in patch) == (is_well, is_well)
+    assert ("not together: none is in the patch" in capsys.readouterr().err) is not is_well
+    site, _url = served
+    newest, first_run = site.client.get("/v1/runs").json["items"]
+    assert newest["labels"] == {"fixes-of": first_run["id"]}
+    assert newest["record"]["state"] == "expired"  # deleted with what it left
+
+
+def test_a_trial_that_the_service_refuses_is_told_with_its_reason(served, job, record, capsys, monkeypatch):
+    site, _url = served
+    first = found(record, fix(99, "# A\n"))  # a line that the program does not have
+    code, texts = audit(served, record, first, lambda _: found(record), "--try-fixes")
+    assert (code, texts) == (0, [])
+    assert "fix (safe): Do; not tried (The program that was sent ends before a line" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert site.client.get("/v1/runs?origin=trial").json["items"] == []
+
+
+def test_ctrl_c_cancels_the_trials(served, job, record, monkeypatch):
+    site, _url = served
+
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(remote_trials.RemoteTrials, "_wait", pressed)
+    workers_end = lambda _: pytest.fail("a trial ran")  # noqa: E731
+    monkeypatch.setattr(Workers, "_end", _only_the_first(Workers._end))
+    code, _texts = audit(served, record, found(record, fix(4, "# A\n")), workers_end, "--try-fixes")
+    assert code == 130
+    (trial,) = site.client.get("/v1/runs?origin=trial").json["items"]
+    assert trial["status"] == "canceled"
+
+
+def _only_the_first(end):
+    def ended(workers, row):
+        if row["origin"] != "trial":
+            end(workers, row)
+
+    return ended
