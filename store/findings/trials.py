@@ -24,9 +24,8 @@ from store.findings import findings
 from store.records.reader import at_key, load_record
 from store.runs.owner_changes import program_of
 from store.runs.reading.run_rows import SELECT_RUN, by_public_id, run_row
-from store.tables import finding
+from store.tables import finding, run
 from store.tables import record as record_head
-from store.tables import run
 
 if TYPE_CHECKING:
     from backprobe.record import Record
