@@ -76,6 +76,9 @@ vscode: $(DEV_STAMP) ## check, test and package the extension for VS Code: edito
 accuracy: $(DEV_STAMP) ## score the rules on faulty and correct programs, beside plain torch
 	$(BIN)/python -m tests.corpus.accuracy $(ARGS)
 
+benchmark: $(DEV_STAMP) ## show the faulty and correct programs to tools, and count what they find; ARGS="--sets second --tools my.module"
+	$(BIN)/python -m bench.diagnosis $(ARGS)
+
 mutate: $(DEV_STAMP) ## break each rule in every place and see its own tests fail; RULES="BP101 missing-zero-grad" for some
 	$(BIN)/python -m tests.mutation $(RULES)
 

@@ -1,6 +1,6 @@
 """Whether plain torch shows what the claims of a corpus with sidecars say: the faulty programs do, the repaired do not.
 
-usage: python -m tests.corpus.symptoms [--corpus public|second|threads|threads2|round5] [--only TEXT]
+usage: python -m tests.corpus.symptoms [--corpus public|second|threads|threads2|round5] [--folder FOLDER] [--only TEXT]
 
 Each program runs in a fork of this process, without capture. A claim is proved if `bad.py` raises what it must, or its
 `symptom_check` is true in the end, and `good.py` ends without an exception, its `symptom_check` false. Correct programs
@@ -82,6 +82,7 @@ def main() -> int:
     """Prove the claims of the corpora that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", choices=WITH_SIDECARS, default="threads")
+    parser.add_argument("--folder", type=Path, help="a set of yours, in the same format")
     parser.add_argument("--only", default="", help="cases whose id contains this")
     asked = parser.parse_args()
     import torch
@@ -90,7 +91,7 @@ def main() -> int:
     import torch.optim  # what programs load lazily is loaded once
 
     torch.set_num_threads(1)
-    failed = list(unproved(OWN / asked.corpus, asked.only))
+    failed = list(unproved(asked.folder or OWN / asked.corpus, asked.only))
     print("\n".join(failed) if failed else "every claim is proved")
     return bool(failed)
 

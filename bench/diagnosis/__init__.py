@@ -1,0 +1,1 @@
+"""How well tools diagnose faulty programs, and how quiet they are on correct ones."""
