@@ -182,7 +182,7 @@ class Recorder:
         while frame is not None:
             filename = frame.f_code.co_filename
             if self.sites.is_user_file(filename) and not is_compiled_region(frame):
-                return self.sites.at_line(filename, frame.f_lineno)
+                return self.sites.of_frame(frame)
             frame = frame.f_back
         return None
 

@@ -133,4 +133,4 @@ def _call_at(frame: FrameType) -> ast.Call | None:
 def _site(sites: Sites, frame: FrameType | None) -> int | None:
     if frame is None or not sites.is_user_file(frame.f_code.co_filename):
         return None
-    return sites.at_line(frame.f_code.co_filename, frame.f_lineno)
+    return sites.of_frame(frame)

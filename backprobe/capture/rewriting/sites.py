@@ -1,12 +1,20 @@
-"""The sites of the user's files: what the rewriter knows of each statement, and the way back from a line."""
+"""The sites of the user's files: what the rewriter knows of each statement, and the way back from an instruction.
+
+    loss = net(x).sum()
+    opt.zero_grad(); loss.backward(); opt.step()
+
+A line may hold several statements: the column of the instruction that runs tells which of them it is.
+"""
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
 from backprobe.capture.output.text import name
 from backprobe.capture.output.writer import Writer
@@ -53,6 +61,26 @@ class SiteFacts:
         return self.scope.top and self.scope.loop_line is None
 
 
+class Span(NamedTuple):
+    """From where to where a site's statement goes; columns in bytes of UTF-8, from 0."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    enters: bool
+    site: int
+
+    def covers(self, line: int, column: int) -> bool:
+        """A place lies in it."""
+        return (self.line, self.column) <= (line, column) < (self.end_line, self.end_column)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Lines, then columns: the smaller of two that lie in each other comes first."""
+        return self.end_line - self.line, self.end_column - self.column
+
+
 class Columns:
     """Columns of a source: from ast's UTF-8 byte offsets to code points."""
 
@@ -83,9 +111,11 @@ class Sites:
         self.facts: list[SiteFacts] = []
         self._writer = writer
         self.sources: dict[str, int] = {}
-        self._spans: dict[str, list[tuple[int, int, bool, int]]] = {}
+        self._spans: dict[str, list[Span]] = {}
         self._columns: dict[str, Columns] = {}
         self._lines: dict[tuple[str, int], int | None] = {}
+        self._begins: dict[tuple[str, int], set[int]] = {}
+        self._instructions: dict[tuple[CodeType, int], int | None] = {}
         self.on_text: Callable[[str], None] | None = None
         self.operations = Registry()
         self.folder = ""
@@ -103,7 +133,7 @@ class Sites:
         self.operations.loose.update(other.operations.loose)
         self.sources.update(other.sources)  # in place, as the lists: the compiled core holds them
         self.folder, self.rows = other.folder, []
-        self._spans, self._columns = other._spans, other._columns
+        self._spans, self._columns, self._begins = other._spans, other._columns, other._begins
         for table, row in other.rows or ():
             self._write(table, row)
             if table == "sources" and self.on_text is not None:
@@ -179,8 +209,11 @@ class Sites:
             ),
         )
         if kind != "grad-read":
-            self._spans[filename].append((line, end, kind == "enter", number))
+            start, stop = node.col_offset, node.end_col_offset or 0  # type: ignore[attr-defined] it has a place
+            self._spans[filename].append(Span(line, start, end, stop, kind == "enter", number))
+            self._begins.setdefault((filename, line), set()).add(start)
             self._lines.clear()
+            self._instructions.clear()
         return number
 
     def keys(self, site: int, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
@@ -197,12 +230,50 @@ class Sites:
             self._lines[key] = self._search(filename, line)
         return self._lines[key]
 
+    def of_frame(self, frame: FrameType) -> int | None:
+        """The site of the statement that a frame is in."""
+        return self.at_instruction(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+    def at_instruction(self, code: CodeType, lasti: int, line: int) -> int | None:
+        """The site of the statement that an instruction belongs to; None if there is none.
+
+        Args:
+            lasti: Its offset in the code, in bytes, as frames and tracebacks tell it. line: of the source, as they do.
+        """
+        filename = code.co_filename
+        if not self._is_shared(filename, line):
+            return self.at_line(filename, line)
+        key = (code, lasti)
+        if key not in self._instructions:
+            column = column_of(code, lasti)
+            at = None if column is None else self._at_column(filename, line, column)
+            self._instructions[key] = self.at_line(filename, line) if at is None else at
+        return self._instructions[key]
+
+    def _is_shared(self, filename: str, line: int) -> bool:
+        """Several statements begin on a line."""
+        return len(self._begins.get((filename, line), ())) > 1
+
+    def _at_column(self, filename: str, line: int, column: int) -> int | None:
+        """The site of the smallest statement around a place; None if there is none.
+
+        Args:
+            column: In bytes of UTF-8, from 0.
+        """
+        around = [span for span in self._spans.get(filename, ()) if span.covers(line, column)]
+        best = min(around, key=lambda span: (*span.size, span.enters), default=None)
+        return None if best is None else best.site
+
     def _search(self, filename: str, line: int) -> int | None:
-        best: tuple[int, bool, int] | None = None
-        for start, end, enters, number in self._spans.get(filename, ()):
-            if start <= line <= end and (best is None or (end - start, enters) < best[:2]):
-                best = (end - start, enters, number)
-        return None if best is None else best[2]
+        around = [span for span in self._spans.get(filename, ()) if span.line <= line <= span.end_line]
+        best = min(around, key=lambda span: (span.end_line - span.line, span.enters), default=None)
+        return None if best is None else best.site
+
+
+def column_of(code: CodeType, lasti: int) -> int | None:
+    """Where the expression of an instruction begins, in bytes of UTF-8, from 0; None: the code does not tell."""
+    place = next(itertools.islice(code.co_positions(), max(lasti, 0) // 2, None), None)
+    return None if place is None else place[2]
 
 
 def _keys(scope: Scope, names: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,7 @@ import ast
 import linecache
 import sys
 import sysconfig
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
@@ -47,6 +48,7 @@ class OutsideSites(Sites):
         super().__init__(writer)
         self._asked: dict[str, bool] = {}
         self._statements: dict[str, list[Statement]] = {}
+        self._shared_lines: dict[str, frozenset[int]] = {}
         self._made: dict[tuple[str, int], int] = {}
         self._foreign = _foreign()
 
@@ -70,6 +72,24 @@ class OutsideSites(Sites):
             self._made[key] = self._add(filename, found)
         return self._made[key]
 
+    def _is_shared(self, filename: str, line: int) -> bool:
+        if filename not in self._statements:
+            return super()._is_shared(filename, line)
+        return line in self._shared_lines[filename]
+
+    def _at_column(self, filename: str, line: int, column: int) -> int | None:
+        statements = self._statements.get(filename)
+        if statements is None:
+            return super()._at_column(filename, line, column)
+        around = [one for one in statements if _begins(one.node) <= (line, column) < _ends(one.node)]
+        if not around:
+            return None
+        inner = max(around, key=lambda one: _begins(one.node))
+        key = (filename, id(inner.node))
+        if key not in self._made:
+            self._made[key] = self._add(filename, inner)
+        return self._made[key]
+
     def _take(self, filename: str) -> bool:
         """Register a user's file."""
         if filename.startswith(OURS) or self._is_librarys(filename):
@@ -83,6 +103,8 @@ class OutsideSites(Sites):
             self._statements[filename] = list(_statements(ast.parse(text).body, Scope()))
         except (SyntaxError, ValueError, RecursionError):
             self._statements[filename] = []
+        begins = Counter(one.node.lineno for one in self._statements[filename])
+        self._shared_lines[filename] = frozenset(line for line, count in begins.items() if count > 1)
         return True
 
     def _is_librarys(self, filename: str) -> bool:
@@ -123,6 +145,14 @@ def _blocks(node: Any) -> Iterator[list[ast.stmt]]:
         yield getattr(node, field, None) or []
     for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
         yield part.body
+
+
+def _begins(node: ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _ends(node: ast.stmt) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
 def _covering(statements: Sequence[Statement], line: int) -> Statement | None:

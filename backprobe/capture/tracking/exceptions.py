@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 _LIBRARIES: Final = ("/site-packages/", "/dist-packages/")
+
+_Place = tuple[CodeType, int, int]
+"""Code, offset of the instruction in it, line."""
 
 
 class Failures:
@@ -91,37 +94,40 @@ class Failures:
 
     def _frames(self, tb: TracebackType | None, frame: FrameType | None) -> tuple[tuple[Frame, ...], int | None]:
         """The frames from the outermost of the program to the innermost, and the site of the user's innermost."""
-        places: list[tuple[str, int, str]] = []
+        places: list[_Place] = []
         while frame is not None:
-            places.append((frame.f_code.co_filename, frame.f_lineno or 1, frame.f_code.co_qualname))
+            places.append((frame.f_code, frame.f_lasti, frame.f_lineno or 1))
             frame = frame.f_back
         places.reverse()
-        inner: list[tuple[str, int, str]] = []
+        inner: list[_Place] = []
         while tb is not None:
-            code = tb.tb_frame.f_code
-            inner.append((code.co_filename, tb.tb_lineno or 1, code.co_qualname))
+            inner.append((tb.tb_frame.f_code, tb.tb_lasti, tb.tb_lineno or 1))
             tb = tb.tb_next
-        if places and inner and places[-1][0] == inner[0][0] and places[-1][2] == inner[0][2]:
+        if places and inner and _function(places[-1][0]) == _function(inner[0][0]):
             places.pop()  # the traceback begins with the frame that the stack ends with
         return self._kept([*places, *inner])
 
-    def _kept(self, places: list[tuple[str, int, str]]) -> tuple[tuple[Frame, ...], int | None]:
+    def _kept(self, places: list[_Place]) -> tuple[tuple[Frame, ...], int | None]:
         sites, most = self._recorder.sites, self._recorder.options.caps.frames
-        first = next((i for i, place in enumerate(places) if sites.is_user_file(place[0])), len(places))
+        first = next((i for i, place in enumerate(places) if sites.is_user_file(place[0].co_filename)), len(places))
         rows: list[Frame] = []
         site: int | None = None
-        for filename, line, function in places[first:]:
+        for code, lasti, line in places[first:]:
+            filename = code.co_filename
             if filename.startswith(OURS):
                 continue
             user = sites.is_user_file(filename)
             if user:
-                site = sites.at_line(filename, line)
-            rows.append(
-                Frame(path=short_path(filename, sites.folder), line=max(line, 1), function=name(function), user=user)
-            )
+                site = sites.at_instruction(code, lasti, line)
+            path, function = short_path(filename, sites.folder), name(code.co_qualname)
+            rows.append(Frame(path=path, line=max(line, 1), function=function, user=user))
         if len(rows) > most:
             rows = [*rows[: most // 2], *rows[-(most - most // 2) :]]
         return tuple(rows), site
+
+
+def _function(code: CodeType) -> tuple[str, str]:
+    return code.co_filename, code.co_qualname
 
 
 def short_path(filename: str, folder: str) -> str:

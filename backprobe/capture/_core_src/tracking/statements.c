@@ -236,7 +236,7 @@ int64_t bp_calling_site(bp_statements *statements, PyFrameObject *frame)
             source = NULL;
         }
         if (source != NULL) {
-            PyObject *site = PyObject_CallMethod(statements->sites, "at_line", "Oi", code->co_filename, line);
+            PyObject *site = PyObject_CallMethod(statements->sites, "at_instruction", "Oii", code, PyFrame_GetLasti(frame), line);
             number = site == NULL ? -2 : site == Py_None ? -1 : PyLong_AsLongLong(site);
             Py_XDECREF(site);
         }

@@ -205,7 +205,7 @@ class WatchedCalls:
                     line, _end, col, _end_col = place
                     known = None not in (line, col)
                     self._columns[key] = sites.column(code.co_filename, line or 1, col or 0) if known else None
-                return sites.at_line(code.co_filename, frame.f_lineno), self._columns[key]
+                return sites.of_frame(frame), self._columns[key]
             frame = frame.f_back
         return None, None
 

@@ -41,7 +41,7 @@ class Modes:
         if self._next >= _MOST:
             recorder.writer.cut("modes", "more switches of modes than are kept", _MOST)
             return
-        site = recorder.sites.at_line(frame.f_code.co_filename, frame.f_lineno)
+        site = recorder.sites.of_frame(frame)
         recorder.moments.statement(site)
         kind = _KINDS[by]
         row = Mode(
