@@ -67,8 +67,8 @@ Near miss: the difference is no loss but goes on into a layer
     out(features).mean().backward()
 
 Blind spots:
-    Where prediction or target has no name in the statement, as in `(model(x) - y).pow(2)`, the shape of the difference
-    is compared with that of the target alone.
+    Where neither side has a name in the statement, as in `(model(x[rows]) - y[rows]).pow(2)`, the other's shape is told
+    from the result, and only where it is square; an operand that writes its dimensions out (`[None, :]`, `.T`) is meant.
 
 Source:
     "Broadcasting semantics" and torch.nn.MSELoss in PyTorch's documentation; observed with torch 2.13.

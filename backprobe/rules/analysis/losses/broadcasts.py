@@ -24,6 +24,12 @@ _POINTWISE: Final = frozenset(
 )
 """What may stand between a difference and its mean or sum in a loss."""
 
+_SHAPING: Final = frozenset(
+    {"unsqueeze", "view", "reshape", "expand", "T", "mT", "t", "transpose", "permute", "newaxis", "rearrange", "outer"}
+    | {"view_as", "reshape_as", "expand_as", "repeat", "unflatten", "movedim", "swapaxes", "broadcast_to", "atleast_2d"}
+)
+"""What gives a value its dimensions on purpose."""
+
 _REDUCES: Final = frozenset({"Mean", "Sum", "LinalgVectorNorm", "Norm"})
 
 Shape = tuple[int, ...]
@@ -132,6 +138,8 @@ def _of_names(record: Record, node: Node) -> Broadcast | None:
         left, right = (shape_of(record, one) for one in given)
         if None in given:
             left, right = _from_graph(record, node, left, right)
+        if left is None or right is None:
+            left, right = _by_result(part, shape, left, right)
         if crossed(left, right) == shape and left is not None and right is not None:
             tensors = tuple(one for one in given if one is not None)
             moment = node.first_seen
@@ -153,7 +161,7 @@ def _from_graph(
 ) -> tuple[Shape | None, Shape | None]:
     """The shape of a tracked operand that has no name, from its node."""
     slots = operands(record, node.node)
-    if len(slots) != 2 or (left is None and right is None):
+    if len(slots) != 2:
         return left, right
     shapes: list[Shape | None] = [left, right]
     for at, slot in enumerate(slots):
@@ -161,6 +169,34 @@ def _from_graph(
         if shapes[at] is None and len(outputs) == 1:
             shapes[at] = outputs[0].shape
     return shapes[0], shapes[1]
+
+
+def _by_result(
+    part: ast.BinOp, result: Shape, left: Shape | None, right: Shape | None
+) -> tuple[Shape | None, Shape | None]:
+    """The shape of an operand without a name, from the result and the other's; as it was where the program may mean it.
+
+    An [N, 1] that gives [N, N] met an [N] or a [1, N]: the second has its dimension written out somewhere, and who does
+    that in the operand itself compares all pairs.
+    """
+    if (left is None) == (right is None):
+        return left, right
+    known, other = (left, part.right) if left is not None else (right, part.left)
+    if known is None or len(result) != 2 or result[0] != result[1] or _writes_dimensions(other):
+        return left, right
+    guess: Shape | None = {(result[0], 1): (result[0],), (result[0],): (result[0], 1)}.get(known)
+    return (known, guess) if left is not None else (guess, known)
+
+
+def _writes_dimensions(node: ast.expr) -> bool:
+    """An expression that gives its value further dimensions, or moves them."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Constant) and one.value is None:
+            return True
+        name = one.attr if isinstance(one, ast.Attribute) else one.id if isinstance(one, ast.Name) else ""
+        if name in _SHAPING:
+            return True
+    return False
 
 
 def _held(record: Record, name: str, node: Node) -> int | None:

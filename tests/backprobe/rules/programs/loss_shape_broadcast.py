@@ -26,6 +26,19 @@ PROGRAMS = {
         loss="""err = pred - target  # <- BP808
     loss = torch.log(torch.cosh(err)).sum()"""
     ),
+    "rows that are picked from a table, neither side with a name": LOSS.format(
+        loss="rows = torch.randperm(8); loss = ((net(x[rows]) - x.sum(1)[rows]) ** 2).mean()  # <- BP808"
+    ),
+    "a batch in a dict, the row first": LOSS.format(
+        loss="""batch = {"x": x, "y": target}
+    loss = (batch["y"] - net(batch["x"])).abs().mean()  # <- BP808"""
+    ),
+    "a table's rows as a row of their own, all pairs": LOSS.format(
+        loss="rows = torch.randperm(8); loss = ((net(x[rows]) - x.sum(1)[rows][None, :]) ** 2).mean()"
+    ),
+    "predictions against a transposed column": LOSS.format(
+        loss="rows = torch.randperm(8); loss = ((net(x[rows]) - x.sum(1, keepdim=True)[rows].T) ** 2).mean()"
+    ),
     "predictions are compared with each other": LOSS.format(
         loss="loss = pred.pow(2).mean() - 0.1 * (pred - pred.squeeze(1)).abs().mean()"
     ),
