@@ -25,6 +25,7 @@ from backprobe.rules.graph import (
     parameter_gradient_cycle,
     root_without_history,
     second_backward_freed_graph,
+    stale_forward,
     unfit_root_gradient,
 )
 
@@ -38,6 +39,7 @@ RULES: Final[tuple[RuleModule, ...]] = (
     needless_retain_graph,
     needless_create_graph,
     parameter_gradient_cycle,
+    stale_forward,
     nonscalar_root,
     complex_root,
     root_without_history,

@@ -113,7 +113,7 @@ from backprobe.rules.analysis.graph.retained_values import (
     taken_unwalked,
     unwalked_run,
 )
-from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.arithmetic import summands
 from backprobe.rules.analysis.source.named_values import tensor_named
 from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of, value_of
@@ -211,8 +211,11 @@ def _element(record: Record, site: Site, name: str) -> str:
 
 
 def _kept(record: Record, site: Site, name: str, turns: list[int]) -> list[tuple[int, int]]:
-    """The turns after which the name held a tracked result made of what it had held before, with that tensor."""
-    found: list[tuple[int, int]] = []
+    """The turns after which the name held a tracked result made of what it had held before, with that tensor.
+
+    The longest run of them: names in a function that runs often are not all kept, and a sum may begin anew.
+    """
+    found, longest = list[tuple[int, int]](), list[tuple[int, int]]()
     before: int | None = None
     for moment in turns:
         tensor = tensor_named(record, name, site, moment)
@@ -223,17 +226,23 @@ def _kept(record: Record, site: Site, name: str, turns: list[int]) -> list[tuple
         if before is not None and not _goes_on(record, site, name, before, tensor):
             found = []
         found.append((moment, tensor))
-        before = tensor
-    return found
+        before, longest = tensor, max(longest, found, key=len)
+    return longest
 
 
 def _goes_on(record: Record, site: Site, name: str, before: int, tensor: int) -> bool:
-    """The statement itself made the new value of the old one, or changed it in place: a list may bear the name too."""
+    """The statement itself made the new value of the old one, or changed it in place: a list may bear the name too.
+
+    Several objects may take turns at `self.sum = self.sum + value`. Names do not tell them apart, so an older result of
+    the statement counts as well as the last one.
+    """
     index = lookup(record)
     if tensor == before:
         return any(row.site == site.site for row in index.inplace_of[tensor])
     rows = [row for row in index.bindings_of[tensor] if row.name == name and row.site == site.site]
-    return any(before in row.parents for row in rows) or (bool(rows) and before in undetached_from(record, tensor))
+    older = {row.tensor for row in bindings_named(record)[name] if row.site == site.site and row.tensor < tensor}
+    made_of = {parent for row in rows for parent in row.parents}
+    return bool(made_of & older) or (bool(rows) and before in undetached_from(record, tensor))
 
 
 def _kept_unseen(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, int]]:

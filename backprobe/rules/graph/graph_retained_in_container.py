@@ -104,6 +104,7 @@ from backprobe.rules.analysis.graph.retained_values import (
     crossing,
     executions,
     kept_alive,
+    kept_walked,
     number_of,
     taken_unwalked,
     unwalked_run,
@@ -147,8 +148,9 @@ def check(record: Record) -> Iterator[Finding]:
         if len(turns) < LEAST:
             continue
         kept = kept_alive(record, site, stored[1], turns)
-        if len(kept) >= LEAST:
-            yield _finding(record, site, ast.unparse(stored[0]), kept)
+        walked = [] if len(kept) >= LEAST else kept_walked(record, site, stored[1], turns)
+        if len(kept) >= LEAST or len(walked) >= LEAST:
+            yield _finding(record, site, ast.unparse(stored[0]), walked or kept, is_walked=bool(walked))
 
 
 def _collected(record: Record, site: Site, value: ast.expr, run: list[int]) -> list[tuple[int, list[Operand]]]:
@@ -190,7 +192,14 @@ def _is_bounded(record: Record, site: Site, container: ast.expr) -> bool:
     return False
 
 
-def _finding(record: Record, site: Site, container: str, kept: list[tuple[int, list[Operand]]]) -> Finding:
+def _finding(
+    record: Record, site: Site, container: str, kept: list[tuple[int, list[Operand]]], *, is_walked: bool = False
+) -> Finding:
+    """What a statement keeps.
+
+    Args:
+        is_walked: The step's own backward call comes after it and needs the history: no edit is offered.
+    """
     taken = kept[0][1]
     name = taken[0].name
     whole = all(ast.unparse(one.part) == one.name for one in taken)
@@ -200,17 +209,18 @@ def _finding(record: Record, site: Site, container: str, kept: list[tuple[int, l
         RULE,
         site.site,
         (
-            f"`{container}` gains `{name}` at each step with its history, and no backward call walks it there.",
+            f"`{container}` gains `{name}` at each step with its history, and "
+            + ("keeps it when the step is over." if is_walked else "no backward call walks it there."),
             f"The graphs of all steps stay alive with it, {len(kept)} here: memory grows with every one.",
-            f"Store `{name}{edits[0].text}`.",
+            f"Store `{name}{edits[0].text}`" + (", and walk the value itself." if is_walked else "."),
         ),
         binding=container.partition("[")[0],
         moments=[moment for moment, _taken in kept],
         related=((f"`{name}` is made here", lookup(record).tensors[taken[0].tensor].site),),
-        evidence={"turns": len(kept), "stores": [one.name for one in taken[:8]], "walked": False},
+        evidence={"turns": len(kept), "stores": [one.name for one in taken[:8]], "walked": is_walked},
         fixes=[
             Fix(title="Store the value without its history", safety="safe", edits=edits)
-            if whole
+            if whole and not is_walked
             else Fix(title="Put the value in without its history", safety="manual")
         ],
         tensors=sorted({one.tensor for _moment, found in kept for one in found}),

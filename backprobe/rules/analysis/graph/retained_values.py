@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.reach import reaches
@@ -72,9 +73,13 @@ def _ends_of_operations(record: Record) -> dict[int, list[int]]:
 
 
 def _ends_of_values(record: Record, site: Site) -> list[int]:
-    """The last moments of the values that a name read there had, of the name that had most."""
+    """The last moments of the values that a name read there had, of the name that had most.
+
+    Of a dict or list, as in `outputs.append(log)`, the values of what it was bound with: `log['loss']`.
+    """
     sites, best = lookup(record).sites, list[int]()
-    for name in site.reads:
+    parts = [one for one in bindings_named(record) if one.partition("[")[0] in site.reads]
+    for name in dict.fromkeys((*site.reads, *parts)):
         rows = [row for row in bindings_named(record).get(name, ()) if row.function == site.function]
         rows = [row for row in rows if sites[row.site].loop_line == site.loop_line]
         ends = [row.moment - 1 for row in rows[1:]]  # of the last value the end is not known
@@ -211,16 +216,18 @@ def is_walked_after(record: Record, tensor: int, moment: int) -> bool:
 
 def alive(record: Record, site: Site, value: ast.expr, moment: int, last: int) -> list[Operand]:
     """The tracked tensors that one execution took in, whose nodes live at a later moment and are not walked again."""
+    every = operands(record, site, value, moment)
+    return [one for one in every if _lives(record, one, last) and not is_walked_after(record, one.tensor, moment)]
+
+
+def _lives(record: Record, one: Operand, last: int) -> bool:
+    """What made the operand is there at a moment."""
     index = lookup(record)
-    found: list[Operand] = []
-    for one in operands(record, site, value, moment):
-        made = index.node_of.get(one.tensor)
-        # a graph that no backward call walked has no nodes in the record: it lives as long as its result
-        known = made is not None or isinstance(one.part, ast.Call)
-        died = index.tensors[one.tensor].died if made is None else index.nodes[made.node].died
-        if known and (died is None or died > last) and not is_walked_after(record, one.tensor, moment):
-            found.append(one)
-    return found
+    made = index.node_of.get(one.tensor)
+    # a graph that no backward call walked has no nodes in the record: it lives as long as its result
+    known = made is not None or isinstance(one.part, ast.Call)
+    died = index.tensors[one.tensor].died if made is None else index.nodes[made.node].died
+    return known and (died is None or died > last)
 
 
 def kept_alive(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, list[Operand]]]:
@@ -232,6 +239,28 @@ def kept_alive(record: Record, site: Site, value: ast.expr, turns: list[int]) ->
     seen: set[int] = set()
     for moment in turns:
         new = [one for one in alive(record, site, value, moment, turns[-1]) if one.tensor not in seen]
+        seen.update(one.tensor for one in new)
+        if new:
+            found.append((moment, new))
+    return found
+
+
+def kept_walked(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, list[Operand]]]:
+    """The turns that took in tracked tensors which their own step walked afterwards, no later one, and which live on.
+
+    A list that is made anew in each step lets them go, and what a later step walks was collected for it: neither counts.
+    """
+    found: list[tuple[int, list[Operand]]] = []
+    seen: set[int] = set()
+    for moment, following in pairwise(turns):
+        new = [
+            one
+            for one in operands(record, site, value, moment)
+            if one.tensor not in seen
+            and _lives(record, one, turns[-1])
+            and is_walked_after(record, one.tensor, moment)
+            and not is_walked_after(record, one.tensor, following)
+        ]
         seen.update(one.tensor for one in new)
         if new:
             found.append((moment, new))

@@ -81,4 +81,25 @@ for _ in range(6):
     opt.step()
     avg = loss if avg is None else 0.9 * avg + 0.1 * loss.sqrt()  # <- BP304
 """,
+    "three meters take turns at one statement": SHAPES
+    + """
+class Meter:
+    def __init__(self):
+        self.total, self.count = 0, 0
+    def update(self, value, n):
+        self.total = self.total + value * n  # <- BP304
+        self.count += n
+net = nn.Linear(6, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+meters = {}
+for x in torch.randn(20, 8, 6):
+    left, right = net(x).split(1, dim=1)
+    values = {"left": left.pow(2).mean(), "right": right.abs().mean()}
+    values["loss"] = values["left"] + values["right"]
+    opt.zero_grad()
+    values["loss"].backward()
+    opt.step()
+    for name, value in values.items():
+        meters.setdefault(name, Meter()).update(value, 8)
+""",
 }

@@ -146,4 +146,70 @@ with torch.no_grad():
     total = sum(net(x).pow(2).mean() for x in torch.randn(12, 8, 6))
 print(len(kept), float(total))
 """,
+    "a dict of values is kept before its loss is walked": SHAPES
+    + """
+class Module(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.outputs = nn.Linear(6, 2), []
+    def training_step(self, x):
+        out = self.net(x)
+        log = {"loss": out.pow(2).mean(), "out": out}
+        self.outputs.append(log)  # <- BP305
+        return log["loss"]
+module = Module()
+opt = torch.optim.SGD(module.parameters(), lr=0.1)
+for x in torch.randn(6, 8, 6):
+    loss = module.training_step(x)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "losses are kept before each is walked": SHAPES
+    + """
+net = nn.Linear(6, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+losses = []
+for x in torch.randn(6, 8, 6):
+    loss = net(x).pow(2).mean()
+    losses.append(loss)  # <- BP305
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(sum(one.item() for one in losses))
+""",
+    "what a module keeps of one call, walked with its loss": SHAPES
+    + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out, self.kept = nn.Linear(6, 6), nn.Linear(6, 1), []
+    def forward(self, x):
+        self.kept = []
+        for _ in range(3):
+            x = torch.tanh(self.cell(x))
+            self.kept.append(x)
+        return self.out(x)
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(6, 8, 6):
+    loss = net(x).pow(2).mean() + sum(one.abs().mean() for one in net.kept)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "a window of losses that is walked and made anew": SHAPES
+    + """
+cell = nn.RNNCell(6, 4)
+opt = torch.optim.SGD(cell.parameters(), lr=0.1)
+h, pending = torch.zeros(8, 4), []
+for x in torch.randn(16, 8, 6):
+    h = cell(x, h)
+    pending.append(h.pow(2).mean())
+    if len(pending) == 4:
+        opt.zero_grad()
+        sum(pending).backward()
+        opt.step()
+        h, pending = h.detach(), []
+""",
 }

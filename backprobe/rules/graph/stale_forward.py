@@ -1,0 +1,178 @@
+"""BP310 stale-forward: every step walks a forward pass that was computed before the first one.
+
+What it finds:
+    Backward calls of one statement, with an optimizer's steps between them, that come to a trained parameter only through
+    nodes which the first of them had walked already: the graph is retained, or needs no saved tensors. The finding stands
+    at the statement that made the value which all steps share.
+
+Why it matters:
+    The gradient is that of the parameters as they were at the first step. The loss does not change, or only with what is
+    computed anew, and training goes on in one direction. Nothing raises as long as no saved tensor was written.
+
+What PyTorch does:
+    A graph stands for the values that it was computed from. `retain_graph=True` lets a second backward call walk it;
+    whether parameters moved meanwhile is seen only where a saved tensor was changed in place. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = torch.randn(12, 4), torch.randint(0, 2, (12,))
+    logits = model(x)  # <- here
+    for _ in range(4):
+        loss = nn.functional.cross_entropy(logits, y)
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = torch.randn(12, 4), torch.randint(0, 2, (12,))
+    for _ in range(4):
+        logits = model(x)
+        loss = nn.functional.cross_entropy(logits, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Near miss: the parts of one gradient, and one step for all of them
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in torch.randn(3, 6, 4):
+        out = model(x)
+        optimizer.zero_grad()
+        for column in range(3):
+            out[:, column].pow(2).mean().backward(retain_graph=column < 2)
+        optimizer.step()
+
+Near miss: what is computed once is a constant
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    reference, model = nn.Linear(4, 2), nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(8, 4)
+    with torch.no_grad():
+        goal = reference(x)
+    for _ in range(4):
+        optimizer.zero_grad()
+        (model(x) - goal).pow(2).mean().backward()
+        optimizer.step()
+
+Blind spots:
+    Fewer than three backward calls; a parameter that is used both in the old graph and anew.
+
+Source:
+    `retain_graph` in torch.Tensor.backward's documentation; observed with torch 2.13. Three calls: to be repeated takes
+    two, to have a shape three.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from backprobe.rules.analysis.graph.carried_graphs import Carried, carried_between
+from backprobe.rules.analysis.graph.reach import leading_to, reaches
+from backprobe.rules.analysis.graph.retained_values import LEAST
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import capital, together
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+
+if TYPE_CHECKING:
+    from backprobe.record import BackwardCall, Record
+    from backprobe.rules.framework.finding import Finding
+
+RULE = Rule(
+    name="stale-forward",
+    code="BP310",
+    since="0.2",
+    severity="warning",
+    confidence="proven",
+    fix="manual",
+    needs=("backward", "node", "binding", "optimizer"),
+    refines=("needless-retain-graph",),
+)
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per statement that calls backward and value that its calls share."""
+    by_site: defaultdict[int, list[BackwardCall]] = defaultdict(list)
+    for call in record.backward_calls:
+        if call.site is not None and call.accumulate_grad and call.outcome == "finished":
+            by_site[call.site].append(call)
+    for calls in by_site.values():
+        leaves = _stale(record, calls) if len(calls) >= LEAST else ()
+        shared = _shared(record, calls) if leaves else None
+        if shared is not None:
+            yield _finding(record, calls, leaves, shared)
+
+
+def _stale(record: Record, calls: Sequence[BackwardCall]) -> tuple[int, ...]:
+    """The leaves that are stepped between all of these calls, and used in nodes of the first one alone."""
+    first, reached = reaches(record)[calls[0].call], [reaches(record)[call.call] for call in calls]
+    stepped = [_stepped(record, one, other) for one, other in pairwise(calls)]
+    common = frozenset[int].intersection(*(reach.leaves for reach in reached), *stepped)
+    used = {leaf: [_users(record, leaf) & reach.met for reach in reached] for leaf in common}
+    return tuple(sorted(leaf for leaf, uses in used.items() if all(use and use <= first.met for use in uses)))
+
+
+def _stepped(record: Record, first: BackwardCall, second: BackwardCall) -> frozenset[int]:
+    """The tensors whose optimizer steps between two calls."""
+    window = range(first.moment_before, second.moment_before + 1)
+    ran = {row.optimizer for row in record.optimizer_events if row.kind == "step" and row.moment in window}
+    return frozenset(leaf for leaf, held in in_optimizers(record).items() if ran.intersection(held))
+
+
+def _users(record: Record, leaf: int) -> frozenset[int]:
+    """The nodes that hand the leaf's gradient to it."""
+    ends = [row for row in record.nodes if row.variable == leaf]
+    return frozenset(node for row in ends for node in leading_to(record).get((row.node, 0), ()))
+
+
+def _shared(record: Record, calls: Sequence[BackwardCall]) -> Carried | None:
+    """The youngest value from before the first call that the last one walks."""
+    first, last = calls[0], calls[-1]
+    both = reaches(record)[first.call].met & reaches(record)[last.call].met
+    return carried_between(record, first, last, both)
+
+
+def _finding(record: Record, calls: Sequence[BackwardCall], leaves: tuple[int, ...], shared: Carried) -> Finding:
+    who = together(record, leaves)
+    made = lookup(record).bindings_of[shared.tensor][0].site
+    return told(
+        record,
+        RULE,
+        made,
+        (
+            f"`{shared.name}` is computed once, and all {len(calls)} steps walk its graph.",
+            f"{capital(who)} moved meanwhile: the gradient is that of the values before the first step.",
+            f"Compute `{shared.name}` in each step, from the parameters as they are then; `retain_graph` is not needed.",
+        ),
+        binding=shared.name,
+        moments=[call.moment_before for call in calls],
+        related=(
+            (f"each step uses `{shared.name}` here", shared.site),
+            ("this backward call walks the old graph again", calls[0].site),
+        ),
+        evidence={"calls": [call.call for call in calls[:16]], "leaves": [*leaves[:16]]},
+        tensors=[shared.tensor, *leaves],
+        calls=[call.call for call in calls],
+    )
