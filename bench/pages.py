@@ -175,6 +175,7 @@ def main() -> None:
                     f"{paint:.0f}", f"{cpu:.0f}", f"{longest:.0f}", str(seen[0][3]),
                 ]
             )  # fmt: skip
+            print(" | ".join(rows[-1]), flush=True)
         browser.close()
     head = [
         "page of",
