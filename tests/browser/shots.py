@@ -1,7 +1,7 @@
 """Every page's picture, light and dark, at three widths: `python -m tests.browser.shots ADDRESS FOLDER`, for a person to look at.
 
 ADDRESS is that of `make run`. The programs of docs/tutorial and those below are submitted; what the service has already
-of runs, finding groups and audits stands on the lists beside them.
+of runs and audits stands on the lists beside them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
+from bench.pages import programs
 from docs.tutorial.shots import FLAGS, asked, ended, submitted
 
 WIDTHS: Final = (390, 1280, 1920)
@@ -31,25 +32,25 @@ PROGRAMS: Final = {
     ),
 }
 
+LARGE: Final = {name.replace(" ", "-"): text for name, text in programs().items() if name != "a snippet"}
+
 
 def pages(url: str) -> dict[str, str]:
     """The paths of all pages by name."""
     runs = submitted(url)
-    runs |= {name: asked(f"{url}/v1/runs", {"source": text})["id"] for name, text in PROGRAMS.items()}
+    runs |= {name: asked(f"{url}/v1/runs", {"source": text})["id"] for name, text in (PROGRAMS | LARGE).items()}
     ended(url, runs)
-    audit = asked(f"{url}/v1/audits", {"name": "all", "items": [{"run": run} for run in runs.values()]})["id"]
-    groups = asked(f"{url}/v1/finding-groups")["items"]
+    audit = asked(f"{url}/v1/audits", {"items": [{"custom_id": name, "run": run} for name, run in runs.items()]})["id"]
     return {
         "start": "/",
         "runs": "/runs",
         "runs-filtered": "/runs?status=failed",
         **{f"run-{name}": f"/runs/{run}" for name, run in runs.items()},
         "tensor": f"/runs/{runs['wrong']}/tensors/0",
-        "live": f"/runs/{asked(f'{url}/v1/runs', {'source': 'import time; time.sleep(200)'})['id']}",
+        "live": f"/runs/{asked(f'{url}/v1/runs', {'source': 'import time; time.sleep(90)'})['id']}",
         "compare": f"/compare?a={runs['wrong']}&b={runs['right']}",
         "rules": "/rules",
         "rule": "/rules/BP101",
-        **{"group": f"/findings/{one['id']}" for one in groups[:1] if "id" in one},
         "audits": "/audits",
         "audit": f"/audits/{audit}",
         "problem": "/problems/not-found",
@@ -68,7 +69,10 @@ def take(url: str, paths: dict[str, str], folder: Path) -> list[str]:
             for width in WIDTHS:
                 tab = browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=theme)
                 for name, path in paths.items():
-                    faults += [f"{name} {theme} {width}: {one}" for one in _taken(tab, url + path, folder / f"{name}-{width}-{theme}.png")]
+                    faults += [
+                        f"{name} {theme} {width}: {one}"
+                        for one in _taken(tab, url + path, folder / f"{name}-{width}-{theme}.png")
+                    ]
                 tab.close()
         browser.close()
     return faults

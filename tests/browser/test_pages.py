@@ -147,6 +147,9 @@ def test_without_javascript_every_page_answers_its_question(browser, served):
     assert "non-leaf-grad-read" in tab.locator("#findings").inner_text()
     assert tab.locator("#tensors tbody tr").count() == 5
     assert tab.locator("#graph svg .bp-box").count() >= 5
+    tab.goto(served.page("deep"))
+    assert "20,145 nodes" in tab.locator("#graph").inner_text()
+    assert tab.locator("#graph img").bounding_box()["height"] > 200  # it came, though the page did not wait for it
     context.close()
 
 
