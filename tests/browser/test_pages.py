@@ -44,6 +44,9 @@ CUT_OFF = """() => {
     const box = e.getBoundingClientRect();
     if (box.width && box.right > document.documentElement.clientWidth + 1) wide.push('outside: ' + e.className + ' ' + e.textContent.slice(0, 40));
   }
+  for (const e of document.querySelectorAll('td .badge, th .badge')) {
+    if (e.getBoundingClientRect().right > e.closest('td, th').getBoundingClientRect().right + 1) wide.push('over its cell: ' + e.textContent);
+  }
   return wide;
 }"""
 
@@ -73,7 +76,7 @@ def test_a_page_is_whole_named_and_readable(walk, served, name):
 
 
 @pytest.mark.parametrize("width", [360, 700, 1000, 1920])
-@pytest.mark.parametrize("name", ["runs", "good", "long", "hostile"])
+@pytest.mark.parametrize("name", ["runs", "good", "long", "hostile", "good/tensors/3"])
 def test_nothing_is_cut_off_at_any_width(walk, served, name, width):
     walk.tab.set_viewport_size({"width": width, "height": 800})
     walk.tab.goto(served.page(name))
