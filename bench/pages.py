@@ -82,7 +82,9 @@ for step in range({steps}):
 """
 
 
-def _programs() -> dict[str, str]:
+def programs() -> dict[str, str]:
+    """The four programs by the row that each has in the table."""
+
     def transformer(depth: int, steps: int) -> str:
         return TRANSFORMER.replace("{depth}", str(depth)).replace("{steps}", str(steps))
 
@@ -162,7 +164,7 @@ def main() -> None:
     rows: list[list[str]] = []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        for name, source in _programs().items():
+        for name, source in programs().items():
             path = _ended(url, source)
             pairs = [(_shell(url, path), _shell(url, PLAIN)[0]) for _ in range(asked.times)]
             shells = sorted(shell for (shell, _), _ in pairs)
@@ -175,6 +177,7 @@ def main() -> None:
                     f"{paint:.0f}", f"{cpu:.0f}", f"{longest:.0f}", str(seen[0][3]),
                 ]
             )  # fmt: skip
+            print(" | ".join(rows[-1]), flush=True)
         browser.close()
     head = [
         "page of",

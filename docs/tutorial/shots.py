@@ -35,13 +35,18 @@ def submitted(url: str) -> dict[str, str]:
         runs[name] = asked(f"{url}/v1/runs", {"source": source, "entry": "train.py", "labels": {"tutorial": name}})[
             "id"
         ]
+    ended(url, runs)
+    return runs
+
+
+def ended(url: str, runs: dict[str, str]) -> None:
+    """Wait for the ends of runs."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     for run in runs.values():
         while not asked(f"{url}/v1/runs/{run}")["ended"]:
             if time.monotonic() > deadline:
                 raise SystemExit(f"run {run} has not ended within {PATIENCE_SECONDS} s")
             time.sleep(0.5)
-    return runs
 
 
 def take(url: str, runs: dict[str, str]) -> None:

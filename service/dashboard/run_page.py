@@ -20,6 +20,7 @@ from service.dashboard.words import RECORDED, Said, said
 from store import queries
 from store.findings import findings
 from store.queries.gradient_checks import GradientCheckRow, gradient_checks
+from store.queries.graph.graph_view import MOST_NODES as MOST_SEEN
 from store.records import storage
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ MOST_RECORD_BYTES: Final = 1 << 20
 MOST_NODES: Final = 5_000
 """Likewise: at this bound that takes half a second of a core."""
 
+MOST_NODES_WITH_THE_PAGE: Final = 2_000
+"""Of a drawing that comes with its page: folding takes 30 us a node, seen. A larger one is asked for after it."""
+
 BOXES: Final = 60
 """Of the drawing, closed module calls and repeats as one: what one looks over at a glance. The island opens more."""
 
@@ -57,6 +61,7 @@ class GraphShown:
         width: In pixels, as drawn; 0 without a drawing.
         call: The backward call that it is of, from 0; None: of none.
         answer: What `answer_path` of the API says of it, so that the pane with scripts need not ask again.
+        comes_after: It is drawn by the API when the page asks for it, with scripts or without.
     """
 
     svg: Markup | None
@@ -64,6 +69,7 @@ class GraphShown:
     call: int | None = None
     width: int = 0
     answer: Any = None
+    comes_after: bool = False
 
     @property
     def answer_path(self) -> str:
@@ -193,9 +199,8 @@ def _held(transaction: Transaction, run: RunRow) -> HeldShown:
         return HeldShown(text=f"{error}.")
 
 
-def _view(transaction: Transaction, run: RunRow) -> GraphView:
+def _view(transaction: Transaction, run: RunRow, last: int | None) -> GraphView:
     """Of the backward calls tried the last whose graph folds into few boxes, by module calls alone if one does."""
-    last = queries.last_folding_call(transaction, run)
     if last is None:
         return queries.graph_view(transaction, run, queries.GraphAsked(most=BOXES))
     tried: list[GraphView] = []
@@ -216,8 +221,16 @@ def _graph(transaction: Transaction, run: RunRow) -> GraphShown:
     if not _has_record(run):
         waiting = "There is no record of this run." if run.ended else "Shown when the run has ended."
         return GraphShown(svg=None, said=waiting)
+    last = queries.last_folding_call(transaction, run)
+    first = queries.last_walked_call(transaction, run) if last is None else last
+    nodes = (
+        0 if first is None or run.record.live else queries.nodes_of_call(transaction, run, first, most=MOST_SEEN + 1)
+    )
+    if MOST_NODES_WITH_THE_PAGE < nodes <= MOST_SEEN:
+        said = f"The graph of this backward call has {nodes:,} nodes."
+        return GraphShown(svg=None, said=said, call=first, comes_after=True)
     try:
-        found = _view(transaction, run)
+        found = _view(transaction, run, last)
     except queries.TooMuch as error:
         return GraphShown(svg=None, said=f"Too much to draw: {error}.")
     if not found.boxes:

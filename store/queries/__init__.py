@@ -17,7 +17,7 @@ from store.queries.graph.graph_answers import (
     NodeRow,
 )
 from store.queries.graph.graph_rows import graph
-from store.queries.graph.graph_start import last_folding_call
+from store.queries.graph.graph_start import last_folding_call, last_walked_call, nodes_of_call
 from store.queries.graph.graph_view import GraphAsked, NoSuchRoot, graph_view
 from store.queries.graph.nodes import NodeFull, NodePage, PassPage, PassRow, SavedRow, node, nodes, passes
 from store.queries.graph.retention_rows import HeldAfter, HeldLine, HeldRoot, held
@@ -137,9 +137,11 @@ __all__ = [
     "heatmap",
     "held",
     "last_folding_call",
+    "last_walked_call",
     "moment_named",
     "node",
     "nodes",
+    "nodes_of_call",
     "passes",
     "peaks",
     "rows",

@@ -25,8 +25,11 @@ class Served:
         self.url, self.runs = url, runs
 
     def page(self, name: str) -> str:
-        """The address of a page."""
-        return f"{self.url}/runs/{self.runs[name]}" if name in self.runs else f"{self.url}/{name}"
+        """The address of a page: below a run by its name, else by its path, in which `{good}` is the id of a run."""
+        run, slash, below = name.partition("/")
+        if run in self.runs:
+            return f"{self.url}/runs/{self.runs[run]}{slash}{below}"
+        return f"{self.url}/{name.format_map(self.runs)}"
 
 
 def _runs(site: Any) -> dict[str, str]:

@@ -44,6 +44,9 @@ CUT_OFF = """() => {
     const box = e.getBoundingClientRect();
     if (box.width && box.right > document.documentElement.clientWidth + 1) wide.push('outside: ' + e.className + ' ' + e.textContent.slice(0, 40));
   }
+  for (const e of document.querySelectorAll('td .badge, th .badge')) {
+    if (e.getBoundingClientRect().right > e.closest('td, th').getBoundingClientRect().right + 1) wide.push('over its cell: ' + e.textContent);
+  }
   return wide;
 }"""
 
@@ -73,7 +76,7 @@ def test_a_page_is_whole_named_and_readable(walk, served, name):
 
 
 @pytest.mark.parametrize("width", [360, 700, 1000, 1920])
-@pytest.mark.parametrize("name", ["runs", "good", "long", "hostile"])
+@pytest.mark.parametrize("name", ["runs", "good", "long", "hostile", "good/tensors/3"])
 def test_nothing_is_cut_off_at_any_width(walk, served, name, width):
     walk.tab.set_viewport_size({"width": width, "height": 800})
     walk.tab.goto(served.page(name))
@@ -147,6 +150,9 @@ def test_without_javascript_every_page_answers_its_question(browser, served):
     assert "non-leaf-grad-read" in tab.locator("#findings").inner_text()
     assert tab.locator("#tensors tbody tr").count() == 5
     assert tab.locator("#graph svg .bp-box").count() >= 5
+    tab.goto(served.page("deep"))
+    assert "20,145 nodes" in tab.locator("#graph").inner_text()
+    assert tab.locator("#graph img").bounding_box()["height"] > 200  # it came, though the page did not wait for it
     context.close()
 
 

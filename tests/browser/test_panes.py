@@ -112,15 +112,30 @@ def test_the_gradients_are_told_by_a_cursor_and_as_a_table(drawn):
     tab.wait_for_selector("#gradients tbody tr", timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("name", ["good", "nan", "hostile", "", "runs", "rules/BP101"])
+AXED = [
+    "good", "nan", "hostile", "failed", "lost", "queued", "deep", "good/tensors/3", "", "runs", "runs?status=canceled",
+    "compare?a={good}&b={nan}", "rules", "rules/BP101", "audits", "problems/not-found",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AXED)
 def test_axe_finds_nothing_serious(walk, served, name):
     from axe_playwright_python.base import AXE_SCRIPT
 
     walk.tab.goto(served.page(name))
-    if name in served.runs:
+    if name in {"good", "nan", "hostile", "deep"}:
         walk.tab.wait_for_selector("#graph [data-box]", timeout=PATIENCE)
     walk.tab.evaluate(AXE_SCRIPT)
     assert walk.tab.evaluate(AXE) == []
+
+
+@ONE_THEME
+def test_the_last_step_of_the_gradients_is_inside_its_pane(drawn):
+    tab = drawn()
+    tab.wait_for_selector("#gradients canvas", timeout=PATIENCE)
+    tab.evaluate("document.querySelector('.heat').style.width = '130px'")  # as many steps as there is room for
+    tab.wait_for_function("parseFloat(document.querySelector('.heat canvas').style.width) < 116", timeout=PATIENCE)
+    assert tab.evaluate("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.heat'))")
 
 
 @ONE_THEME

@@ -135,6 +135,17 @@ def test_a_run_page_tells_everything(site):
     assert "bp-graph" in " ".join(attributes.get("class") or "" for attributes in page.all("svg"))
 
 
+def test_a_large_graph_is_not_waited_for_and_its_address_stands_in_the_page(site, samples):
+    page = page_of(site, f"/runs/{site.finished(samples.deep(150))}")
+    assert "The graph of this backward call has" in words(page)
+    assert not [one for one in page.all("svg") if "bp-graph" in (one.get("class") or "")]
+    assert "graph" in [one.get("data-island") for one in page.all("div")]
+    (image,) = page.all("img")
+    assert b"<svg" in site.client.get(image["src"]).data
+    small = page_of(site, f"/runs/{site.finished(samples.deep(20))}")
+    assert [one for one in small.all("svg") if "bp-graph" in (one.get("class") or "")]
+
+
 def test_a_run_of_which_steps_were_left_out_says_how_many_were_looked_at(site, samples):
     whole = samples.tutorial()
     assert "taken in full" not in words(page_of(site, f"/runs/{site.finished(whole)}"))

@@ -29,3 +29,18 @@ def last_folding_call(transaction: Transaction, run: RunRow) -> int | None:
         return None
     call = sa.select(sa.func.max(_p.c.call)).where(at_key(_p, run.key), _p.c.node == node)
     return transaction.execute(call).scalar()
+
+
+def last_walked_call(transaction: Transaction, run: RunRow) -> int | None:
+    """The last backward call whose graph was walked; None: there is none."""
+    if run.key is None:
+        return None
+    return transaction.execute(sa.select(sa.func.max(_p.c.call)).where(at_key(_p, run.key))).scalar()
+
+
+def nodes_of_call(transaction: Transaction, run: RunRow, call: int, *, most: int) -> int:
+    """How many nodes a backward call met, counted up to `most` and no further."""
+    if run.key is None:
+        return 0
+    met = sa.select(_p.c.node).where(at_key(_p, run.key), _p.c.call == call).limit(most).subquery()
+    return transaction.execute(sa.select(sa.func.count()).select_from(met)).scalar_one()

@@ -97,9 +97,13 @@ function Cells({ rows, heat, low, high, cell, pick }: CellsGiven) {
   }, []);
   useLayoutEffect(() => {
     const watched = outer.current!;
-    const seen = new ResizeObserver(() => setRoom(watched.clientWidth));
+    const inner = () => { // between the paddings: what is wider is cut off on the right, where the last step stands
+      const { paddingLeft, paddingRight } = getComputedStyle(watched);
+      setRoom(watched.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight));
+    };
+    const seen = new ResizeObserver(inner);
     seen.observe(watched);
-    setRoom(watched.clientWidth);
+    inner();
     return () => seen.disconnect();
   }, []);
   const columns = heat.moments.length;
