@@ -148,7 +148,8 @@ def check(record: Record) -> Iterator[Finding]:
         if len(turns) < LEAST:
             continue
         kept = kept_alive(record, site, stored[1], turns)
-        walked = [] if len(kept) >= LEAST else kept_walked(record, site, stored[1], turns)
+        grows = len(kept) < LEAST and _is_made_once(record, site, stored[0])
+        walked = kept_walked(record, site, stored[1], turns) if grows else []
         if len(kept) >= LEAST or len(walked) >= LEAST:
             yield _finding(record, site, ast.unparse(stored[0]), walked or kept, is_walked=bool(walked))
 
@@ -190,6 +191,29 @@ def _is_bounded(record: Record, site: Site, container: ast.expr) -> bool:
         if isinstance(part, ast.Delete) and any(ast.unparse(one).startswith(f"{name}[") for one in part.targets):
             return True
     return False
+
+
+def _is_made_once(record: Record, site: Site, container: ast.expr) -> bool:
+    """A method fills the container, and nothing makes it anew in a loop, or in a function that is no constructor.
+
+    What it held then may live on elsewhere, and is told there.
+    """
+    tree, name = tree_of(record, site), ast.unparse(container)
+    if tree is None or not isinstance(statement(record, site), ast.Expr):
+        return False
+    for part in ast.walk(tree.module):
+        targets = (
+            part.targets if isinstance(part, ast.Assign) else [part.target] if isinstance(part, ast.AnnAssign) else []
+        )
+        if any(name in map(ast.unparse, _flat(target)) for target in targets):
+            around = [one for one in tree.ancestors(part) if isinstance(one, ast.FunctionDef | ast.For | ast.While)]
+            if any(not isinstance(one, ast.FunctionDef) or one.name != "__init__" for one in around):
+                return False
+    return True
+
+
+def _flat(target: ast.expr) -> list[ast.expr]:
+    return target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
 
 
 def _finding(

@@ -1,13 +1,13 @@
 """BP310 stale-forward: every step walks a forward pass that was computed before the first one.
 
 What it finds:
-    Backward calls of one statement, with an optimizer's steps between them, that come to a trained parameter only through
-    nodes which the first of them had walked already: the graph is retained, or needs no saved tensors. The finding stands
-    at the statement that made the value which all steps share.
+    Backward calls of one statement, with an optimizer's steps between them, that come to a trained parameter only
+    through nodes which the first of them had walked already: the graph is retained, or needs no saved tensors. The
+    finding stands at the statement that made the value which all steps share.
 
 Why it matters:
-    The gradient is that of the parameters as they were at the first step. The loss does not change, or only with what is
-    computed anew, and training goes on in one direction. Nothing raises as long as no saved tensor was written.
+    The gradient is that of the parameters as they were at the first step. The loss does not change, or only with what
+    is computed anew, and training goes on in one direction. Nothing raises as long as no saved tensor was written.
 
 What PyTorch does:
     A graph stands for the values that it was computed from. `retain_graph=True` lets a second backward call walk it;
@@ -164,7 +164,7 @@ def _finding(record: Record, calls: Sequence[BackwardCall], leaves: tuple[int, .
         (
             f"`{shared.name}` is computed once, and all {len(calls)} steps walk its graph.",
             f"{capital(who)} moved meanwhile: the gradient is that of the values before the first step.",
-            f"Compute `{shared.name}` in each step, from the parameters as they are then; `retain_graph` is not needed.",
+            f"Compute `{shared.name}` in each step, from the parameters as they are then, and let the graph go.",
         ),
         binding=shared.name,
         moments=[call.moment_before for call in calls],

@@ -7,6 +7,7 @@ from typing import Final
 from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.leaf import (
     flag_change_on_non_leaf,
+    freeze_matches_nothing,
     freeze_undone,
     freeze_without_effect,
     hook_on_untracked_tensor,
@@ -35,4 +36,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     parameter_lost_on_move,
     hook_on_untracked_tensor,
     freeze_undone,
+    freeze_matches_nothing,
 )

@@ -68,7 +68,7 @@ Near miss: the difference is no loss but goes on into a layer
 
 Blind spots:
     Where neither side has a name in the statement, as in `(model(x[rows]) - y[rows]).pow(2)`, the other's shape is told
-    from the result, and only where it is square; an operand that writes its dimensions out (`[None, :]`, `.T`) is meant.
+    from the result, and only where it is square. An operand that writes its dimensions out (`[None, :]`) is meant.
 
 Source:
     "Broadcasting semantics" and torch.nn.MSELoss in PyTorch's documentation; observed with torch 2.13.

@@ -62,7 +62,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.graph.walks import op
+from backprobe.rules.analysis.graph.walks import op, operands
 from backprobe.rules.analysis.losses.activations import Place, dim_of, place_of
 from backprobe.rules.analysis.losses.loss_calls import LossCall, callee, loss_calls, shape_of, tensor_given
 from backprobe.rules.analysis.rows.lookup import lookup
@@ -89,12 +89,23 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per softmax that runs over the batch."""
     by_place: dict[tuple[int, str], list[tuple[Place, LossCall]]] = {}
     for call in loss_calls(record, "nll_loss", "cross_entropy", "kl_div"):
-        if call.made_by is not None and _runs_over_batch(record, call, call.made_by):
-            place = place_of(record, call.made_by)
+        made_by = None if call.made_by is None else _behind_log(record, call.made_by)
+        if made_by is not None and _runs_over_batch(record, call, made_by):
+            place = place_of(record, made_by)
             if place is not None:
                 by_place.setdefault((place.site, place.text), []).append((place, call))
     for found in by_place.values():
         yield _finding(record, found)
+
+
+def _behind_log(record: Record, node: int) -> int:
+    """What the logarithm is taken of, small numbers added and bounds put to it: `torch.log(p + 1e-8)`."""
+    while op(lookup(record).nodes[node]) in ("Log", "Add", "Clamp", "ClampMin"):
+        tracked = [one for one in operands(record, node) if one is not None]
+        if len(tracked) != 1:
+            break
+        node = tracked[0]
+    return node
 
 
 def _runs_over_batch(record: Record, call: LossCall, made_by: int) -> bool:

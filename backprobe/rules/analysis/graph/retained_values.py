@@ -248,7 +248,7 @@ def kept_alive(record: Record, site: Site, value: ast.expr, turns: list[int]) ->
 def kept_walked(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, list[Operand]]]:
     """The turns that took in tracked tensors which their own step walked afterwards, no later one, and which live on.
 
-    A list that is made anew in each step lets them go, and what a later step walks was collected for it: neither counts.
+    A list that is made anew in each step lets them go, and what a later step walks was collected for it.
     """
     found: list[tuple[int, list[Operand]]] = []
     seen: set[int] = set()
