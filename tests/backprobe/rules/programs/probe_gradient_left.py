@@ -1,0 +1,78 @@
+"""BP215 probe-gradient-left."""
+
+HEAD = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.SGD(model.parameters(), lr=0.05)
+"""
+
+PROGRAMS = {
+    "the norm of a gradient is printed once, before training": HEAD
+    + """
+def sanity_check(x):
+    loss = model(x).pow(2).mean()
+    loss.backward()  # <- BP215
+    print(float(torch.stack([p.grad.norm() for p in model.parameters()]).norm()))
+sanity_check(torch.randn(8, 4))
+for x in torch.randn(4, 8, 4):
+    model(x).pow(2).mean().backward()
+    opt.step()
+    opt.zero_grad()
+""",
+    "a trainer's method asks how much an input matters": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Trainer:
+    def __init__(self):
+        self.model = nn.Linear(4, 1)
+        self.opt = torch.optim.Adam(self.model.parameters(), lr=0.01)
+    def importance(self, x):
+        probe = x.clone().requires_grad_()
+        self.model(probe).sum().backward()  # <- BP215
+        return probe.grad.abs().mean(0)
+    def step(self, x):
+        self.opt.zero_grad()
+        weight = self.importance(x)
+        loss = (self.model(x * weight) - 1).pow(2).mean()
+        loss.backward()
+        self.opt.step()
+trainer = Trainer()
+for x in torch.randn(4, 8, 4):
+    trainer.step(x)
+""",
+    "the check before training is cleared": HEAD
+    + """
+def sanity_check(x):
+    model(x).pow(2).mean().backward()
+    print(float(model[0].weight.grad.norm()))
+    model.zero_grad()
+sanity_check(torch.randn(8, 4))
+for x in torch.randn(4, 8, 4):
+    model(x).pow(2).mean().backward()
+    opt.step()
+    opt.zero_grad()
+""",
+    "micro-batches in a function that logs their norm": HEAD
+    + """
+def micro(x):
+    (model(x).pow(2).mean() / 2).backward()
+    return float(model[0].weight.grad.norm())
+for x in torch.randn(4, 2, 8, 4):
+    opt.zero_grad()
+    norms = [micro(one) for one in x]
+    opt.step()
+""",
+    "training on clean and attacked inputs together, in the loop": HEAD
+    + """
+for x in torch.randn(4, 8, 4):
+    x.requires_grad_(True)
+    opt.zero_grad()
+    model(x).pow(2).mean().backward()
+    attacked = (x + 0.1 * x.grad.sign()).detach()
+    model(attacked).pow(2).mean().backward()
+    opt.step()
+""",
+}
