@@ -86,12 +86,19 @@ def _first_moments(record: Record) -> dict[int, int]:
 
 
 def _reads(record: Record, leaf: int) -> Iterator[tuple[Step, int]]:
-    """Where the source reads a leaf by a name that it was bound to, or as an attribute of its module."""
+    """Where the source reads a leaf by a name that it was bound to, or as an attribute of its module.
+
+    `self.weight` in the module's own code, `net.head.weight` and `self.net.head.weight` elsewhere.
+    """
     index = lookup(record)
-    last = (index.tensors[leaf].fqn or "").rpartition(".")[2]
+    key = index.tensors[leaf].fqn or ""
+    last = key.rpartition(".")[2]
     for number, file in names(record).items():
         for read in file.attributes.get(last, ()) if not last.isdigit() else ():
-            if isinstance(read.ctx, ast.Load) and isinstance(read.value, ast.Name) and read.value.id == "self":
+            owner = ast.unparse(read.value)
+            below = owner.removeprefix("self.")
+            is_path = f"{owner}.{last}" == key or (below != owner and f".{key}".endswith(f".{below}.{last}"))
+            if isinstance(read.ctx, ast.Load) and (owner == "self" or is_path):
                 yield Step(part=read, source=number, origin=read), index.tensors[leaf].moment
     for row in {(one.name, one.function): one for one in index.bindings_of[leaf]}.values():
         for number, read in _loads(record).get((row.function.rpartition(".")[2], row.name.partition("[")[0]), ()):

@@ -260,4 +260,76 @@ for x in torch.randn(4, 8, 3):
         "register_forward_hook(hook)",
         "register_forward_hook(lambda module, given, output: kept.update(x=output.detach()))",
     ),
+    "a learner begins at detached parameters, read by their path": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+meta = nn.Linear(3, 1)
+opt = torch.optim.Adam(meta.parameters(), lr=1e-2)
+for it in range(5):
+    x = torch.randn(8, 3)
+    y = torch.randn(8, 1)
+    w = meta.weight.clone().detach().requires_grad_(True)  # <- BP601
+    inner = (x @ w.t() + meta.bias - y).pow(2).mean()
+    (gw,) = torch.autograd.grad(inner, [w], create_graph=True)
+    fast_w = w - 0.1 * gw
+    outer = (x @ fast_w.t() + meta.bias - y).pow(2).mean()
+    opt.zero_grad()
+    outer.backward()
+    opt.step()
+""",
+    "a learner begins at the detached weight of a trainer's network": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Meta:
+    def __init__(self):
+        self.net = nn.Linear(3, 1)
+        self.opt = torch.optim.Adam(self.net.parameters(), lr=1e-2)
+    def outer(self, x, y):
+        w = self.net.weight.detach().clone().requires_grad_()  # <- BP601
+        inner = (x @ w.t() + self.net.bias - y).pow(2).mean()
+        (g,) = torch.autograd.grad(inner, [w], create_graph=True)
+        fast = w - 0.1 * g
+        loss = (x @ fast.t() + self.net.bias - y).pow(2).mean()
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+m = Meta()
+for i in range(5):
+    m.outer(torch.randn(8, 3), torch.randn(8, 1))
+""",
+    "a copy learns, and the parameters move towards it": """
+import copy
+import torch
+from torch import nn
+torch.manual_seed(0)
+meta = nn.Linear(3, 1)
+for it in range(4):
+    fast = copy.deepcopy(meta)
+    opt = torch.optim.SGD(fast.parameters(), lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(8, 3), torch.randn(8, 1)
+        opt.zero_grad()
+        (fast(x) - y).pow(2).mean().backward()
+        opt.step()
+    with torch.no_grad():
+        meta.weight.add_(fast.weight.detach() - meta.weight.detach(), alpha=0.5)
+        meta.bias.add_(fast.bias.detach() - meta.bias.detach(), alpha=0.5)
+""",
+    "an embedding that gets its gradient elsewhere": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+emb = nn.Embedding(10, 4)
+body = nn.Linear(4, 4)
+opt = torch.optim.SGD([*emb.parameters(), *body.parameters()], lr=0.1)
+for i in range(4):
+    t = torch.randint(0, 10, (6,))
+    logits = body(emb(t)) @ emb.weight.detach().t()
+    loss = nn.functional.cross_entropy(logits, t)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }
