@@ -148,7 +148,8 @@ def check(record: Record) -> Iterator[Finding]:
         if len(turns) < LEAST:
             continue
         kept = kept_alive(record, site, stored[1], turns)
-        grows = len(kept) < LEAST and _is_made_once(record, site, stored[0])
+        # what is stored several times before it is walked is a sequence that one loss looks back on
+        grows = len(kept) < LEAST and len(turns) == len(moments) and _is_made_once(record, site, stored[0])
         walked = kept_walked(record, site, stored[1], turns) if grows else []
         if len(kept) >= LEAST or len(walked) >= LEAST:
             yield _finding(record, site, ast.unparse(stored[0]), walked or kept, is_walked=bool(walked))

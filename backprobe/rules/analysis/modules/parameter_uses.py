@@ -98,11 +98,20 @@ def _reads(record: Record, leaf: int) -> Iterator[tuple[Step, int]]:
             owner = ast.unparse(read.value)
             below = owner.removeprefix("self.")
             is_path = f"{owner}.{last}" == key or (below != owner and f".{key}".endswith(f".{below}.{last}"))
-            if isinstance(read.ctx, ast.Load) and (owner == "self" or is_path):
+            if isinstance(read.ctx, ast.Load) and (
+                owner == "self" or (is_path and not _is_written(record, number, read))
+            ):
                 yield Step(part=read, source=number, origin=read), index.tensors[leaf].moment
     for row in {(one.name, one.function): one for one in index.bindings_of[leaf]}.values():
         for number, read in _loads(record).get((row.function.rpartition(".")[2], row.name.partition("[")[0]), ()):
             yield Step(part=read, source=number, origin=read), row.moment
+
+
+def _is_written(record: Record, source: int, read: ast.Attribute) -> bool:
+    """A statement stores into what is read, `net.weight[:3] = old`, or calls a method of it that writes in place."""
+    above = trees(record)[source].parents.get(read)
+    into = isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store)
+    return into or (isinstance(above, ast.Attribute) and above.attr.endswith("_"))
 
 
 @table

@@ -212,4 +212,18 @@ for x in torch.randn(16, 8, 6):
         opt.step()
         h, pending = h.detach(), []
 """,
+    "states of all chunks in one list, which the next state is made of": SHAPES
+    + """
+cell = nn.GRUCell(6, 4)
+opt = torch.optim.Adam(cell.parameters(), lr=1e-2)
+states = [torch.zeros(8, 4)]
+for chunk in torch.randn(5, 4, 8, 6):
+    loss = torch.tensor(0.0)
+    for t, x in enumerate(chunk):
+        states.append(cell(x, states[-1].detach() if t == 0 else states[-1]))
+        loss = loss + states[-1].pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }
