@@ -8,6 +8,7 @@ from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.mode import (
     batch_norm_of_one,
     checkpoint_input_without_grad,
+    checkpoint_other_random_numbers,
     dropout_always_on,
     evaluating_in_train_mode,
     frozen_batch_norm_moves,
@@ -41,6 +42,7 @@ RULES: Final[tuple[RuleModule, ...]] = (
     dropout_always_on,
     frozen_batch_norm_moves,
     checkpoint_input_without_grad,
+    checkpoint_other_random_numbers,
     batch_norm_of_one,
     state_detached_each_step,
 )

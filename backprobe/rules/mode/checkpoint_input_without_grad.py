@@ -71,12 +71,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.breaks import wanted
+from backprobe.rules.analysis.modules.checkpoints import checkpoint_calls, written_call
 from backprobe.rules.analysis.modules.module_sites import modules_by_number, outermost_call
 from backprobe.rules.analysis.modules.parameter_uses import owners
 from backprobe.rules.analysis.source.expressions import with_keyword
 from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.scopes import last_name
-from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
+from backprobe.rules.analysis.source.syntax import region_in, site_of
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
@@ -101,16 +102,9 @@ RULE = Rule(
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per checkpoint of trained parameters that gets no tracked input."""
-    by_site: dict[int, list[WatchedCall]] = {}
-    for call in record.watched_calls:
-        if (
-            call.function.startswith("torch.utils.checkpoint.")
-            and call.site is not None
-            and not _is_tracked(record, call)
-        ):
-            by_site.setdefault(call.site, []).append(call)
-    for site, calls in by_site.items():
-        robbed = _robbed(record, calls)
+    for site, every in checkpoint_calls(record).items():
+        calls = [call for call in every if not _is_tracked(record, call)]
+        robbed = _robbed(record, calls) if calls else []
         if robbed:
             yield _finding(record, site, calls, robbed)
 
@@ -145,13 +139,13 @@ def _robbed(record: Record, calls: list[WatchedCall]) -> list[int]:
 
 def _handed(record: Record, call: WatchedCall) -> str:
     """The name of the function of the program that is checkpointed, where it is one."""
-    part = _call_at(record, call.site or 0, call.col)
+    part = written_call(record, call.site or 0, call.col)
     return last_name(part.args[0]) if part is not None and part.args else ""
 
 
 def _finding(record: Record, site: int, calls: list[WatchedCall], robbed: list[int]) -> Finding:
     row = site_of(record, site)
-    part = _call_at(record, site, calls[0].col)
+    part = written_call(record, site, calls[0].col)
     text = "checkpoint" if part is None else ast.unparse(part.func)
     block = ast.unparse(part.args[0]) if part is not None and part.args else "the block"
     edit = None if part is None else with_keyword(record, row, part, "use_reentrant", "False")
@@ -171,13 +165,3 @@ def _finding(record: Record, site: int, calls: list[WatchedCall], robbed: list[i
         fixes=() if edit is None else (Fix(title="Pass `use_reentrant=False`", safety="safe", edits=(edit,)),),
         tensors=robbed,
     )
-
-
-def _call_at(record: Record, site: int, col: int | None) -> ast.Call | None:
-    """The checkpoint call in a statement: the one at the recorded column."""
-    row = site_of(record, site)
-    node = statement(record, row)
-    found = [part for part in ast.walk(node) if isinstance(part, ast.Call)] if node is not None else []
-    here = [part for part in found if region_in(record, row.source, part).start_col == col]
-    named = [part for part in found if "checkpoint" in ast.unparse(part.func)]
-    return next(iter(here or named), None)
