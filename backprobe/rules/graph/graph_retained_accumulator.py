@@ -100,6 +100,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.graph.detaching_edits import number_of
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
     Operand,
@@ -108,14 +109,13 @@ from backprobe.rules.analysis.graph.retained_values import (
     is_cut,
     is_walked_after,
     kept_alive,
-    number_of,
     operands,
     taken_unwalked,
     unwalked_run,
 )
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.arithmetic import summands
-from backprobe.rules.analysis.source.named_values import tensor_named
+from backprobe.rules.analysis.source.named_values import reads_with_default, tensor_named
 from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of, value_of
 from backprobe.rules.analysis.tensors.parents import undetached_from
 from backprobe.rules.analysis.training.steps import state_at
@@ -169,7 +169,7 @@ def _running(record: Record, site: Site) -> tuple[str, ast.expr] | None:
         return ast.unparse(node.target), node.value
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         name = ast.unparse(node.targets[0])
-        return (name, node.value) if name in site.reads or _is_looked_up(node.value, name) else None
+        return (name, node.value) if name in site.reads or reads_with_default(node.value, name) else None
     return None
 
 
@@ -189,18 +189,6 @@ def _summed(
     taken = taken_unwalked(record, site, others[0], run)
     numel = (lookup(record).tensors[one.tensor].numel for _at, found in taken for one in found)
     return taken if all(count == 1 for count in numel) else []
-
-
-def _is_looked_up(value: ast.expr, name: str) -> bool:
-    """The expression reads an attribute with a default: `getattr(model, "total", 0)`."""
-    for part in ast.walk(value):
-        match part:
-            case ast.Call(func=ast.Name(id="getattr"), args=[held, ast.Constant(value=str(attribute)), *_]):
-                if f"{ast.unparse(held)}.{attribute}" == name:
-                    return True
-            case _:
-                pass
-    return False
 
 
 def _element(record: Record, site: Site, name: str) -> str:

@@ -98,6 +98,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.graph.detaching_edits import number_of
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
     Operand,
@@ -105,7 +106,6 @@ from backprobe.rules.analysis.graph.retained_values import (
     executions,
     kept_alive,
     kept_walked,
-    number_of,
     taken_unwalked,
     unwalked_run,
 )

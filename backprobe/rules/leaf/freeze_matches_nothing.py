@@ -109,7 +109,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.source.name_conditions import name_condition
+from backprobe.rules.analysis.modules.name_conditions import name_condition
 from backprobe.rules.analysis.source.syntax import method_called, number_at, region_in, trees
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule

@@ -184,7 +184,8 @@ def _by_result(
     known, other = (left, part.right) if left is not None else (right, part.left)
     if known is None or len(result) != 2 or result[0] != result[1] or _writes_dimensions(other):
         return left, right
-    guess: Shape | None = {(result[0], 1): (result[0],), (result[0],): (result[0], 1)}.get(known)
+    shapes: dict[Shape, Shape] = {(result[0], 1): (result[0],), (result[0],): (result[0], 1)}
+    guess = shapes.get(known)
     return (known, guess) if left is not None else (guess, known)
 
 

@@ -74,3 +74,15 @@ def names_in(node: ast.AST) -> list[str]:
     """The names, attributes and elements that an expression reads, as written, the longest of each first."""
     parts = (part for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute | ast.Subscript))
     return list(dict.fromkeys(ast.unparse(part) for part in parts))
+
+
+def reads_with_default(value: ast.expr, name: str) -> bool:
+    """The expression reads an attribute with a default: `getattr(model, "total", 0)`."""
+    for part in ast.walk(value):
+        match part:
+            case ast.Call(func=ast.Name(id="getattr"), args=[held, ast.Constant(value=str(attribute)), *_]):
+                if f"{ast.unparse(held)}.{attribute}" == name:
+                    return True
+            case _:
+                pass
+    return False
