@@ -1,10 +1,11 @@
 """What one tenant is slowed down by another who takes all that it can get, and what idle streams cost.
 
-usage: python -m bench.fairness [--rounds 3] [--asks 8] [--stacks "embedded,PostgreSQL + Redis"]
+usage: python -m bench.fairness [--rounds 3] [--asks 8] [--stacks "embedded,PostgreSQL + Redis"] [--rates default]
 
 One tenant submits, waits for a run that has ended, reads, opens a stream up to its first event, and ends a recorder's
 run; by turns in quiet time and while the other takes all it can of one thing. The busy one's clients are another
-process on the same cores. No worker runs, and rates are not limited: what is left is the sharing itself.
+process on the same cores. No worker runs. Rates are not limited, so that what is left is the sharing itself; with
+`--rates default` they are those of an install: rounds times asks of at most 9 are then within a key's own rate.
 """
 
 import argparse
@@ -172,6 +173,17 @@ def _busy(kind: str, greedy: list[Caller], going: threading.Event) -> None:
 
 HELD = {"streams": _streams, "waits": _waits, "body room": _bodies, "connections": _connections}
 BUSY = ("queue", "database", "audits")
+PROCESSOR = "processor, by two busy programs"
+"""The control: nobody asks the service for anything; what a request is slowed down by is the machine's share."""
+
+
+THINGS = (*HELD, *BUSY, PROCESSOR)
+
+
+def _burn(_: str, __: list[Caller], going: threading.Event) -> None:
+    going.set()
+    while True:
+        pass
 
 
 @contextlib.contextmanager
@@ -187,19 +199,22 @@ def taken(kind: str, greedy: list[Caller]) -> Iterator[None]:
         return
     spawn = multiprocessing.get_context("spawn")
     going = spawn.Event()
-    process = spawn.Process(target=_busy, args=(kind, greedy, going), daemon=True)
-    process.start()
+    target, count = (_burn, 2) if kind == PROCESSOR else (_busy, 1)
+    processes = [spawn.Process(target=target, args=(kind, greedy, going), daemon=True) for _ in range(count)]
+    for process in processes:
+        process.start()
     try:
         going.wait(60)
         yield
     finally:
-        process.kill()
-        process.join()
+        for process in processes:
+            process.kill()
+            process.join()
         time.sleep(0.5)
 
 
 def timed(asked: Asked, asks: int, into: Mapping[str, list[float]], refused: dict[str, int]) -> None:
-    """Each kind so many times, by turns."""
+    """Each kind so many times, by turns; what was refused is counted, and has no time."""
     for _ in range(asks):
         for kind, ask in asked.kinds().items():
             began = time.perf_counter()
@@ -207,20 +222,26 @@ def timed(asked: Asked, asks: int, into: Mapping[str, list[float]], refused: dic
                 ask()
             except (RuntimeError, OSError):
                 refused[kind] += 1
+                continue
             into[kind].append(1000 * (time.perf_counter() - began))
 
 
-def compared(asked: Asked, greedy: list[Caller], rounds: int, asks: int) -> Iterator[list[str]]:
-    """Rows of the table: each thing, and each kind of request while it is taken."""
-    for thing in (*HELD, *BUSY):
+def compared(others: list[Caller], greedy: list[Caller], rounds: int, asks: int) -> Iterator[list[str]]:
+    """Rows of the table: each thing, and each kind of request while it is taken; asked with a key for each thing."""
+    for thing, caller in zip(THINGS, others, strict=True):
+        asked = Asked(caller)
         quiet: dict[str, list[float]] = defaultdict(list)
         busy: dict[str, list[float]] = defaultdict(list)
         refused: dict[str, int] = defaultdict(int)
         for _ in range(rounds):
-            timed(asked, asks, quiet, defaultdict(int))
+            timed(asked, asks, quiet, refused)
             with taken(thing, greedy):
                 timed(asked, asks, busy, refused)
-        for kind, calm in quiet.items():
+        for kind in asked.kinds():
+            calm = quiet[kind]
+            if not calm or not busy[kind]:
+                yield [thing, kind, "", "", "", "", str(refused[kind]), "refused"]
+                continue
             ratio = middle(busy[kind]) / middle(calm)
             said = "" if ratio <= TARGET else "above 2"
             yield [
@@ -276,20 +297,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--asks", type=int, default=8)
     parser.add_argument("--stacks", default="embedded,PostgreSQL + Redis")
+    parser.add_argument("--rates", choices=("off", "default"), default="off")
     arguments = parser.parse_args()
+    rates = UNLIMITED if arguments.rates == "off" else {}
     rows, costs = [], []
     for stack in arguments.stacks.split(","):
         with stores(stack) as where, tempfile.TemporaryDirectory(prefix="backprobe-bench-") as home:
-            environment = {**where, **UNLIMITED, "BACKPROBE_HOME": home, "BACKPROBE_API_KEY": "bench",
+            environment = {**where, **rates, "BACKPROBE_HOME": home, "BACKPROBE_API_KEY": "bench",
                            "BACKPROBE_MOST_QUEUED": "2000"}  # fmt: skip
             with serving(environment, "--no-worker") as service:
                 greedy = [Caller(service.port, secret) for secret in keys(environment, "greedy", 4)]
-                other = Caller(service.port, keys(environment, "other", 1)[0])
-                costs.append(f"{stack}: {idle(service, other)}")
-                rows += [[stack, *row] for row in compared(Asked(other), greedy, arguments.rounds, arguments.asks)]
+                others = [Caller(service.port, secret) for secret in keys(environment, "other", 1 + len(THINGS))]
+                costs.append(f"{stack}: {idle(service, others.pop())}")
+                rows += [[stack, *row] for row in compared(others, greedy, arguments.rounds, arguments.asks)]
     head = ("stack", "taken by another", "request", "quiet p50, ms", "busy p50, ms", "busy longest, ms", "ratio",
             "refused", "")  # fmt: skip
-    write("fairness", "One tenant while another takes all it can", f"{table(head, rows)}\n\n{'  '.join(costs)}")
+    told = f"Rates: {arguments.rates}. {'  '.join(costs)}"
+    write("fairness", "One tenant while another takes all it can", f"{table(head, rows)}\n\n{told}")
 
 
 if __name__ == "__main__":

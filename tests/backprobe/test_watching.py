@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import weakref
 from pathlib import Path
 from typing import Any
@@ -157,3 +158,25 @@ def test_the_numbers_are_those_of_an_unwatched_job() -> None:
             train(model, optimizer, 30)
         found.append([parameter.detach().clone() for parameter in model.parameters()])
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("program", "shown"), [("elsewhere", "loop.py"), ("jobs", "inner/loop.py"), ("", "jobs/inner/loop.py")]
+)
+def test_a_file_is_shown_from_the_programs_folder_on_and_never_by_its_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, shown: str
+) -> None:
+    for folder in ("elsewhere", "jobs/inner"):
+        (tmp_path / folder).mkdir(parents=True)
+    file = tmp_path / "jobs" / "inner" / "loop.py"
+    file.write_text("def train(w):\n    loss = (w * w).sum()\n    loss.backward()\n")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / program), *sys.path])
+    inside: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), inside)
+    w = torch.ones(2, requires_grad=True)
+    with backprobe.watch(w, report=False) as watching:
+        inside["train"](w)
+    paths = [source.path for source in watching.record.sources]
+    assert shown in paths
+    assert [path for path in paths if str(tmp_path) in path] == []

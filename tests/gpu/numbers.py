@@ -12,7 +12,7 @@ import torch
 
 from backprobe.capture.options import Caps
 from backprobe.capture.torch_access.device_values import PIECE, DeviceValues, Values
-from backprobe.capture.torch_access.statistics import of_values, statistics
+from backprobe.capture.torch_access.tensor_statistics import of_values, statistics
 from backprobe.record import Statistics
 from tests.gpu.place import Place, Row, expect, rows
 

@@ -1,1 +1,1 @@
-"""How the engine reads and patches torch: private names, tensor memory, statistics, the compiled core, the fence."""
+"""How capture reads and patches torch: private names, tensor memory, gradient statistics, compiled core, fence."""

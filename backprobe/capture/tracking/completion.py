@@ -13,8 +13,8 @@ import msgspec
 import torch
 
 from backprobe.capture.torch_access.device_values import Values
-from backprobe.capture.torch_access.statistics import of_values
 from backprobe.capture.torch_access.tensor_memory import dtype_name
+from backprobe.capture.torch_access.tensor_statistics import of_values
 from backprobe.record import NodePass, SmallValue, Snapshot
 from backprobe.record.state_flags import NAMES, by_name
 

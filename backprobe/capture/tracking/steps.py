@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from backprobe.capture.torch_access.statistics import of_elements, of_values
 from backprobe.capture.torch_access.tensor_memory import elements
+from backprobe.capture.torch_access.tensor_statistics import of_elements, of_values
 from backprobe.capture.torch_access.torch_internals import EXACT, functorch_is_active
 
 if TYPE_CHECKING:

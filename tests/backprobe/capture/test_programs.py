@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from backprobe.capture import Caps, Options, run_files, run_source
-from backprobe.capture.torch_access.statistics import of_elements, statistics
 from backprobe.capture.torch_access.tensor_memory import elements
+from backprobe.capture.torch_access.tensor_statistics import of_elements, statistics
 from backprobe.record import TABLES, FrameReader, Record, check, dumps, loads, state
 
 

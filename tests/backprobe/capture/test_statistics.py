@@ -9,7 +9,7 @@ import torch
 
 from backprobe.capture.options import Caps
 from backprobe.capture.torch_access import native as core
-from backprobe.capture.torch_access import statistics, tensor_memory
+from backprobe.capture.torch_access import tensor_memory, tensor_statistics
 from backprobe.capture.tracking import gradients, histograms
 
 INSTRUCTIONS = ("avx512", "avx2", "sse2", "plain")
@@ -27,7 +27,7 @@ MOST_ERROR = 2e-7
 def way(request, monkeypatch, require):
     """Each way of reading: the kernels of each kind, by torch's exchange table, without it, and numpy."""
     if request.param == "twin":
-        for module in (statistics, tensor_memory, gradients, histograms):
+        for module in (tensor_memory, tensor_statistics, gradients, histograms):
             monkeypatch.setattr(module, "native", None)
         yield request.param
         return
@@ -44,7 +44,7 @@ def way(request, monkeypatch, require):
 
 
 def reduced(tensor, **caps):
-    return statistics.statistics(tensor, Caps(**caps))
+    return tensor_statistics.statistics(tensor, Caps(**caps))
 
 
 def single(number):

@@ -1,5 +1,5 @@
 /* What a record keeps of a tensor's elements. On the CPU nothing of torch runs; the rest goes to tensor_memory.py and
-   statistics.py. */
+   tensor_statistics.py. */
 
 #include "measured.h"
 
@@ -103,7 +103,7 @@ int bp_measure_tensor(PyObject *tensor, const bp_limits *limits, PyObject *caps,
     if (is_ordinary_cpu(tensor)) {
         return 0;
     }
-    PyObject *function = function_of(&statistics, "backprobe.capture.torch_access.statistics", "statistics");
+    PyObject *function = function_of(&statistics, "backprobe.capture.torch_access.tensor_statistics", "statistics");
     PyObject *given = function == NULL ? NULL : PyObject_CallFunctionObjArgs(function, tensor, caps, NULL);
     if (given == NULL || given == Py_None) {
         Py_XDECREF(given);

@@ -1,4 +1,4 @@
-/* A tensor reduced to eight numbers, in blocks, whatever its layout. The Python twin is statistics.py. */
+/* A tensor reduced to eight numbers, in blocks, whatever its layout. The Python twin is tensor_statistics.py. */
 
 #include "kernels.h"
 #include "tensor_memory.h"

@@ -1,7 +1,7 @@
 /* Reads the memory of a tensor and reduces it to numbers, without running a torch operation.
 
-   Meaning of every number: statistics.py and tensor_memory.py, the twins. Nothing here makes a copy-on-write tensor real,
-   allocates, keeps a reference, or leaves a Python exception set. The GIL is held throughout. */
+   Meaning of every number: tensor_statistics.py and tensor_memory.py, the twins. Nothing here makes a copy-on-write
+   tensor real, allocates, keeps a reference, or leaves a Python exception set. The GIL is held throughout. */
 
 #ifndef BACKPROBE_STATS_H
 #define BACKPROBE_STATS_H

@@ -12,8 +12,8 @@ import torch
 
 from backprobe.capture.options import Options
 from backprobe.capture.output.writer import Writer
-from backprobe.capture.torch_access.statistics import of_elements, statistics
 from backprobe.capture.torch_access.tensor_memory import dtype_name, elements
+from backprobe.capture.torch_access.tensor_statistics import of_elements, statistics
 from backprobe.capture.torch_access.torch_internals import flags_of, next_sequence_number, storage_address, version_of
 from backprobe.capture.tracking.cause import LATE, Cause
 from backprobe.capture.tracking.completion import complete_snapshot

@@ -1,4 +1,4 @@
-/* The statistics for Python: what statistics.py and tensor_memory.py call, and what their tests compare. */
+/* The statistics for Python: what tensor_statistics.py and tensor_memory.py call, and what their tests compare. */
 
 #include "kernels.h"
 #include "tensor_memory.h"

@@ -1,5 +1,6 @@
-"""A tensor reduced to numbers without running a torch operation on the CPU: by the compiled core, or by numpy.
+"""Statistics of a gradient or a value: a tensor reduced to numbers.
 
+No torch operation runs on the CPU for it: the compiled core reads the memory, or numpy does.
 What lies on another device is reduced there: `device_values.py`.
 """
 
