@@ -1,0 +1,156 @@
+"""A tenant that takes all it can get of one thing, and its keys: streams, waits, room for bodies, connections, requests.
+
+`with taken("streams", keys):` holds them meanwhile. What is held lives in this process. Requests without a pause, and
+the control, two programs that only burn processor time, are processes of their own.
+"""
+
+import contextlib
+import http.client
+import json
+import multiprocessing
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from backprobe.client import new_run_id
+
+
+@dataclass
+class Caller:
+    """One key of a tenant.
+
+    Attributes:
+        secret: Its text.
+    """
+
+    port: int
+    secret: str
+
+    def head(self, method: str, path: str, **headers: object) -> bytes:
+        """A request's head, as it is sent."""
+        given = {"Host": "127.0.0.1", "Authorization": f"Bearer {self.secret}", **headers}
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name.replace('_', '-')}: {value}" for name, value in given.items())]
+        return "\r\n".join([*lines, "", ""]).encode()
+
+    def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> bytes:
+        """Body of the answer, on a connection of its own.
+
+        Raises:
+            RuntimeError: it was refused.
+        """
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        with contextlib.closing(connection):
+            named = {"Authorization": f"Bearer {self.secret}", "Content-Type": "application/json", **headers}
+            connection.request(method, path, body or None, named)
+            answer = connection.getresponse()
+            text = answer.read()
+        if answer.status >= 400:
+            raise RuntimeError(f"{answer.status}: {text[:200]!r}")
+        return text
+
+    def submit(self) -> str:
+        """A run that waits for a worker."""
+        return str(json.loads(self.ask("POST", "/v1/runs", b'{"source": "x = 1\\n"}'))["id"])
+
+    def opened(self, *pieces: bytes) -> socket.socket:
+        """A connection on which this was sent."""
+        connection = socket.create_connection(("127.0.0.1", self.port), 120)
+        with contextlib.suppress(OSError):
+            for piece in pieces:
+                connection.sendall(piece)
+        return connection
+
+    def stream(self, run: str) -> socket.socket:
+        """A stream of the run's events."""
+        return self.opened(self.head("GET", f"/v1/runs/{run}/events", Accept="text/event-stream"))
+
+
+def _streams(greedy: list[Caller]) -> Iterator[socket.socket]:
+    run = greedy[0].submit()
+    for number in range(1000):
+        yield greedy[number % len(greedy)].stream(run)
+
+
+def _waits(greedy: list[Caller]) -> Iterator[socket.socket]:
+    run = greedy[0].submit()
+    for number in range(16):
+        one = greedy[number % len(greedy)]
+        yield one.opened(one.head("GET", f"/v1/runs/{run}", Prefer="wait=30"))
+
+
+def _bodies(greedy: list[Caller]) -> Iterator[socket.socket]:
+    piece = b"x" * (8 << 20)
+    for number in range(48):  # 384 MiB on the disk of temporary files
+        one = greedy[number % len(greedy)]
+        yield one.opened(one.head("POST", "/v1/audits", Content_Length=256 << 20), piece)
+
+
+def _connections(greedy: list[Caller]) -> Iterator[socket.socket]:
+    for number in range(2500):
+        yield greedy[0].opened(b"GET /v1/runs HTTP/1.1\r\nHost: loc" if number % 2 else b"")
+
+
+def _busy(kind: str, greedy: list[Caller], going: threading.Event) -> None:
+    """In a process of its own: requests without a pause."""
+    items = [{"custom_id": str(number), "source": f"x = {number}\n"} for number in range(100)]
+    audit = json.dumps({"items": items}).encode()
+
+    def client(one: Caller) -> None:
+        while True:
+            with contextlib.suppress(RuntimeError, OSError):
+                if kind == "audits":
+                    one.ask("POST", "/v1/audits", audit)
+                elif kind == "queue":
+                    one.submit()
+                else:
+                    one.ask("GET", "/v1/findings?limit=1000")
+                    one.ask("PUT", f"/v1/runs/{new_run_id()}", b"{}")
+                going.set()
+
+    for one in greedy * (1 if kind == "audits" else 4):
+        threading.Thread(target=client, args=(one,), daemon=True).start()
+    threading.Event().wait()
+
+
+HELD = {"streams": _streams, "waits": _waits, "body room": _bodies, "connections": _connections}
+BUSY = ("queue", "database", "audits")
+PROCESSOR = "processor, by two busy programs"
+"""The control: nobody asks the service for anything; what a request is slowed down by is the machine's share."""
+
+
+THINGS = (*HELD, *BUSY, PROCESSOR)
+
+
+def _burn(_: str, __: list[Caller], going: threading.Event) -> None:
+    going.set()
+    while True:
+        pass
+
+
+@contextlib.contextmanager
+def taken(kind: str, greedy: list[Caller]) -> Iterator[None]:
+    """All that this tenant can get of it, meanwhile."""
+    if kind in HELD:
+        with contextlib.ExitStack() as held:
+            for one in HELD[kind](greedy):
+                held.enter_context(contextlib.closing(one))
+            time.sleep(0.3)
+            yield
+        time.sleep(0.3)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    going = spawn.Event()
+    target, count = (_burn, 2) if kind == PROCESSOR else (_busy, 1)
+    processes = [spawn.Process(target=target, args=(kind, greedy, going), daemon=True) for _ in range(count)]
+    for process in processes:
+        process.start()
+    try:
+        going.wait(60)
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+        time.sleep(0.5)
