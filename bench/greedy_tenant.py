@@ -1,4 +1,4 @@
-"""A tenant that takes all it can get of one thing, and its keys: streams, waits, room for bodies, connections, requests.
+"""A tenant that takes all it can get of one thing: streams, waits, room for bodies, connections, requests.
 
 `with taken("streams", keys):` holds them meanwhile. What is held lives in this process. Requests without a pause, and
 the control, two programs that only burn processor time, are processes of their own.
