@@ -50,6 +50,7 @@ class OutsideSites(Sites):
         self._statements: dict[str, list[Statement]] = {}
         self._shared_lines: dict[str, frozenset[int]] = {}
         self._made: dict[tuple[str, int], int] = {}
+        self._covered: dict[tuple[str, int], int | None] = {}
         self._foreign = _foreign()
 
     def is_user_file(self, filename: str) -> bool:
@@ -64,9 +65,14 @@ class OutsideSites(Sites):
         statements = self._statements.get(filename)
         if statements is None:
             return super().at_line(filename, line)
-        found = _covering(statements, line)
-        if found is None:
-            return None
+        asked = (filename, line)
+        if asked not in self._covered:
+            found = _covering(statements, line)
+            self._covered[asked] = None if found is None else self._site(filename, found)
+        return self._covered[asked]
+
+    def _site(self, filename: str, found: Statement) -> int:
+        """The site of a statement; made now if there is none."""
         key = (filename, id(found.node))
         if key not in self._made:
             self._made[key] = self._add(filename, found)
@@ -84,11 +90,7 @@ class OutsideSites(Sites):
         around = [one for one in statements if _begins(one.node) <= (line, column) < _ends(one.node)]
         if not around:
             return None
-        inner = max(around, key=lambda one: _begins(one.node))
-        key = (filename, id(inner.node))
-        if key not in self._made:
-            self._made[key] = self._add(filename, inner)
-        return self._made[key]
+        return self._site(filename, max(around, key=lambda one: _begins(one.node)))
 
     def _take(self, filename: str) -> bool:
         """Register a user's file."""
