@@ -96,7 +96,7 @@ from backprobe.rules.analysis.source.syntax import (
     tree_of,
     trees,
 )
-from backprobe.rules.analysis.training.kept_states import kept_in, read_after_training
+from backprobe.rules.analysis.training.kept_states import kept_in, kept_since, read_after_training
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.analysis.training.updates import updates_of
 from backprobe.rules.framework.finding import Fix
@@ -222,14 +222,13 @@ def _copies(node: ast.AST) -> bool:
 def _changed_since(record: Record, parameters: list[int], taken: int, until: int) -> bool:
     """An optimizer changed a parameter between the last time that the statement ran before the load, and the load.
 
-    Of a statement under an `if`, as one that keeps the best, the first time: which one is the last is chance.
+    Of a statement that keeps the best, the first time: which one is the last is chance (`kept_since`).
     """
     runs = [row.moment for row in record.moments if row.site == taken and row.moment < until]
     if not runs:
         return False
     node, tree = statement_at(record, taken), tree_of(record, site_of(record, taken))
-    chosen = node is not None and tree is not None and any(isinstance(one, ast.If) for one in tree.ancestors(node))
-    since = runs[0] if chosen else runs[-1]
+    since = runs[-1] if node is None or tree is None else kept_since(tree, node, runs)
     return any(since < update.moment < until for one in parameters for update in updates_of(record).get(one, ()))
 
 

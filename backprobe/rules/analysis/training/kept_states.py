@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.source.scopes import last_name, scope_of
@@ -29,10 +30,10 @@ def read_after_training(record: Record, site: Site) -> ast.stmt | None:
         if event.kind == "step" and event.site is not None and (place := site_of(record, event.site))
     ]
     runs = [row.moment for row in record.moments if row.site == site.site]
-    loops = [one for one in tree.ancestors(node) if isinstance(one, ast.For | ast.While)]
-    chosen = any(isinstance(one, ast.If) for one in tree.ancestors(node))
-    later = [place for place, moment in steps if runs and moment > runs[0] and place.source == site.source]
-    if target is None or not later or bool(loops) != chosen:
+    loops = [one for one in _inside(tree, node, scope) if isinstance(one, ast.For | ast.While)]
+    since = kept_since(tree, node, runs) if runs else None
+    later = [place for place, moment in steps if since is not None and moment > since and place.source == site.source]
+    if target is None or not later or (loops and not _conditions(tree, node)):
         return None
     end = max(one.end_lineno or 0 for one in loops) if loops else max(place.end_line for place in later)
     if not loops and min(place.line for place in later) < site.line:
@@ -43,6 +44,63 @@ def read_after_training(record: Record, site: Site) -> ast.stmt | None:
             calls = {method_called(one) for one in parts_of(reader)}
             return None if "load_state_dict" in calls or not _rebound_once(scope, target, node) else reader
     return None
+
+
+def kept_since(tree: Tree, node: ast.stmt, runs: list[int]) -> int:
+    """The moment whose state the name is meant to hold, of those at which the statement ran.
+
+    Of a running best, the first: which turn is the best is chance, so that the last may be. Else the last: what is
+    bound in every turn, or in chosen ones, is the state of its last turn, and right where no step follows.
+    """
+    return runs[0] if any(_is_running_best(tree, one) for one in _conditions(tree, node)) else runs[-1]
+
+
+def _inside(tree: Tree, node: ast.AST, scope: ast.AST) -> list[ast.AST]:
+    """The nodes around a node within its function, innermost first."""
+    return list(itertools.takewhile(lambda one: one is not scope, tree.ancestors(node)))
+
+
+def _conditions(tree: Tree, node: ast.AST) -> list[ast.If]:
+    """The `if` statements around a node within its outermost loop: one around the loop chooses no turn."""
+    around = _inside(tree, node, scope_of(tree, node))
+    last = max((place for place, one in enumerate(around) if isinstance(one, ast.For | ast.While)), default=-1)
+    return [one for one in around[: last + 1] if isinstance(one, ast.If)]
+
+
+def _is_running_best(tree: Tree, condition: ast.If) -> bool:
+    """It orders a value against what earlier turns left: a name that it sets anew, or the least or most of several.
+
+    A flag stands for the comparison that it was given. What is set from the loop's own counter is a period.
+    """
+    loop = next(one for one in tree.ancestors(condition) if isinstance(one, ast.For | ast.While))
+    given = [one for one in ast.walk(loop) if isinstance(one, ast.Assign)]
+    flags = {part.id for part in ast.walk(condition.test) if isinstance(part, ast.Name)}
+    behind = [one.value for one in given if any(isinstance(to, ast.Name) and to.id in flags for to in one.targets)]
+    tests = [part for one in (condition.test, *behind) for part in ast.walk(one) if isinstance(part, ast.Compare)]
+    ordered = [one for one in tests if any(isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for sign in one.ops)]
+    counters = _places(loop.target) if isinstance(loop, ast.For) else set[str]()
+    kept = {
+        name
+        for one in given
+        if not _places(one.value) & counters
+        for target in one.targets
+        for name in _places(target)
+        if _within(tree, one, condition) or name in _places(one.value)
+    }
+    return any(_places(one) & kept or _least_or_most(one) for one in ordered)
+
+
+def _places(node: ast.AST) -> set[str]:
+    """The names, attributes and elements in an expression, as they are written."""
+    return {ast.unparse(part) for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute | ast.Subscript)}
+
+
+def _within(tree: Tree, node: ast.AST, above: ast.AST) -> bool:
+    return any(one is above for one in tree.ancestors(node))
+
+
+def _least_or_most(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Call) and last_name(part.func) in ("min", "max") for part in ast.walk(node))
 
 
 def _is_state(record: Record, value: ast.expr) -> bool:

@@ -47,6 +47,146 @@ for epoch in range(5):
     state = net.state_dict()
     torch.save({"net": state, "epoch": epoch}, io.BytesIO())
 """,
+    "good state of every epoch by the first rank alone, saved behind the loop": """
+import torch, io
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+rank = 0
+for epoch in range(4):
+    opt.zero_grad()
+    loss = (net(x) - y).pow(2).mean()
+    loss.backward()
+    opt.step()
+    if rank == 0:
+        state = net.state_dict()
+torch.save(state, io.BytesIO())
+""",
+    "good state of every epoch under a main guard, saved behind the loop": """
+import torch, io
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+if __name__ == "__main__":
+    for epoch in range(4):
+        opt.zero_grad()
+        loss = (net(x) - y).pow(2).mean()
+        loss.backward()
+        opt.step()
+        state = net.state_dict()
+    torch.save(state, io.BytesIO())
+""",
+    "good state of each second epoch, the last too, loaded behind the loop": """
+import torch, io
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+for epoch in range(4):
+    opt.zero_grad()
+    loss = (net(x) - y).pow(2).mean()
+    loss.backward()
+    opt.step()
+    if epoch % 2 == 1:
+        state = net.state_dict()
+net.load_state_dict(state)
+""",
+    "best state by an attribute of the trainer": """
+import torch, io
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+class Trainer:
+    def __init__(self):
+        self.lowest = float("inf")
+    def fit(self):
+        for epoch in range(4):
+            opt.zero_grad()
+            loss = (net(x) - y).pow(2).mean()
+            loss.backward()
+            opt.step()
+            if loss.item() < self.lowest:
+                self.lowest = loss.item()
+                kept = net.state_dict()  # <- BP751
+        net.load_state_dict(kept)
+Trainer().fit()
+""",
+    "best state by a flag": """
+import torch, io
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+lowest = float("inf")
+for epoch in range(4):
+    opt.zero_grad()
+    loss = (net(x) - y).pow(2).mean()
+    loss.backward()
+    opt.step()
+    better = loss.item() < lowest
+    lowest = min(lowest, loss.item())
+    if better:
+        kept = net.state_dict()  # <- BP751
+torch.save(kept, io.BytesIO())
+""",
+    "best state by the least of a history": """
+import torch, io
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+history = []
+for epoch in range(4):
+    opt.zero_grad()
+    loss = (net(x) - y).pow(2).mean()
+    loss.backward()
+    opt.step()
+    history.append(loss.item())
+    if loss.item() <= min(history):
+        kept = net.state_dict()  # <- BP751
+torch.save(kept, io.BytesIO())
+""",
+    "state of one epoch saved behind later ones": """
+import torch, io
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+for epoch in range(4):
+    opt.zero_grad()
+    loss = (net(x) - y).pow(2).mean()
+    loss.backward()
+    opt.step()
+    if epoch == 1:
+        kept = net.state_dict()  # <- BP751
+torch.save(kept, io.BytesIO())
+""",
+    "state before training under a main guard": """
+import torch, io
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+if __name__ == "__main__":
+    start = dict(net.state_dict())  # <- BP751
+    for epoch in range(4):
+        opt.zero_grad()
+        loss = (net(x) - y).pow(2).mean()
+        loss.backward()
+        opt.step()
+    print(sum((v - start[k]).norm() for k, v in net.state_dict().items()))
+""",
     "layer times n in ModuleList": """
 import torch
 from torch import nn
