@@ -23,7 +23,7 @@ from backprobe.rules.analysis.gradients.missing_gradients import (
     takes_part,
     used_at,
 )
-from backprobe.rules.analysis.graph.breaks import breaks
+from backprobe.rules.analysis.graph.breaks import break_behind
 from backprobe.rules.analysis.graph.cuts import cut_above, cut_off_by, returned_by
 from backprobe.rules.analysis.graph.reach import leading_to, reaches
 from backprobe.rules.analysis.rows.lookup import lookup
@@ -34,7 +34,6 @@ from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Binding, NodePass, Record
-    from backprobe.rules.analysis.graph.breaks import Break
 
 
 @table
@@ -206,7 +205,7 @@ def _replaced(case: Case) -> WhyNone | None:
 def _cut(case: Case) -> WhyNone | None:
     if case.reached or not case.seen_whole:
         return None
-    lost = _break_behind(case.record).get(case.tensor.tensor)
+    lost = break_behind(case.record).get(case.tensor.tensor)
     if lost is not None:
         line = ending_region(lost.ending.node)[0]
         why = case.said("cut", f"{lost.ending.how} at line {line} cut it off from the root", site=lost.site)
@@ -216,12 +215,6 @@ def _cut(case: Case) -> WhyNone | None:
         return None
     line = line_of(case.record, cut.site)
     return case.said("cut", f"{cut.how} at line {line} cut it off from the root", site=cut.site)
-
-
-@table
-def _break_behind(record: Record) -> dict[int, Break]:
-    """The total cut that each leaf went without a gradient for: the one that its finding is about, by leaf."""
-    return {leaf: one for one in breaks(record) for leaf in one.leaves}
 
 
 @table
