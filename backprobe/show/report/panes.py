@@ -194,12 +194,17 @@ def tensors_pane(record: Record) -> Html:
             tag(
                 "th", name(row.name + (f" \u00d7{row.times}" if row.times > 1 else "")), scope="row", class_="mono cut"
             ),
-            tag("td", row.line, class_="number"),
-            tag("td", shaped(row.shape), class_="mono tight"),
-            tag("td", str(row.is_leaf)),
-            tag("td", str(row.requires_grad)),
-            tag("td", name(row.grad_fn or "None"), class_="mono"),
-            tag("td", _gradient(row.gradient, row.why.text if row.why else "", row.arrived), class_="cut"),
+            tag("td", row.line, class_="number", data_label="line"),
+            tag("td", shaped(row.shape), class_="mono tight", data_label="shape"),
+            tag("td", str(row.is_leaf), data_label="is_leaf"),
+            tag("td", str(row.requires_grad), data_label="requires_grad"),
+            tag("td", name(row.grad_fn or "None"), class_="mono", data_label="grad_fn"),
+            tag(
+                "td",
+                _gradient(row.gradient, row.why.text if row.why else "", row.arrived),
+                class_="cut",
+                data_label="gradient",
+            ),
             id=f"t{row.tensor}",
             data_t=row.tensor,
             data_with_line=row.line,
@@ -207,7 +212,7 @@ def tensors_pane(record: Record) -> Html:
         for row in rows[:MOST_TENSORS]
     ]
     total = f"{min(MOST_TENSORS, len(rows))} of {len(rows):,} names, with the last state of each"
-    return pane("tensors", "Tensors", total, _table(head, body, "Table of tensors"))
+    return pane("tensors", "Tensors", total, _table(head, body, "Table of tensors", "stacks"))
 
 
 def _gradient(gradient: str | None, why: str, arrived: str | None) -> Html:
@@ -254,7 +259,7 @@ def held_twin(record: Record) -> Html:
     return tag("ul", *(tag("li", prose(line.strip())) for line in lines))
 
 
-def _table(head: Iterable[str], body: Iterable[Html], label: str) -> Html:
+def _table(head: Iterable[str], body: Iterable[Html], label: str, kind: str | None = None) -> Html:
     top = tag("thead", tag("tr", *(tag("th", one, scope="col") for one in head)))
-    table = tag("table", top, tag("tbody", *body))
+    table = tag("table", top, tag("tbody", *body), class_=kind)
     return tag("div", table, class_="scroll holds", tabindex="0", role="region", aria_label=label)

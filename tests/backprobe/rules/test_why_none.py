@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from backprobe.record import Record
-from backprobe.rules import WhyNone, why_none
+from backprobe.rules import WhyNone, judge, why_none
 from backprobe.rules.analysis.gradients.why_none import why_none_after
 from backprobe.rules.analysis.graph.cuts import cuts
 
@@ -319,6 +319,31 @@ def test_the_cut_is_named_with_its_line(captured) -> None:
     )
     assert why is not None
     assert why.text == "`.detach()` at line 3 cut it off from the root"
+
+
+BEHIND_UNNAMED = [
+    ("loss = lin(lin0(x).detach()).sum()", 6),
+    ("def f(x):\n    return lin0(x).detach().relu()\nloss = lin(f(x)).sum()", 7),
+    ("loss = lin(\n    lin0(x)\n    .detach()\n).sum()", 8),
+    ("loss = lin(torch.tensor(lin0(x).tolist())).sum()", 6),
+]
+
+
+@pytest.mark.parametrize(("program", "line"), BEHIND_UNNAMED)
+def test_a_parameter_behind_a_cut_without_a_name_names_the_line_of_its_finding(program, line, captured) -> None:
+    head = (
+        "import torch\nlin0, lin = torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)\nx = torch.ones(2, 3)\n"
+        "opt = torch.optim.SGD([*lin0.parameters(), *lin.parameters()], lr=0.1)\n\n"
+    )
+    record = captured(head + program + "\nloss.backward()\nopt.step()\n")
+    (weight,) = {
+        row.tensor for row in record.tensors if tuple(row.shape) == (3, 3) and (row.fqn or "").endswith("weight")
+    }
+    why = why_none(record)[weight]
+    assert (why.verdict, why.line) == ("cut", line), why
+    assert f"at line {line} cut it off from the root" in why.text
+    (finding,) = [one for one in judge(record).findings if ("tensor", weight) in one.subject.facts]
+    assert finding.location.region.start_line == line
 
 
 def test_a_lower_tier_claims_no_absence(captured) -> None:

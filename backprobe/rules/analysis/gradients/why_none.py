@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.missing_gradients import (
@@ -22,10 +23,12 @@ from backprobe.rules.analysis.gradients.missing_gradients import (
     takes_part,
     used_at,
 )
+from backprobe.rules.analysis.graph.breaks import break_behind
 from backprobe.rules.analysis.graph.cuts import cut_above, cut_off_by, returned_by
 from backprobe.rules.analysis.graph.reach import leading_to, reaches
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.rows.truncation import record_at
+from backprobe.rules.analysis.source.break_syntax import ending_region
 from backprobe.rules.framework.locations import line_of
 from backprobe.rules.framework.tables import table
 
@@ -202,6 +205,11 @@ def _replaced(case: Case) -> WhyNone | None:
 def _cut(case: Case) -> WhyNone | None:
     if case.reached or not case.seen_whole:
         return None
+    lost = break_behind(case.record).get(case.tensor.tensor)
+    if lost is not None:
+        line = ending_region(lost.ending.node)[0]
+        why = case.said("cut", f"{lost.ending.how} at line {line} cut it off from the root", site=lost.site)
+        return replace(why, line=line)
     cut = cut_off_by(case.record).get(case.tensor.tensor)
     if cut is None:
         return None

@@ -84,6 +84,12 @@ def breaks(record: Record) -> tuple[Break, ...]:
     return tuple(sorted(merged, key=lambda one: (one.moment, one.site)))
 
 
+@table
+def break_behind(record: Record) -> dict[int, Break]:
+    """The total cut that each leaf went without a gradient for: the one that its finding is about, by leaf."""
+    return {leaf: one for one in breaks(record) for leaf in one.leaves}
+
+
 def _merged(rows: list[Break]) -> Break:
     first = min(rows, key=lambda one: one.moment)
     return replace(

@@ -46,7 +46,8 @@ export function Drawing({ view, found, svg, open, canOpen, picked }: Given) {
   const height = laid.height + 24;
   useLayoutEffect(() => {
     const room = outer.current?.clientWidth ?? 800;
-    setZoom((before) => before ?? Math.max(0.7, Math.min(1, (room - 8) / width)));
+    const whole = Math.min(1, (room - 8) / width);
+    setZoom((before) => before ?? (whole < 0.6 ? 0.7 : whole)); // what cannot be read when whole is scrolled
   }, [width]);
   const scale = zoom ?? 1;
   useLayoutEffect(() => { // the loss is on top, in the middle
