@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from backprobe.client import new_run_id
-from bench.greedy_tenant import THINGS, Caller, taken
+from bench.caller import Caller
+from bench.greedy_tenant import THINGS, taken
 from bench.service import Service, serving, stores
 from bench.tables import middle, table, write
 
