@@ -4,8 +4,10 @@ usage: python -m bench.recorder [--models mlp,lstmcell] [--steps 1000] [--sets 2
 
 Fresh processes, one plain, one that sends and one whose service is silent, take turns of twenty steps; only one runs at
 a time. A figure is CPU time (the process's clock, all its threads) over that of plain, of the turns of one set summed;
-`first 20` is the first turn alone, in which every step is taken in full. Sampling is the default. `wandb.watch` logs
-every step to a local file; where it is not installed its row says so.
+`first 20` is the first turn alone, in which every step is taken in full. Sampling is the default. Two other ways to the
+same goal stand beside it (`rivals.py`): `wandb.watch`, offline, logs every step to a local file, and where it is not
+installed its row says so; `hooks` on every module and parameter save reductions to a local file every ten steps. Bytes
+are those of the requests' bodies that the service took and of the files that the job left in its own folder.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -28,7 +31,7 @@ from bench.tables import spread, table, write
 
 ROOT = Path(__file__).parents[1]
 TURN_STEPS = 20
-MODES = ("plain", "sends", "silent service", "wandb.watch")
+MODES = ("plain", "sends", "silent service", "hooks", "wandb.watch")
 
 
 def training(model_name: str) -> tuple[Any, Any, Any]:
@@ -62,7 +65,7 @@ def job(model_name: str, mode: str, url: str) -> None:
 
             watching = stack.enter_context(backprobe.watch(model, optimizer, url=url))
             after = watching.health
-        if mode == "wandb.watch":
+        if mode in ("hooks", "wandb.watch"):
             from bench.rivals import under
 
             step, _ = under(mode, step, model, (), optimizer)
@@ -78,18 +81,29 @@ def job(model_name: str, mode: str, url: str) -> None:
 
 
 def served() -> None:
-    """A service that takes everything, in a process of its own; its address is printed first."""
+    """A service that takes everything, in a process of its own; its address is printed first.
+
+    A GET answers how many bytes of bodies it took so far.
+    """
+    taken: list[int] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_PUT(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            taken.append(len(self.rfile.read(int(self.headers.get("Content-Length", 0)))))
             self.send_response(204)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
         do_POST = do_PUT  # noqa: N815 - http.server's name
+
+        def do_GET(self) -> None:
+            text = str(sum(taken)).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -120,9 +134,12 @@ def silent() -> Iterator[str]:
 def one_set(model: str, modes: tuple[str, ...], steps: int, urls: dict[str, str]) -> dict[str, dict[str, Any]]:
     """CPU seconds of each turn, and what the job told at its end, by mode."""
     with tempfile.TemporaryDirectory() as home, contextlib.ExitStack() as stack:
-        environment = os.environ | {"BACKPROBE_HOME": home, "PYTHONPATH": str(ROOT)}
+        taken = _taken(urls["sends"])
+        folders = {mode: Path(home) / str(at) for at, mode in enumerate(modes)}
         jobs = {}
-        for mode in modes:
+        for mode, folder in folders.items():
+            folder.mkdir()
+            environment = os.environ | {"BACKPROBE_HOME": str(folder), "TMPDIR": str(folder), "PYTHONPATH": str(ROOT)}
             command = [sys.executable, "-m", "bench.recorder", "--job", model, mode, urls.get(mode, "")]
             piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
             jobs[mode] = stack.enter_context(subprocess.Popen(command, env=environment, cwd=ROOT, **piped))
@@ -136,7 +153,15 @@ def one_set(model: str, modes: tuple[str, ...], steps: int, urls: dict[str, str]
             began = time.monotonic()
             process.stdin.close()
             found[mode] |= json.loads(process.stdout.readline()) | {"end_seconds": time.monotonic() - began}
+            process.wait()
+            found[mode]["bytes"] = sum(one.stat().st_size for one in folders[mode].rglob("*") if one.is_file())
+        found["sends"]["bytes"] += _taken(urls["sends"]) - taken
         return found
+
+
+def _taken(url: str) -> int:
+    with urllib.request.urlopen(url) as answer:
+        return int(answer.read())
 
 
 def measured(models: list[str], steps: int, sets: int) -> list[list[str]]:
@@ -154,7 +179,7 @@ def measured(models: list[str], steps: int, sets: int) -> list[list[str]]:
                 found = [one_set(model, modes, steps, urls) for _ in range(sets)]
                 rows += [row(model, mode, found) for mode in modes[1:]]
                 if len(modes) < len(MODES):
-                    rows.append([model, MODES[-1], *["not installed"] * 6])
+                    rows.append([model, MODES[-1], *["not installed"] * 7])
     finally:
         taker.kill()
         taker.communicate()
@@ -170,7 +195,7 @@ def row(model: str, mode: str, found: list[dict[str, dict[str, Any]]]) -> list[s
     last = found[-1][mode]
     return [
         model, mode, spread(whole, "{:.3f}"), spread(first, "{:.2f}"), spread(light, "{:.3f}"),
-        str(last.get("requests", "")), f"{last['end_seconds']:.1f}", "yes" if same else "no",
+        str(last.get("requests", 0)), f"{last['bytes']:,}", f"{last['end_seconds']:.1f}", "yes" if same else "no",
     ]  # fmt: skip
 
 
@@ -193,7 +218,7 @@ def main() -> None:
         job(*args.job)
     else:
         rows = measured(args.models.split(","), args.steps, args.sets)
-        head = ["model", "job", "mean", "first 20", "median turn", "requests", "end, s", "same loss"]
+        head = ["model", "job", "mean", "first 20", "median turn", "requests", "bytes", "end, s", "same loss"]
         body = f"CPU time over plain, {args.steps:,} steps, {args.sets} sets; least and most in brackets.\n\n"
         write("recorder", "What a recorder costs its training job", body + table(head, rows))
 

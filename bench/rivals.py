@@ -1,11 +1,17 @@
 """A training step under another tool, for comparison; each is used as its own manual says."""
 
+import atexit
+import json
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-MODULES = {"torchlens": "torchlens", "wandb.watch": "wandb", "detect_anomaly": "torch"}
+MODULES = {"torchlens": "torchlens", "wandb.watch": "wandb", "detect_anomaly": "torch", "hooks": "torch"}
 """What must be installed for each: the extra `bench`."""
+
+HOOKS_EVERY = 10
+HOOKS_BINS = 64
 
 Step = Callable[[], object]
 Captured = Callable[[], dict[str, float]]
@@ -20,6 +26,8 @@ def under(mode: str, step: Step, model: Any, inputs: Any, optimizer: Any) -> tup
         return step, dict
     if mode == "wandb.watch":
         return _watched(step, model)
+    if mode == "hooks":
+        return _hooked(step, model)
     if mode == "torchlens":
         return _traced(model, inputs, optimizer)
     return step, dict
@@ -34,11 +42,64 @@ def _watched(step: Step, model: Any) -> tuple[Step, Captured]:
     wandb.watch(model, log="all", log_freq=1)
     count = len(list(model.parameters()))
 
-    def watched() -> None:
-        step()
+    def watched() -> object:
+        loss = step()
         run.log({"step": 1})
+        return loss
 
     return watched, lambda: {"tensors": count, "gradients": count}
+
+
+def _hooked(step: Step, model: Any) -> tuple[Step, Captured]:
+    """Mean, least, most and a histogram of each module's output and each parameter's gradient, to a local file.
+
+    What a debugger of training jobs with hooks does, as SageMaker's: a forward hook on every module, a gradient hook on
+    every parameter, reductions alone, every `HOOKS_EVERY` steps, a JSON file for each step that is saved.
+    """
+    folder = Path(tempfile.mkdtemp())
+    rows: dict[str, Any] = {}
+    last: list[int] = [0, 0]  # steps begun, values saved in the step that was saved last
+
+    def reduced(name: str, tensor: Any) -> None:
+        values = tensor.detach().float()
+        least, mean, most = values.min().item(), values.mean().item(), values.max().item()
+        counts = values.histc(HOOKS_BINS, least, most).int().tolist()
+        rows[name] = {"min": least, "mean": mean, "max": most, "histogram": counts}
+
+    def write() -> None:
+        if rows:
+            (folder / f"{last[0]:09}.json").write_text(json.dumps(rows))
+            last[1] = len(rows)
+            rows.clear()
+
+    def saves() -> bool:
+        return (last[0] - 1) % HOOKS_EVERY == 0
+
+    def output(name: str) -> Callable[..., None]:
+        def take(_module: Any, _inputs: Any, given: Any) -> None:
+            if saves():
+                for at, one in enumerate(given if isinstance(given, tuple) else (given,)):
+                    if hasattr(one, "histc") and one.is_floating_point():
+                        reduced(f"output {name} {at} {len(rows)}", one)
+
+        return take
+
+    def gradient(name: str) -> Callable[[Any], None]:
+        return lambda grad: reduced(f"gradient {name}", grad) if saves() else None
+
+    for name, module in model.named_modules():
+        module.register_forward_hook(output(name))
+    for name, parameter in model.named_parameters():
+        parameter.register_hook(gradient(name))
+    atexit.register(write)
+
+    def hooked() -> object:
+        write()
+        last[0] += 1
+        return step()
+
+    count = len(list(model.parameters()))
+    return hooked, lambda: {"tensors": last[1] - count, "gradients": count}
 
 
 def _traced(model: Any, inputs: Any, optimizer: Any) -> tuple[Step, Captured]:
