@@ -112,7 +112,8 @@ Source:
 
 from __future__ import annotations
 
-from collections import defaultdict
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -123,6 +124,7 @@ from backprobe.rules.analysis.source.naming import capital, optimizer_name, toge
 from backprobe.rules.analysis.training.trained_parameters import trained
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import GradRead, LeafGrad, Record
@@ -188,23 +190,47 @@ def _function(record: Record, site: int | None) -> str | None:
 
 def _read(record: Record, left: LeafGrad, function: str | None) -> GradRead | None:
     """What the helper read behind its call: the `.grad` of something else first."""
-    until = min((row.moment_before for row in record.backward_calls if row.moment_before > left.moment), default=None)
-    rows = [
-        row
-        for row in record.grad_reads
-        if _function(record, row.site) == function
-        and row.moment >= left.moment
-        and (until is None or row.moment <= until)
-        and not row.was_none
-        and row.use != "tested"
-    ]
-    return min(rows, key=lambda row: row.tensor in trained(record), default=None)
+    starts = _starts(record)
+    at = bisect_right(starts, left.moment)
+    until = starts[at] if at < len(starts) else None
+    rows = _reads(record).get(function or "", [])
+    first = bisect_left(rows, left.moment, key=lambda row: row.moment)
+    found: GradRead | None = None
+    for row in rows[first:]:
+        if until is not None and row.moment > until:
+            break
+        if row.tensor not in trained(record):
+            return row
+        found = found or row
+    return found
+
+
+@table
+def _starts(record: Record) -> list[int]:
+    """When backward calls begin, in order."""
+    return sorted(call.moment_before for call in record.backward_calls)
+
+
+@table
+def _reads(record: Record) -> dict[str, list[GradRead]]:
+    """The reads of a `.grad` that was there, by function, in order; a test of whether it is None is none."""
+    found: defaultdict[str, list[GradRead]] = defaultdict(list)
+    for row in sorted(record.grad_reads, key=lambda row: row.moment):
+        if not row.was_none and row.use != "tested":
+            found[_function(record, row.site) or ""].append(row)
+    return found
+
+
+@table
+def _calls_at(record: Record) -> Counter[int | None]:
+    """How many backward calls each site made."""
+    return Counter(call.site for call in record.backward_calls)
 
 
 def _is_once(record: Record, left: LeafGrad, added: LeafGrad) -> bool:
     """The helper walked back once, in the leaf's first gradient, and training does so again and again."""
-    calls = [call.site for call in record.backward_calls]
-    return calls.count(left.site) == 1 and calls.count(added.site) >= LEAST and calls[0] == left.site
+    counts = _calls_at(record)
+    return counts[left.site] == 1 and counts[added.site] >= LEAST and record.backward_calls[0].site == left.site
 
 
 def _finding(record: Record, site: int, probes: list[_Probe]) -> Finding:

@@ -205,32 +205,35 @@ def _kept(record: Record, site: Site, name: str, turns: list[int]) -> list[tuple
     """
     found, longest = list[tuple[int, int]](), list[tuple[int, int]]()
     before: int | None = None
+    results = frozenset(row.tensor for row in bindings_named(record)[name] if row.site == site.site)
     for moment in turns:
         tensor = tensor_named(record, name, site, moment)
         state = None if tensor is None else state_at(record, tensor, moment)
         if tensor is None or state is None or not state.requires_grad or state.is_leaf:
             found, before = [], None
             continue
-        if before is not None and not _goes_on(record, site, name, before, tensor):
+        if before is not None and not _goes_on(record, site, name, before, tensor, results):
             found = []
         found.append((moment, tensor))
         before, longest = tensor, max(longest, found, key=len)
     return longest
 
 
-def _goes_on(record: Record, site: Site, name: str, before: int, tensor: int) -> bool:
+def _goes_on(record: Record, site: Site, name: str, before: int, tensor: int, results: frozenset[int]) -> bool:
     """The statement itself made the new value of the old one, or changed it in place: a list may bear the name too.
 
     Several objects may take turns at `self.sum = self.sum + value`. Names do not tell them apart, so an older result of
     the statement counts as well as the last one.
+
+    Args:
+        results: All that the statement gave that name.
     """
     index = lookup(record)
     if tensor == before:
         return any(row.site == site.site for row in index.inplace_of[tensor])
     rows = [row for row in index.bindings_of[tensor] if row.name == name and row.site == site.site]
-    older = {row.tensor for row in bindings_named(record)[name] if row.site == site.site and row.tensor < tensor}
-    made_of = {parent for row in rows for parent in row.parents}
-    return bool(made_of & older) or (bool(rows) and before in undetached_from(record, tensor))
+    made_of_older = any(parent in results and parent < tensor for row in rows for parent in row.parents)
+    return made_of_older or (bool(rows) and before in undetached_from(record, tensor))
 
 
 def _kept_unseen(record: Record, site: Site, value: ast.expr, turns: list[int]) -> list[tuple[int, int]]:

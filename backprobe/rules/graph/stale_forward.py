@@ -82,6 +82,7 @@ Source:
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -95,6 +96,7 @@ from backprobe.rules.analysis.source.naming import capital, together
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Record
@@ -127,24 +129,48 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _stale(record: Record, calls: Sequence[BackwardCall]) -> tuple[int, ...]:
     """The leaves that are stepped between all of these calls, and used in nodes of the first one alone."""
-    first, reached = reaches(record)[calls[0].call], [reaches(record)[call.call] for call in calls]
+    reached = [reaches(record)[call.call] for call in calls]
+    first, last = reached[0], reached[-1]
+    common = first.leaves & last.leaves & _stepped(record, calls[0], calls[1])
+    kept = [leaf for leaf in common if _users(record, leaf) & last.met <= first.met]
+    if not kept:
+        return ()  # as nearly always: every step computes its own graph
     stepped = [_stepped(record, one, other) for one, other in pairwise(calls)]
-    common = frozenset[int].intersection(*(reach.leaves for reach in reached), *stepped)
+    common = frozenset(kept).intersection(*(reach.leaves for reach in reached), *stepped)
     used = {leaf: [_users(record, leaf) & reach.met for reach in reached] for leaf in common}
     return tuple(sorted(leaf for leaf, uses in used.items() if all(use and use <= first.met for use in uses)))
 
 
 def _stepped(record: Record, first: BackwardCall, second: BackwardCall) -> frozenset[int]:
     """The tensors whose optimizer steps between two calls."""
-    window = range(first.moment_before, second.moment_before + 1)
-    ran = {row.optimizer for row in record.optimizer_events if row.kind == "step" and row.moment in window}
+    steps = _steps(record)
+    start = bisect_left(steps, first.moment_before, key=lambda step: step[0])
+    end = bisect_right(steps, second.moment_before, key=lambda step: step[0])
+    ran = {optimizer for _moment, optimizer in steps[start:end]}
     return frozenset(leaf for leaf, held in in_optimizers(record).items() if ran.intersection(held))
+
+
+@table
+def _steps(record: Record) -> list[tuple[int, int | None]]:
+    """The steps of all optimizers: when, and whose."""
+    steps = [(row.moment, row.optimizer) for row in record.optimizer_events if row.kind == "step"]
+    return sorted(steps, key=lambda step: step[0])
 
 
 def _users(record: Record, leaf: int) -> frozenset[int]:
     """The nodes that hand the leaf's gradient to it."""
-    ends = [row for row in record.nodes if row.variable == leaf]
-    return frozenset(node for row in ends for node in leading_to(record).get((row.node, 0), ()))
+    ends = _ends(record).get(leaf, ())
+    return frozenset(node for end in ends for node in leading_to(record).get((end, 0), ()))
+
+
+@table
+def _ends(record: Record) -> dict[int, list[int]]:
+    """The nodes that store the gradient of each leaf."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for row in record.nodes:
+        if row.variable is not None:
+            found[row.variable].append(row.node)
+    return found
 
 
 def _shared(record: Record, calls: Sequence[BackwardCall]) -> Carried | None:

@@ -76,14 +76,24 @@ def _ends_of_values(record: Record, site: Site) -> list[int]:
     Of a dict or list, as in `outputs.append(log)`, the values of what it was bound with: `log['loss']`.
     """
     sites, best = lookup(record).sites, list[int]()
-    parts = [one for one in bindings_named(record) if one.partition("[")[0] in site.reads]
-    for name in dict.fromkeys((*site.reads, *parts)):
+    for name in [part for read in site.reads for part in (read, *_parts(record).get(read, ()))]:
         rows = [row for row in bindings_named(record).get(name, ()) if row.function == site.function]
         rows = [row for row in rows if sites[row.site].loop_line == site.loop_line]
         ends = [row.moment - 1 for row in rows[1:]]  # of the last value the end is not known
         if len(ends) > len(best):
             best = ends
     return best
+
+
+@table
+def _parts(record: Record) -> dict[str, list[str]]:
+    """The names of what lists and dicts were bound with, by the name of the whole: `log['loss']` of `log`."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name in bindings_named(record):
+        whole, bracket, _ = name.partition("[")
+        if bracket:
+            found[whole].append(name)
+    return found
 
 
 @table
