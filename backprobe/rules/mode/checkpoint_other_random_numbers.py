@@ -100,6 +100,7 @@ RULE = Rule(
     confidence="proven",
     fix="safe",
     needs=("call", "backward"),
+    explains=("gradient-not-derivative",),
 )
 
 _DRAWS: Final = frozenset(

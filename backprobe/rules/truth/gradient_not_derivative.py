@@ -17,9 +17,15 @@ Example:
     from torch import nn
     from torch.utils.checkpoint import checkpoint
 
-    block = nn.Sequential(nn.Linear(6, 32), nn.Dropout(0.5), nn.Linear(32, 1))
-    optimizer = torch.optim.SGD(block.parameters(), lr=0.01)
+    net = nn.Sequential(nn.Linear(6, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     x, y = torch.randn(10, 6), torch.randn(10, 1)
+
+
+    def block(x):
+        return net(x * (torch.rand_like(x) > 0.5))
+
+
     for _ in range(3):
         out = checkpoint(block, x, use_reentrant=False, preserve_rng_state=False)  # <- here
         loss = (out - y).square().mean()
@@ -32,9 +38,15 @@ Use instead:
     from torch import nn
     from torch.utils.checkpoint import checkpoint
 
-    block = nn.Sequential(nn.Linear(6, 32), nn.Dropout(0.5), nn.Linear(32, 1))
-    optimizer = torch.optim.SGD(block.parameters(), lr=0.01)
+    net = nn.Sequential(nn.Linear(6, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     x, y = torch.randn(10, 6), torch.randn(10, 1)
+
+
+    def block(x):
+        return net(x * (torch.rand_like(x) > 0.5))
+
+
     for _ in range(3):
         out = checkpoint(block, x, use_reentrant=False, preserve_rng_state=True)
         loss = (out - y).square().mean()
