@@ -255,14 +255,18 @@ class Sites:
         return len(self._begins.get((filename, line), ())) > 1
 
     def _at_column(self, filename: str, line: int, column: int) -> int | None:
-        """The site of the smallest statement around a place; None if there is none.
+        """The site of the smallest statement around a place; None if there is none, or a smaller one is on the line.
+
+        `with` calls `__enter__` at its own first column: that belongs to its head, not to all that is below it.
 
         Args:
             column: In bytes of UTF-8, from 0.
         """
-        around = [span for span in self._spans.get(filename, ()) if span.covers(line, column)]
+        here = [span for span in self._spans.get(filename, ()) if span.line <= line <= span.end_line]
+        around = [span for span in here if span.covers(line, column)]
         best = min(around, key=lambda span: (*span.size, span.enters), default=None)
-        return None if best is None else best.site
+        least = min((span.size[0] for span in here), default=0)
+        return None if best is None or best.size[0] > least else best.site
 
     def _search(self, filename: str, line: int) -> int | None:
         around = [span for span in self._spans.get(filename, ()) if span.line <= line <= span.end_line]
