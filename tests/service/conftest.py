@@ -32,6 +32,20 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Site]]:
         site.context.close()
 
 
+@pytest.fixture
+def served(make: Callable[..., Site]) -> Iterator[tuple[Site, str]]:
+    """An application on SQLite behind the real server, and its address. Nobody works there."""
+    from service.process.address import listen
+    from service.server.http_server import Server
+
+    site = make(threads=8)
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=8)
+    server.start()
+    yield site, f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.stop()
+
+
 @pytest.fixture(scope="module")
 def module_make(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Site]]:
     """Makes applications for the tests of a module, on SQLite unless a URL is given."""

@@ -22,20 +22,6 @@ SECONDS = 60
 
 
 @pytest.fixture
-def served(make):
-    """A site, and the address at which it is served."""
-    from service.process.address import listen
-    from service.server.http_server import Server
-
-    site = make(threads=8)
-    listening = listen("127.0.0.1", 0)
-    server = Server(site.app, listening, threads=8)
-    server.start()
-    yield site, f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.stop()
-
-
-@pytest.fixture
 def job(tmp_path, monkeypatch, samples):
     monkeypatch.chdir(tmp_path)
     for where in (remote, remote_trials):
@@ -172,24 +158,53 @@ def test_a_trial_that_the_service_refuses_is_told_with_its_reason(served, job, r
     assert site.client.get("/v1/runs?origin=trial").json["items"] == []
 
 
-def test_ctrl_c_cancels_the_trials(served, job, record, monkeypatch):
+@pytest.fixture
+def pressed(monkeypatch):
+    """Ctrl-C at the next wait for a trial, or for the run of all fixes."""
+
+    def at(what):
+        def interrupted(*_args, **_options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(what, interrupted)
+
+    return at
+
+
+def test_ctrl_c_cancels_the_trials(served, job, record, monkeypatch, pressed):
     site, _url = served
-
-    def pressed(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(remote_trials.RemoteTrials, "_wait", pressed)
-    workers_end = lambda _: pytest.fail("a trial ran")  # noqa: E731
-    monkeypatch.setattr(Workers, "_end", _only_the_first(Workers._end))
-    code, _texts = audit(served, record, found(record, fix(4, "# A\n")), workers_end, "--try-fixes")
-    assert code == 130
+    pressed("backprobe.cli.audit.remote_trials.RemoteTrials._wait")
+    monkeypatch.setattr(Workers, "_end", _only(Workers._end, lambda row: row["origin"] != "trial"))
+    code, texts = audit(served, record, found(record, fix(4, "# A\n")), lambda _: found(record), "--try-fixes")
+    assert (code, texts) == (130, [])
     (trial,) = site.client.get("/v1/runs?origin=trial").json["items"]
     assert trial["status"] == "canceled"
 
 
-def _only_the_first(end):
+def test_ctrl_c_cancels_the_run_of_all_fixes(served, job, record, monkeypatch, pressed):
+    site, _url = served
+    first = found(record, fix(4, "# A\n"), fix(6, "# B\n"))
+
+    def edited(text):
+        (left,) = [at for at, mark in enumerate(("# A", "# B")) if mark not in text]
+        return dataclasses.replace(first, findings=(first.findings[left],))
+
+    def is_taken(row):
+        if "fixes-of" in row["labels"]:
+            pressed("backprobe.client.Client.run")
+            return False
+        return True
+
+    monkeypatch.setattr(Workers, "_end", _only(Workers._end, is_taken))
+    code, texts = audit(served, record, first, edited, "--patch", "p")
+    assert (code, len(texts)) == (130, 2)
+    newest = site.client.get("/v1/runs").json["items"][0]
+    assert (newest["status"], list(newest["labels"])) == ("canceled", ["fixes-of"])
+
+
+def _only(end, is_taken):
     def ended(workers, row):
-        if row["origin"] != "trial":
+        if is_taken(row):
             end(workers, row)
 
     return ended

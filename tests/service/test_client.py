@@ -16,20 +16,6 @@ from backprobe.record import loads
 
 
 @pytest.fixture
-def served(make):
-    """A site, and the address at which it is served."""
-    from service.process.address import listen
-    from service.server.http_server import Server
-
-    site = make(threads=8)
-    listening = listen("127.0.0.1", 0)
-    server = Server(site.app, listening, threads=8)
-    server.start()
-    yield site, f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.stop()
-
-
-@pytest.fixture
 def impatient(monkeypatch):
     """Retries without pauses."""
     monkeypatch.setattr(requests, "FIRST_PAUSE_SECONDS", 0.0)

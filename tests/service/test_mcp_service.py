@@ -10,20 +10,6 @@ import pytest
 
 
 @pytest.fixture
-def served(make):
-    """A site, and the address at which it is served."""
-    from service.process.address import listen
-    from service.server.http_server import Server
-
-    site = make(threads=8)
-    listening = listen("127.0.0.1", 0)
-    server = Server(site.app, listening, threads=8)
-    server.start()
-    yield site, f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.stop()
-
-
-@pytest.fixture
 def there(served):
     """A run that has ended."""
     return served[0].finished()

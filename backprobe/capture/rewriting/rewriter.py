@@ -19,7 +19,7 @@ from backprobe.capture.rewriting.expression_taps import OperationTaps
 from backprobe.capture.rewriting.operation_facts import FileOperations
 from backprobe.capture.rewriting.read_names import call_of, chain, imported_by, is_inert, operands, reads
 from backprobe.capture.rewriting.scopes import Scope
-from backprobe.capture.rewriting.sites import Sites
+from backprobe.capture.rewriting.sites import Placed, Sites
 from backprobe.capture.rewriting.targets import (
     Target,
     captured,
@@ -67,7 +67,7 @@ class Rewriter:
 
     def _site(
         self,
-        node: ast.AST,
+        node: Placed,
         kind: SiteKind,
         scope: Scope,
         targets: tuple[Target, ...] = (),
@@ -87,11 +87,11 @@ class Rewriter:
         how = "tested" if isinstance(statement, (ast.If, ast.While, ast.Assert)) else "used"
         return self._inner_site(node, "grad-read", targets, [node.value], how)
 
-    def _part_site(self, node: ast.AST, kind: SiteKind, targets: tuple[Target, ...]) -> int:
+    def _part_site(self, node: Placed, kind: SiteKind, targets: tuple[Target, ...]) -> int:
         """The site of a walrus or a yield inside a statement."""
         return self._inner_site(node, kind, targets, [getattr(node, "value", None)])
 
-    def _inner_site(self, node: ast.AST, kind: SiteKind, targets: tuple[Target, ...], read: Any, how: str = "") -> int:
+    def _inner_site(self, node: Placed, kind: SiteKind, targets: tuple[Target, ...], read: Any, how: str = "") -> int:
         statement = self._current
         site = self._site(node, kind, self._scope, targets, read, how)
         self._current = statement
@@ -106,14 +106,14 @@ class Rewriter:
         node = self._in(node)
         return node if simple(node) else call("__bp_pass__", [site, node], node)
 
-    def _after(self, site: int, at: ast.AST, names: Sequence[ast.expr] = ()) -> ast.Expr:
+    def _after(self, site: int, at: Placed, names: Sequence[ast.expr] = ()) -> ast.Expr:
         """The tap that follows a statement, at the statement's own place."""
         loads = [place(ast.Name(name.id, ast.Load()), name) for name in names if isinstance(name, ast.Name)]
         scope = self._sites.facts[site].scope
         tap = "__bp_top__" if scope.top and scope.loop_line is None else "__bp_after__"
         return place(ast.Expr(call(tap, [site, *loads], at)), at)
 
-    def _end_of(self, node: ast.stmt) -> ast.AST:
+    def _end_of(self, node: ast.stmt) -> Placed:
         """The last line of a compound statement, as a place."""
         mark = ast.Pass()
         mark.lineno = mark.end_lineno = node.end_lineno or node.lineno
@@ -247,7 +247,7 @@ class Rewriter:
             case.body = body
         return self._block_end(node, scope)
 
-    def _head(self, node: ast.AST, scope: Scope) -> int:
+    def _head(self, node: Placed, scope: Scope) -> int:
         site = self._site(node, "statement", scope, (), [node], call_of(node))
         self._sites.facts[site].is_inert = is_inert([node])
         return site

@@ -24,6 +24,9 @@ from backprobe.capture.rewriting.targets import Target
 from backprobe.record import Site, Source
 from backprobe.record.rows.program import SiteKind
 
+Placed = ast.stmt | ast.expr | ast.excepthandler | ast.pattern
+"""The nodes that have a place in the source."""
+
 
 @dataclass(slots=True)
 class SiteFacts:
@@ -115,7 +118,7 @@ class Sites:
         self._columns: dict[str, Columns] = {}
         self._lines: dict[tuple[str, int], int | None] = {}
         self._begins: dict[tuple[str, int], set[int]] = {}
-        self._instructions: dict[tuple[CodeType, int], int | None] = {}
+        self._instructions: dict[tuple[str, CodeType, int], int | None] = {}
         self.on_text: Callable[[str], None] | None = None
         self.operations = Registry()
         self.folder = ""
@@ -175,7 +178,7 @@ class Sites:
     def add(
         self,
         filename: str,
-        node: ast.AST,
+        node: Placed,
         kind: SiteKind,
         scope: Scope,
         *,
@@ -190,7 +193,7 @@ class Sites:
         facts.keys = _keys(scope, [target for target in targets if isinstance(target, str)])
         facts.read_keys, facts.operands = _keys(scope, reads), _keys(scope, reads if operands is None else operands)
         self.facts.append(facts)
-        line, end = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined] it has a place
+        line, end = node.lineno, node.end_lineno or node.lineno
         columns = self._columns[filename]
         self._write(
             "sites",
@@ -198,9 +201,9 @@ class Sites:
                 site=number,
                 source=self.sources[filename],
                 line=line,
-                col=columns.of(line, node.col_offset),  # type: ignore[attr-defined] it has a place
+                col=columns.of(line, node.col_offset),
                 end_line=end,
-                end_col=columns.of(end, node.end_col_offset or 0),  # type: ignore[attr-defined] it has a place
+                end_col=columns.of(end, node.end_col_offset or 0),
                 kind=kind,
                 function=name(scope.function),
                 loop_line=scope.loop_line,
@@ -209,7 +212,7 @@ class Sites:
             ),
         )
         if kind != "grad-read":
-            start, stop = node.col_offset, node.end_col_offset or 0  # type: ignore[attr-defined] it has a place
+            start, stop = node.col_offset, node.end_col_offset or 0
             self._spans[filename].append(Span(line, start, end, stop, kind == "enter", number))
             self._begins.setdefault((filename, line), set()).add(start)
             self._lines.clear()
@@ -243,9 +246,9 @@ class Sites:
         filename = code.co_filename
         if not self._is_shared(filename, line):
             return self.at_line(filename, line)
-        key = (code, lasti)
+        key = (filename, code, lasti)  # codes of two files are equal where their texts are
         if key not in self._instructions:
-            column = column_of(code, lasti)
+            _line, column = place_of(code, lasti)
             at = None if column is None else self._at_column(filename, line, column)
             self._instructions[key] = self.at_line(filename, line) if at is None else at
         return self._instructions[key]
@@ -262,22 +265,25 @@ class Sites:
         Args:
             column: In bytes of UTF-8, from 0.
         """
-        here = [span for span in self._spans.get(filename, ()) if span.line <= line <= span.end_line]
+        here = self._over(filename, line)
         around = [span for span in here if span.covers(line, column)]
         best = min(around, key=lambda span: (*span.size, span.enters), default=None)
         least = min((span.size[0] for span in here), default=0)
         return None if best is None or best.size[0] > least else best.site
 
     def _search(self, filename: str, line: int) -> int | None:
-        around = [span for span in self._spans.get(filename, ()) if span.line <= line <= span.end_line]
-        best = min(around, key=lambda span: (span.end_line - span.line, span.enters), default=None)
+        best = min(self._over(filename, line), key=lambda span: (span.size[0], span.enters), default=None)
         return None if best is None else best.site
 
+    def _over(self, filename: str, line: int) -> list[Span]:
+        """The statements that a line is part of."""
+        return [span for span in self._spans.get(filename, ()) if span.line <= line <= span.end_line]
 
-def column_of(code: CodeType, lasti: int) -> int | None:
-    """Where the expression of an instruction begins, in bytes of UTF-8, from 0; None: the code does not tell."""
+
+def place_of(code: CodeType, lasti: int) -> tuple[int | None, int | None]:
+    """Where the expression of an instruction begins: line, and column in bytes of UTF-8 from 0; None: not told."""
     place = next(itertools.islice(code.co_positions(), max(lasti, 0) // 2, None), None)
-    return None if place is None else place[2]
+    return (None, None) if place is None else (place[0], place[2])
 
 
 def _keys(scope: Scope, names: Iterable[str]) -> tuple[tuple[str, str], ...]:

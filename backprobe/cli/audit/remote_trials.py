@@ -82,6 +82,7 @@ class RemoteTrials:
     def __init__(self, client: Client, taken: TakenFixes) -> None:
         self._client, self._taken = client, taken
         self._going: dict[tuple[str, int], str] = {}
+        self._together: str | None = None
         self._known: dict[tuple[str, int], Trial] = {}
 
     def tried(
@@ -111,7 +112,7 @@ class RemoteTrials:
                 if run in sent:
                     self._take(runs[run], found, sent[run])
         except KeyboardInterrupt:
-            for trial in self._going.values():
+            for trial in (*self._going.values(), *([self._together] if self._together else [])):
                 with suppress(ApiError):  # it has ended meanwhile
                     self._client.cancel(trial)
             raise
@@ -158,9 +159,11 @@ class RemoteTrials:
         texts = program_with(sent.texts, edits)
         files = [{"path": path, "text": text} for path, text in texts.items()]
         more = {"files": files, "labels": {LABEL: run.id}}
-        edited = self._client.submit(wait=_WAIT_SECONDS, **{**sent.submission, **more})
+        edited = self._client.submit(**{**sent.submission, **more})
+        self._together = edited.id
         while not edited.ended:
             edited = self._client.run(edited.id, wait=_WAIT_SECONDS)
+        self._together = None
         after = _shown(edited, tuple(msgspec.convert(one, Finding) for one in self._client.findings(edited.id)))
         with suppress(ApiError):  # a key that may not delete leaves it to expire
             self._client.call("DELETE", f"/v1/runs/{edited.id}")

@@ -112,13 +112,14 @@ Source:
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
+from backprobe.rules.analysis.graph.backward_order import call_begun_after
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital, optimizer_name, together
 from backprobe.rules.analysis.training.trained_parameters import trained
@@ -190,25 +191,17 @@ def _function(record: Record, site: int | None) -> str | None:
 
 def _read(record: Record, left: LeafGrad, function: str | None) -> GradRead | None:
     """What the helper read behind its call: the `.grad` of something else first."""
-    starts = _starts(record)
-    at = bisect_right(starts, left.moment)
-    until = starts[at] if at < len(starts) else None
+    following = call_begun_after(record, left.moment)
     rows = _reads(record).get(function or "", [])
     first = bisect_left(rows, left.moment, key=lambda row: row.moment)
     found: GradRead | None = None
     for row in rows[first:]:
-        if until is not None and row.moment > until:
+        if following is not None and row.moment > following.moment_before:
             break
         if row.tensor not in trained(record):
             return row
         found = found or row
     return found
-
-
-@table
-def _starts(record: Record) -> list[int]:
-    """When backward calls begin, in order."""
-    return sorted(call.moment_before for call in record.backward_calls)
 
 
 @table

@@ -149,10 +149,12 @@ def check(record: Record) -> Iterator[Finding]:
             continue
         kept = kept_alive(record, site, stored[1], turns)
         # what is stored several times before it is walked is a sequence that one loss looks back on
-        grows = len(kept) < LEAST and len(turns) == len(moments) and _is_made_once(record, site, stored[0])
-        walked = kept_walked(record, site, stored[1], turns) if grows else []
-        if len(kept) >= LEAST or len(walked) >= LEAST:
-            yield _finding(record, site, ast.unparse(stored[0]), walked or kept, is_walked=bool(walked))
+        is_once = len(kept) < LEAST and len(turns) == len(moments)
+        walked = kept_walked(record, site, stored[1], turns) if is_once else []
+        if len(kept) >= LEAST:
+            yield _finding(record, site, ast.unparse(stored[0]), kept)
+        elif len(walked) >= LEAST and _is_made_once(record, site, stored[0]):
+            yield _finding(record, site, ast.unparse(stored[0]), walked, is_walked=True)
 
 
 def _collected(record: Record, site: Site, value: ast.expr, run: list[int]) -> list[tuple[int, list[Operand]]]:

@@ -81,6 +81,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.graph.backward_order import call_begun_before
 from backprobe.rules.analysis.modules.checkpoints import checkpoint_calls, written_call
 from backprobe.rules.analysis.source.expressions import keyword, with_keyword
 from backprobe.rules.analysis.source.syntax import region_in, site_of
@@ -128,10 +129,8 @@ def _is_on(call: WatchedCall) -> bool:
 
 def _is_again(record: Record, call: WatchedCall) -> bool:
     """The call was made within a backward call."""
-    return call.moment is not None and any(
-        one.moment_before <= call.moment and one.moment_after is not None and call.moment < one.moment_after
-        for one in record.backward_calls
-    )
+    around = None if call.moment is None else call_begun_before(record, call.moment)
+    return around is not None and around.moment_after is not None and (call.moment or 0) < around.moment_after
 
 
 def _is_false(node: ast.expr) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import linecache
 
 import backprobe
-from backprobe.record import Record
+from backprobe.capture import Options, run_files
+from backprobe.record import Record, loads
+from backprobe.record.encoding.codec import MAGIC
 from tests.backprobe.capture.in_process import recorded
 
 TRAINING = """\
@@ -61,6 +63,17 @@ def test_the_body_of_a_function_on_its_own_line_is_told_apart() -> None:
     )
     (call,) = record.backward_calls
     assert text_at(record, call.site) == "loss.backward()"
+
+
+def test_two_files_with_one_text_are_told_apart(tmp_path) -> None:
+    text = "def step(net, x): loss = net(x).sum(); loss.backward()\n"
+    main = "import torch, one, two\nnet = torch.nn.Linear(3, 1)\none.step(net, torch.ones(2, 3)); two.step(net, torch.ones(2, 3))\n"
+    frames: list[bytes] = []
+    run_files({"main.py": main, "one.py": text, "two.py": text}, "main.py", [], Options(seed=0), frames.append)
+    record = loads(MAGIC + b"".join(frames))
+    paths = [record.sources[record.sites[row.site or 0].source].path for row in record.backward_calls]
+    assert paths == ["one.py", "two.py"]
+    assert {text_at(record, row.site) for row in record.backward_calls} == {"loss.backward()"}
 
 
 def test_code_that_was_compiled_before_a_watch_is_told_apart_too(tmp_path) -> None:

@@ -18,6 +18,7 @@ import torch
 
 from backprobe.capture.options import is_kept
 from backprobe.capture.output.text import name
+from backprobe.capture.rewriting.sites import place_of
 from backprobe.capture.tracking.training.watched_functions import TABLE, WatchedFunction, named_in
 from backprobe.record import NAMED, Passed, WatchedCall
 
@@ -201,8 +202,7 @@ class WatchedCalls:
             if sites.is_user_file(code.co_filename):
                 key = (code, frame.f_lasti)
                 if key not in self._columns:
-                    place = next(itertools.islice(code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
-                    line, _end, col, _end_col = place
+                    line, col = place_of(code, frame.f_lasti)
                     known = None not in (line, col)
                     self._columns[key] = sites.column(code.co_filename, line or 1, col or 0) if known else None
                 return sites.of_frame(frame), self._columns[key]

@@ -40,20 +40,15 @@ def _comparison(
     left: ast.expr, op: ast.cmpop, right: ast.expr, variable: str, known: Mapping[str, str]
 ) -> Condition | None:
     """`"bn" in name`, `name == "head.weight"`, `name in ("a", "b")`, and their opposites."""
-    is_opposite = isinstance(op, ast.NotIn | ast.NotEq)
-    found: Condition | None = None
+    holds = not isinstance(op, ast.NotIn | ast.NotEq)
     if isinstance(op, ast.In | ast.NotIn) and _is_variable(right, variable):
         texts = _texts(left, known)
-        found = None if texts is None else lambda name: texts[0] in name
-    elif _is_variable(left, variable):
-        texts = _texts(right, known)
-        one_of = isinstance(op, ast.Eq | ast.NotEq) or isinstance(right, ast.Tuple | ast.List | ast.Set)
-        if texts is not None and one_of and isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn):
-            found = lambda name: name in texts  # noqa: E731 - one of the answers of this function
-    if found is None or not is_opposite:
-        return found
-    inner = found
-    return lambda name: not inner(name)
+        return None if texts is None else lambda name: (texts[0] in name) is holds
+    is_listed = isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Tuple | ast.List | ast.Set)
+    if not _is_variable(left, variable) or not (is_listed or isinstance(op, ast.Eq | ast.NotEq)):
+        return None
+    texts = _texts(right, known)
+    return None if texts is None else lambda name: (name in texts) is holds
 
 
 def _of_each(
