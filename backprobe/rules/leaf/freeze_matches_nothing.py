@@ -144,7 +144,6 @@ def check(record: Record) -> Iterator[Finding]:
 def _names(record: Record) -> frozenset[str]:
     """The names of all parameters, as seen from each module around them."""
     keys = [row.fqn for row in record.tensors if row.role == "parameter" and row.fqn is not None]
-    keys += [f"{module.fqn}.{row.name}" for module in record.modules if module.fqn for row in module.parameters]
     parts = [key.split(".") for key in keys]
     return frozenset(".".join(one[at:]) for one in parts for at in range(len(one)))
 

@@ -46,7 +46,7 @@ Near miss: the block draws nothing
     from torch.utils.checkpoint import checkpoint
 
     torch.manual_seed(0)
-    block, head = nn.Sequential(nn.Linear(4, 8), nn.Tanh()), nn.Linear(8, 1)
+    block, head = nn.Sequential(nn.Linear(4, 8), nn.Softmax(-1)), nn.Linear(8, 1)
     optimizer = torch.optim.SGD([*block.parameters(), *head.parameters()], lr=0.1)
     for x in torch.randn(3, 6, 4):
         optimizer.zero_grad()
@@ -60,7 +60,7 @@ Near miss: its dropout is off
     from torch.utils.checkpoint import checkpoint
 
     torch.manual_seed(0)
-    block, head = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.0)), nn.Linear(8, 1)
+    block, head = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.0), nn.Linear(8, 8), nn.Tanh()), nn.Linear(8, 1)
     optimizer = torch.optim.SGD([*block.parameters(), *head.parameters()], lr=0.1)
     for x in torch.randn(3, 6, 4):
         optimizer.zero_grad()

@@ -29,12 +29,40 @@ for x in torch.rand(3, 6, 4):
     loss.backward()
     opt.step()
 """,
+    "the state is kept, as the program says": """
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+torch.manual_seed(0)
+block = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1), nn.Tanh())
+opt = torch.optim.SGD(block.parameters(), lr=0.01)
+for x in torch.rand(3, 6, 4):
+    loss = checkpoint(block, x, use_reentrant=False, preserve_rng_state=True).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "the block calls other functions of torch": """
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+torch.manual_seed(0)
+lin = nn.Linear(4, 8)
+opt = torch.optim.SGD(lin.parameters(), lr=0.01)
+def block(x):
+    return nn.functional.cross_entropy(nn.functional.softmax(lin(x), -1).log(), torch.zeros(6, dtype=torch.long)).exp()
+for x in torch.rand(3, 6, 4):
+    loss = checkpoint(block, x, use_reentrant=False, preserve_rng_state=False)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
     "the block is in eval mode": """
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 torch.manual_seed(0)
-block, head = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5)), nn.Linear(8, 1)
+block, head = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 8), nn.Tanh()), nn.Linear(8, 1)
 block.requires_grad_(False).eval()
 opt = torch.optim.SGD(head.parameters(), lr=0.01)
 for x in torch.rand(3, 6, 4):

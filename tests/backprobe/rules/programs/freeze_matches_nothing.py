@@ -37,6 +37,10 @@ PROGRAMS = {
     "a name that is made when it runs": LOOP.format(
         freeze="if name.startswith(f'layer{len(name)}.'): p.requires_grad = False"
     ),
+    "a loop over something else that has names": LOOP.format(
+        freeze="pass\n    for name, p in {'x': next(model.parameters())}.items():\n"
+        "        if name.startswith('backbone'): p.requires_grad = False"
+    ),
     "the name of a module that is asked": LOOP.format(freeze="if name in model._frozen: p.requires_grad = False").replace(
         "self.head = nn.Linear(8, 2)", "self.head, self._frozen = nn.Linear(8, 2), set()"
     ),

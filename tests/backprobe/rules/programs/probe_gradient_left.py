@@ -43,6 +43,39 @@ trainer = Trainer()
 for x in torch.randn(4, 8, 4):
     trainer.step(x)
 """,
+    "a probe that looks at a parameter before its input": HEAD
+    + """
+def probe(x):
+    x = x.clone().requires_grad_()
+    model(x).sum().backward()  # <- BP215
+    return float(model[0].weight.grad.norm()), x.grad
+for x in torch.randn(4, 8, 4):
+    opt.zero_grad()
+    norm, seen = probe(x)
+    model(x * seen).pow(2).mean().backward()
+    opt.step()
+""",
+    "one step on what two functions walked back": HEAD
+    + """
+def first(x):
+    model(x).pow(2).mean().backward()
+    print(float(model[0].weight.grad.norm()))
+first(torch.randn(8, 4))
+model(torch.randn(8, 4)).abs().mean().backward()
+opt.step()
+""",
+    "a further loss in the middle of training, with its norm": HEAD
+    + """
+def further(x):
+    (0.1 * model(x).abs().mean()).backward()
+    print(float(model[0].weight.grad.norm()))
+for step, x in enumerate(torch.randn(5, 8, 4)):
+    opt.zero_grad()
+    if step == 3:
+        further(x)
+    model(x).pow(2).mean().backward()
+    opt.step()
+""",
     "the check before training is cleared": HEAD
     + """
 def sanity_check(x):

@@ -29,6 +29,32 @@ trainer = Trainer()
 for _ in range(5):
     trainer.step()
 """,
+    "each output's own gradient, without a step in between": """
+import torch
+from torch import nn
+net = nn.Linear(4, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+out = net(torch.randn(6, 4))
+norms = []
+for column in range(3):
+    opt.zero_grad()
+    out[:, column].sum().backward(retain_graph=True)
+    norms.append(float(net.weight.grad.norm()))
+opt.step()
+""",
+    "an old loss is looked at beside each step": """
+import torch
+from torch import nn
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+first = net(torch.ones(6, 4)).pow(2).mean()
+for x in torch.randn(4, 6, 4):
+    opt.zero_grad()
+    (old,) = torch.autograd.grad(first, net.bias, retain_graph=True)
+    net(x).pow(2).mean().backward()
+    print(float((old * net.bias.grad).sum()))
+    opt.step()
+""",
     "features that two heads share, each step anew": """
 import torch
 from torch import nn
