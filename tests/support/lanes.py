@@ -6,16 +6,18 @@
 
 1. The tests of a file are one lane: what a module's fixture starts is started once; so are some folders. A file whose fixtures are made for
    each database or isolation level is one lane for each of them.
-2. Tests that need something which the machine has once (`SHARED`) are one lane together.
-3. As many test processes as there are cores take the lanes that compute first; the others take those that wait
+2. Tests of rules are dealt to a few lanes by their rule.
+3. Tests that need something which the machine has once (`SHARED`) are one lane together.
+4. As many test processes as there are cores take the lanes that compute first; the others take those that wait
    (`WAITING`). So there is always something to compute, and seldom more than the machine has cores for.
-4. Lanes that take long begin first, so that none is begun when all others have ended.
+5. Lanes that take long begin first, so that none is begun when all others have ended.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import zlib
 from typing import Any
 
 import psutil
@@ -90,8 +92,14 @@ MOST_PROCESSES = 12
 """Redis has fifteen databases for tests, and a few tests take two."""
 
 
-TOGETHER = ("tests/backprobe/rules/", "tests/corpus/", "tests/mutation/")
+TOGETHER = ("tests/corpus/", "tests/mutation/")
 """Folders that are one lane: their tests run the same programs, and keep each record for the next."""
+
+BY_RULE = ("tests/backprobe/rules/test_manuals.py", "tests/backprobe/rules/test_programs.py")
+"""Files of which the tests of one rule run the same programs, those of two rules never."""
+
+RULE_LANES = 8
+"""They are dealt to so many lanes, by the rule: as one lane they would compute when all others have ended."""
 
 CONFINED = {
     *(f"tests/workers/test_{name}.py" for name in ("feed", "pipeline", "spans")),
@@ -117,14 +125,18 @@ def lane(nodeid: str) -> str:
     tests/service/test_runs.py::test_a[sqlite]   ->  tests/service/test_runs.py[sqlite]
     tests/laws/test_size.py::test_b              ->  tests/laws/test_size.py
     tests/acceptance/test_rabbitmq.py::test_c    ->  rabbitmq
+    tests/backprobe/rules/test_manuals.py::test_rule[missing-zero-grad: it_is_pure]  ->  tests/backprobe/rules/6
     """
     for name, pattern in SHARED.items():
         if pattern.search(nodeid):
             return name
+    path, _, rest = nodeid.partition("::")
+    if path in BY_RULE and "[" in rest:
+        rule = re.split(r"[:\]]", rest.partition("[")[2])[0]
+        return f"tests/backprobe/rules/{zlib.crc32(rule.encode()) % RULE_LANES}"
     for folder in TOGETHER:
         if nodeid.startswith(folder):
             return folder
-    path, _, rest = nodeid.partition("::")
     if path in CONFINED:
         return "tests/workers/sandbox"
     if path in SERVED:

@@ -61,7 +61,7 @@ def test_a_gradient_that_only_scales_is_not_said_to_be_differentiated(use, captu
     assert "differentiated again" not in finding.message
 
 
-@pytest.mark.parametrize("one", RULES, ids=lambda one: one.RULE.code)
+@pytest.mark.parametrize("one", RULES, ids=lambda one: one.RULE.name)
 def test_the_finding_of_an_example_reads_as_its_gold_file(one, captured) -> None:
     """To renew one: print what is compared here, read it, and save it."""
     code = one.RULE.code
