@@ -2,11 +2,13 @@
 
 What it finds:
     In a regression loss the prediction has shape [N, 1] and the target [N], or the other way round. The difference has
-    N x N elements, and their mean or sum is differentiated.
+    N x N elements, and their mean or sum is differentiated. The same of a loss for each sample, [N, 1], that is
+    multiplied by a weight for each, [N]: advantages, say.
 
 Why it matters:
     Every prediction is pulled to the mean of all targets. The loss stays near the variance of the targets, and nothing
-    is learned from the inputs.
+    is learned from the inputs. A weight that meets every sample weights none: the mean of all products is the product
+    of the two means.
 
 What PyTorch does:
     Shapes are aligned from the right, so [N] counts as [1, N], and [N, 1] minus [1, N] is [N, N]. The losses of
@@ -66,6 +68,14 @@ Near miss: the difference is no loss but goes on into a layer
     features = torch.exp(-(model(torch.randn(6, 3)) - centers).pow(2))
     out(features).mean().backward()
 
+Near miss: a weight for each sample, as a column
+    import torch
+    from torch import nn
+
+    model, weights = nn.Linear(3, 1), torch.rand(6)
+    errors = (model(torch.randn(6, 3)) - torch.ones(6, 1)).pow(2)
+    (errors * weights.unsqueeze(1)).mean().backward()
+
 Blind spots:
     Where neither side has a name in the statement, as in `(model(x[rows]) - y[rows]).pow(2)`, the other's shape is told
     from the result, and only where it is square. An operand that writes its dimensions out (`[None, :]`) is meant.
@@ -116,8 +126,11 @@ def _finding(record: Record, site: int, found: list[Broadcast]) -> Finding:
         RULE,
         site,
         (
-            f"`{first.left_name}` is {left} and `{first.right_name}` is {right}: their difference is {result}.",
-            "Each prediction is compared with every target, so all are pulled to the targets' mean.",
+            f"`{first.left_name}` is {left} and `{first.right_name}` is {right}: "
+            f"their {'product' if first.is_product else 'difference'} is {result}.",
+            "Each sample is multiplied by every weight, so that in the mean all have the same one."
+            if first.is_product
+            else "Each prediction is compared with every target, so all are pulled to the targets' mean.",
             f"Give both one shape: `{column}.squeeze(-1)`.",
         ),
         binding=first.left_name,

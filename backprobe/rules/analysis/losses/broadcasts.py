@@ -1,4 +1,4 @@
-"""Differences of a column and a row in a loss: from the losses' own calls, and from subtraction in the graph."""
+"""Differences and products of a column and a row in a loss: from the losses' own calls, and from the graph."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ _POINTWISE: Final = frozenset(
 )
 """What may stand between a difference and its mean or sum in a loss."""
 
+_AFTER_PRODUCT: Final = frozenset({"Neg", "Minimum", "Maximum", "Mul", "Div", "ToCopy", "Clone"})
+"""What may stand between a product with a weight for each sample and its mean: who goes on otherwise may mean a matrix."""
+
 _SHAPING: Final = frozenset(
     {"unsqueeze", "view", "reshape", "expand", "T", "mT", "t", "transpose", "permute", "newaxis", "rearrange", "outer"}
     | {"view_as", "reshape_as", "expand_as", "repeat", "unflatten", "movedim", "swapaxes", "broadcast_to", "atleast_2d"}
@@ -37,7 +40,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broadcast:
-    """One difference.
+    """One difference, or one product.
 
     Attributes:
         left, right: The shapes; left_name, right_name: how the program writes the two.
@@ -54,6 +57,7 @@ class Broadcast:
     tensors: tuple[int, ...]
     region: Region | None = None
     made_at: int | None = None
+    is_product: bool = False
 
 
 def crossed(left: Shape | None, right: Shape | None) -> Shape | None:
@@ -93,26 +97,31 @@ def broadcasts(record: Record) -> Iterator[Broadcast]:
                 tensors=(call.given, target), region=region_of_call(record, call.call),
                 made_at=index.tensors[call.given].site,
             )  # fmt: skip
-    yield from _differences(record)
+    yield from _in_graph(record, ("Sub", "Rsub"), _POINTWISE)
+    yield from _in_graph(record, ("Mul",), _AFTER_PRODUCT)
 
 
-def _differences(record: Record) -> Iterator[Broadcast]:
-    """Subtractions in the graph with one untracked operand, whose elements are only reduced afterwards.
+def _in_graph(record: Record, kinds: tuple[str, ...], pointwise: frozenset[str]) -> Iterator[Broadcast]:
+    """Operations in the graph with one untracked operand, whose elements are only reduced afterwards.
 
-    Where both are tracked the program compares its own values with each other, each with every one.
+    Where both are tracked the program compares its own values with each other, each with every one; and a parameter
+    times a row is a matrix that somebody builds.
     """
-    differences = nodes_like(record, lambda kind: op_of(kind) in ("Sub", "Rsub"))
-    reduced = _reduced(record) if differences else frozenset[int]()
-    for node in differences:
+    nodes = lookup(record).nodes
+    candidates = nodes_like(record, lambda kind: op_of(kind) in kinds)
+    reduced = _reduced(record, pointwise) if candidates else frozenset[int]()
+    for node in candidates:
         if node.site is None or node.node not in reduced or not node.outputs or None not in operands(record, node.node):
             continue
-        found = _of_names(record, node)
+        if "Mul" in kinds and any(one is not None and nodes[one].type.endswith("AccumulateGrad") for one in operands(record, node.node)):
+            continue
+        found = _of_names(record, node, ast.Mult if "Mul" in kinds else ast.Sub)
         if found is not None:
             yield found
 
 
-def _reduced(record: Record) -> frozenset[int]:
-    """The nodes from which pointwise operations alone lead to a mean or sum in a graph that was walked."""
+def _reduced(record: Record, pointwise: frozenset[str]) -> frozenset[int]:
+    """The nodes from which these operations alone lead to a mean or sum in a graph that was walked."""
     index, found = lookup(record), set[int]()
     known = walked(record)
     waiting = [node.node for node in nodes_like(record, lambda kind: op_of(kind) in _REDUCES) if node.node in known]
@@ -120,18 +129,18 @@ def _reduced(record: Record) -> frozenset[int]:
         for one in operands(record, waiting.pop()):
             if one is not None and one not in found:
                 found.add(one)
-                if op(index.nodes[one]) in _POINTWISE:
+                if op(index.nodes[one]) in pointwise:
                     waiting.append(one)
     return frozenset(found)
 
 
-def _of_names(record: Record, node: Node) -> Broadcast | None:
-    """The operands of a subtraction by the names in its statement, if their shapes give the node's."""
+def _of_names(record: Record, node: Node, operator: type[ast.operator]) -> Broadcast | None:
+    """The operands of an operation by the names in its statement, if their shapes give the node's."""
     site = node.site or 0
     stmt = statement(record, site_of(record, site))
     shape = node.outputs[0].shape
     for part in ast.walk(stmt or ast.Pass()):
-        if not isinstance(part, ast.BinOp) or not isinstance(part.op, ast.Sub):
+        if not isinstance(part, ast.BinOp) or not isinstance(part.op, operator):
             continue
         names = (ast.unparse(part.left), ast.unparse(part.right))
         given = [_held(record, name, node) for name in names]
@@ -148,6 +157,7 @@ def _of_names(record: Record, node: Node) -> Broadcast | None:
             return Broadcast(
                 site=site, moment=moment, left=left, right=right, result=shape, left_name=_short(names[0]),
                 right_name=_short(names[1]), tensors=tensors, region=region, made_at=made,
+                is_product=operator is ast.Mult,
             )  # fmt: skip
     return None
 

@@ -43,4 +43,25 @@ PROGRAMS = {
         loss="loss = pred.pow(2).mean() - 0.1 * (pred - pred.squeeze(1)).abs().mean()"
     ),
     "a kernel between predictions and points": LOSS.format(loss="loss = torch.exp(-(pred - target).pow(2)).mean()"),
+    "a log-probability as a column, an advantage as a row": LOSS.format(
+        loss="""logp = torch.distributions.Normal(pred, 1.0).log_prob(torch.zeros(8, 1))
+    loss = -(logp * target).mean()  # <- BP808"""
+    ),
+    "a clipped ratio and an advantage as a row": LOSS.format(
+        loss="""ratio = (pred - pred.detach()).exp()
+    loss = -torch.min(ratio * target, ratio.clamp(0.8, 1.2) * target).mean()  # <- BP808"""
+    ),
+    "a weight for each sample as a column": LOSS.format(
+        loss="""per = nn.functional.binary_cross_entropy_with_logits(pred, torch.ones(8, 1), reduction="none")
+    loss = (per * target.sigmoid()[:, None]).mean()"""
+    ),
+    "a matrix of products that is compared with a matrix": LOSS.format(
+        loss="""given = x @ x.T
+    loss = (pred * target - given).pow(2).mean()"""
+    ),
+    "a parameter times a row": """
+import torch
+u, v = torch.randn(5, 1, requires_grad=True), torch.randn(5)
+(u * v).sum().backward()
+""",
 }
