@@ -1,0 +1,32 @@
+import torch
+import torch.nn as nn
+
+
+class SetEncoder(nn.Module):
+    """x: (batch, elements, features)"""
+
+    def __init__(self, n_in=4, dim=16, heads=4):
+        super().__init__()
+        self.lift = nn.Linear(n_in, dim)
+        self.attention = nn.MultiheadAttention(dim, heads)
+        self.norm = nn.LayerNorm(dim)
+        self.out = nn.Linear(dim, 1)
+
+    def forward(self, x):
+        h = self.lift(x)
+        h = self.norm(h + self.attention(h, h, h, need_weights=False)[0])
+        return self.out(h.mean(1)).squeeze(-1)
+
+
+torch.manual_seed(70)
+net = SetEncoder()
+opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+for it in range(20):
+    sets = torch.randn(32, 7, 4)
+    goal = sets.amax(1).sum(1)
+    loss = nn.functional.mse_loss(net(sets), goal)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+net.eval()
+print(loss.item())

@@ -1,0 +1,30 @@
+import torch
+import torch.nn as nn
+from torch.optim.lr_scheduler import StepLR
+
+
+def train_one_epoch(model, batches, optimizer, scheduler, criterion):
+    model.train()
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+        losses.append(loss.item())
+    return sum(losses) / len(losses)
+
+
+torch.manual_seed(10)
+epochs = 6
+x = torch.randn(200, 8)
+y = (x.prod(1) > 0).float()
+batches = list(zip(x.split(10), y[:, None].split(10)))
+model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+scheduler = StepLR(optimizer, step_size=epochs // 2, gamma=0.1)
+criterion = nn.BCEWithLogitsLoss()
+for epoch in range(epochs):
+    mean = train_one_epoch(model, batches, optimizer, scheduler, criterion)
+    print(epoch, mean, scheduler.get_last_lr())

@@ -1,0 +1,28 @@
+import torch
+
+torch.manual_seed(13)
+X = torch.randn(120, 3)
+true = torch.tensor([1.5, -2.0, 0.7])
+labels = (X @ true + 0.3 > 0).float()
+
+theta = torch.zeros(3, requires_grad=True)
+offset = torch.zeros(1, requires_grad=True)
+
+
+def log_loss(z, t):
+    return (torch.nn.functional.softplus(z) - t * z).mean()
+
+
+rate, epochs = 0.5, 25
+history = []
+for epoch in range(epochs):
+    z = X @ theta + offset
+    cost = log_loss(z, labels)
+    cost.backward()
+    with torch.no_grad():
+        theta = theta - rate * theta.grad
+        offset -= rate * offset.grad
+    theta.grad = None
+    offset.grad = None
+    history.append(cost.item())
+print(history[0], history[-1], theta)
