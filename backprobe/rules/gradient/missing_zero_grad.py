@@ -157,7 +157,7 @@ def _finding(record: Record, found: list[_Sum]) -> Finding | None:
     first = found[0]
     tensors = sorted({one.tensor for one in found})
     wrong = _clear_not_called(record, first) or _clear_of_another(record, first) or _clear_without_effect(record, first)
-    wrong = wrong or _clear_outside(record, first)
+    wrong = wrong or _clear_of_others(record, first, tensors) or _clear_outside(record, first)
     many = first.arrivals > 1 and not _is_inside_the_step(record, first)
     site = wrong.site if wrong is not None else first.second.site if many else first.arrival.site
     if site is None:
@@ -194,6 +194,26 @@ class _Wrong:
 
     site: int | None
     text: str
+
+
+def _clear_of_others(record: Record, found: _Sum, tensors: list[int]) -> _Wrong | None:
+    """The last clear by hand of what the same statement brought to another leaf, where no optimizer steps."""
+    if found.second.optimizer is not None:
+        return None
+    rows = [
+        (span.cleared, tensor)
+        for tensor, spans in grad_spans(record).items()
+        for span in spans
+        if tensor not in tensors
+        and span.cleared is not None
+        and span.cleared.call is None
+        and found.first.moment < span.cleared.moment < found.second.moment
+        and any(row.site == found.arrival.site for row in span.arrivals)
+    ]
+    if not rows:
+        return None
+    cleared, other = max(rows, key=lambda row: row[0].moment)
+    return _Wrong(cleared.site, f": only that of {together(record, [other])} is cleared here")
 
 
 def _clear_outside(record: Record, found: _Sum) -> _Wrong | None:

@@ -76,6 +76,7 @@ from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.syntax import site_of, statement
 from backprobe.rules.analysis.tensors.parents import operands_below
+from backprobe.rules.analysis.training.rebound_leaves import rebound_leaves
 from backprobe.rules.analysis.training.trained_parameters import never_reached, trained
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -117,6 +118,8 @@ def _forced(record: Record, call: BackwardCall) -> int | None:
     if not call.accumulate_grad or len(leaves) != 1 or call.truncated:
         return None
     (leaf,) = leaves
+    if any(one.binding.tensor == leaf for one in rebound_leaves(record)):
+        return None  # the name of what an optimizer holds: BP702 tells it
     if leaf in trained(record) or lookup(record).tensors[leaf].cls == "Parameter":
         return None
     return None if any(read.tensor == leaf for read in record.grad_reads) else leaf

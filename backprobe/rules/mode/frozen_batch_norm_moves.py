@@ -2,7 +2,7 @@
 
 What it finds:
     All parameters of a module are frozen, its batch norm runs in training mode, and its running mean changes while an
-    optimizer steps on others. The finding stands at the call of the frozen module.
+    optimizer steps on others. The finding stands at the `train()` that put it into that mode, else at its call.
 
 Why it matters:
     The frozen features drift with every batch: what the head learned yesterday does not fit today, and the saved
@@ -111,7 +111,7 @@ from backprobe.rules.analysis.modules.training_modes import (
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import line_before
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
-from backprobe.rules.analysis.training.steps import step_of
+from backprobe.rules.analysis.training.steps import last_moments, step_of
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
@@ -144,12 +144,28 @@ def check(record: Record) -> Iterator[Finding]:
             top = _frozen_around(record, call)
             if top is not None and top.site is not None:
                 by_place.setdefault((top.site, top.module), []).append(top)
-    for (site, _module), calls in by_place.items():
-        if len({call.k for call in calls}) >= _LEAST and len(steps) >= _LEAST:
-            yield _finding(record, site, calls)
+    told_of: set[tuple[int, int]] = set()
+    for (site, module), calls in by_place.items():
+        if len({call.k for call in calls}) < _LEAST or len(steps) < _LEAST or last_moments(record)[site] < steps[0]:
+            continue
+        switch = _put_into_training(record, calls[0])
+        place = site if switch is None else switch
+        if (place, module) not in told_of:
+            told_of.add((place, module))
+            yield _finding(record, site, calls, switch)
     woken = _woken(record) if not by_place and len(steps) >= _LEAST else []
     if woken:
         yield _finding_woken(record, woken)
+
+
+def _put_into_training(record: Record, call: ModuleCall) -> int | None:
+    """The first statement that put the called module, or one that holds it, into training mode; None: none did."""
+    known, around = calls_by_number(record), {call.module}
+    while call.parent is not None and call.parent in known:
+        call = known[call.parent]
+        around.add(call.module)
+    rows = (row for row in record.modes if row.kind == "training" and row.how == "call" and row.after == "True")
+    return next((row.site for row in rows if row.module in around and row.site is not None), None)
 
 
 def _woken(record: Record) -> list[tuple[Mode, ModuleCall]]:
@@ -250,7 +266,7 @@ def _first_step(record: Record) -> int:
     return next((row.moment for row in record.optimizer_events if row.kind == "step"), 0)
 
 
-def _finding(record: Record, site: int, calls: list[ModuleCall]) -> Finding:
+def _finding(record: Record, site: int, calls: list[ModuleCall], switch: int | None) -> Finding:
     first = calls[0]
     name, written = receiver_of(record, first), written_call(record, first)
     parameters = sorted(parameters_in(record, first))
@@ -259,18 +275,25 @@ def _finding(record: Record, site: int, calls: list[ModuleCall]) -> Finding:
     if node is not None and name.replace(".", "").replace("_", "").isalnum():
         edit = line_before(record, site_of(record, site), node, f"{name}.eval()")
         fixes = [] if edit is None else [Fix(title="Put it into eval mode", safety="unsafe", edits=(edit,))]
+    line = site_of(record, site).line
+    first_words = (
+        f"`{name}` is frozen, and its batch norm still runs in training mode: the running statistics change here."
+        if switch is None
+        else f"This puts the batch norm of the frozen `{name}` into training mode; line {line} changes its statistics."
+    )
     return told(
         record,
         RULE,
-        site,
+        site if switch is None else switch,
         (
-            f"`{name}` is frozen, and its batch norm still runs in training mode: the running statistics change here.",
+            first_words,
             f"None of its {len(parameters)} parameters is trained, yet its output drifts with every batch.",
             f"Call `{name}.eval()`, also after each `train()` of a model that holds it.",
         ),
         binding=name,
         moments=[lookup(record).moments[0].moment],
-        region=None if written is None else region_in(record, written[0], written[1]),
+        region=None if written is None or switch is not None else region_in(record, written[0], written[1]),
+        related=(("the running statistics change here", None if switch is None else site),),
         evidence={"frozen": parameters[:16], "training": True, "calls": len(calls)},
         fixes=fixes,
     )

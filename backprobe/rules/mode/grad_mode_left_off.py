@@ -2,7 +2,7 @@
 
 What it finds:
     A plain call switched gradients off. After it, a statement that computed tracked values before, or the root of a
-    backward call, ran without them. The finding stands at the first such statement.
+    backward call, ran without them. The finding stands where gradients were switched off, and names that statement.
 
 Why it matters:
     From there on nothing is recorded: the backward call raises, or is skipped by a guard, and training has ended.
@@ -18,12 +18,12 @@ Example:
     net = nn.Linear(3, 1)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for _ in range(3):
-        loss = net(torch.randn(8, 3)).pow(2).mean()  # <- here
+        loss = net(torch.randn(8, 3)).pow(2).mean()
         if loss.requires_grad:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        torch.set_grad_enabled(False)
+        torch.set_grad_enabled(False)  # <- here
         print(net(torch.randn(8, 3)).mean())
 
 Use instead:
@@ -87,7 +87,7 @@ from backprobe.rules.analysis.modules.module_sites import outermost_call
 from backprobe.rules.analysis.modules.parameter_uses import program_of
 from backprobe.rules.analysis.modules.training_modes import parameters_in, receiver_of, written_call
 from backprobe.rules.analysis.source.data_flow import Step, arrivals
-from backprobe.rules.analysis.source.syntax import region_in, site_of
+from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
 from backprobe.rules.analysis.training.grad_modes import left_off
 from backprobe.rules.analysis.training.trained_parameters import required_grad
@@ -164,22 +164,21 @@ def _feeds_a_root(record: Record, call: ModuleCall) -> bool:
 
 
 def _finding(record: Record, switch: Mode, call: ModuleCall, times: int) -> Finding:
-    name, written = receiver_of(record, call), written_call(record, call)
+    name = receiver_of(record, call)
     raised = next(iter(raised_as(record, "no-history")), None)
-    line = site_of(record, switch.site or 0).line
+    line = site_of(record, call.site or 0).line
     return told(
         record,
         RULE,
-        call.site or 0,
+        switch.site or 0,
         (
-            f"`{name}` runs without gradients here: line {line} switched them off and nothing switched them on again.",
+            f"Gradients are switched off here and never switched on again: at line {line} `{name}` runs without them.",
             "What it gives to the loss has no history, so the backward call has nothing to walk.",
             "Use `with torch.no_grad():` around what needs no gradients; it ends by itself.",
         ),
         binding=name,
         moments=[_moment(record, call)],
-        region=None if written is None else region_in(record, written[0], written[1]),
-        related=(("gradients were switched off here", switch.site),),
+        related=((f"`{name}` runs without gradients here", call.site),),
         evidence={"grad_mode": False, "switched_by": switch.switched_by, "calls": times},
         tensors=sorted(parameters_in(record, call)),
         level=None if raised is None else level_of(record, raised),

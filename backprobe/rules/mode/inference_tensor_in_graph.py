@@ -100,7 +100,20 @@ def _tensor(record: Record, raised: Raised) -> Tensor | None:
     ]
     bound = [index.tensors[row.tensor] for row in record.bindings if row.moment <= until]
     found = [one for one in (*bound, *reversed(named)) if one.special == "inference" and one.site is not None]
-    return found[-1] if found else None
+    return _maker(record, found[-1]) if found else None
+
+
+def _maker(record: Record, tensor: Tensor) -> Tensor:
+    """The tensor itself; of a view taken outside of the mode, the last one before it that a statement under it made."""
+    if switched_off_at(record, tensor.site or 0) is not None:
+        return tensor
+    earlier = (one for one in reversed(record.tensors) if one.tensor < tensor.tensor and one.special == "inference")
+    return next((one for one in earlier if one.site is not None and _is_under_it(record, one.site)), tensor)
+
+
+def _is_under_it(record: Record, site: int) -> bool:
+    switch = switched_off_at(record, site)
+    return switch is not None and switch[1] == "inference_mode"
 
 
 def _finding(record: Record, raised: Raised, tensor: Tensor, made: int) -> Finding:

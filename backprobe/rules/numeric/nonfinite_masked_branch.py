@@ -2,7 +2,8 @@
 
 What it finds:
     A `where` or a product with a mask leaves out elements at which the other branch has no finite derivative. The root
-    is finite; the gradient of what was left out is zero times infinity. The finding stands at the `where`.
+    is finite; the gradient of what was left out is zero times infinity. The finding stands at the operation without a
+    finite derivative, which is often the same statement as the `where`.
 
 Why it matters:
     The values are right, so the guard seems to work, and the parameters turn to NaN at the first step.
@@ -88,10 +89,15 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding at most: what comes after the first is its consequence."""
     for birth in births_of(record, "masked"):
         kind = "an operation" if birth.node is None else f"`{birth.node.type.partition('Backward')[0].lower()}`"
+        masked = name_of(record, birth)
+        apart = birth.node is not None and birth.node.site not in (None, birth.site)
         yield told_birth(
             record,
             RULE,
             birth,
-            f"`{name_of(record, birth)}` leaves out elements at which {kind} has no finite derivative: 0 * inf is NaN.",
+            f"`{masked}` leaves out elements at which {kind}{' here' if apart else ''} has no finite derivative: "
+            "0 * inf is NaN.",
             "Mask the input of that operation too, so that it never sees these elements.",
+            at=birth.node.site if apart and birth.node is not None else None,
+            born=f"`{masked}` leaves them out here",
         )

@@ -116,11 +116,13 @@ from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.arithmetic import summands
 from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import site_of, statement, value_of
+from backprobe.rules.analysis.tensors.parents import unnamed_from
 from backprobe.rules.analysis.terms.partial_cuts import partial_cuts, untrained_terms
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers, with_gradient
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Binding, Record, WatchedCall
@@ -158,7 +160,7 @@ def check(record: Record) -> Iterator[Finding]:
         if is_constant_penalty(one) and told_of.isdisjoint(one.tensors) and one.made is not None:
             yield _of_parameters(record, one, one.made)
     for rows in untrained_terms(record) if record.optimizer_events else ():
-        call = next((one for one in record.watched_calls if _is_loss(one) and rows[0].tensor in one.outputs), None)
+        call = _loss_of(record, rows[0].tensor)
         if call is not None:
             yield _of_nothing_trained(record, rows, call)
 
@@ -169,6 +171,22 @@ def _is_loss(call: WatchedCall) -> bool:
     return (
         name != call.function and len(call.inputs) > 1 and name.endswith(("loss", "entropy", "kl_div", "with_logits"))
     )
+
+
+def _loss_of(record: Record, term: int | None) -> WatchedCall | None:
+    """The call of a loss that gave a term, itself or before numbers changed it: `kl(a, b) * 4`."""
+    losses = _losses(record)
+    while term is not None and term not in losses:
+        made = {parent for row in lookup(record).bindings_of[term][:1] for parent in row.parents}
+        made = made or set(unnamed_from(record).get(term, ()))
+        term = made.pop() if len(made) == 1 else None
+    return None if term is None else losses[term]
+
+
+@table
+def _losses(record: Record) -> dict[int, WatchedCall]:
+    """The calls of losses, by what they gave."""
+    return {tensor: one for one in reversed(record.watched_calls) if _is_loss(one) for tensor in one.outputs}
 
 
 def _sums(record: Record) -> Iterator[Binding]:

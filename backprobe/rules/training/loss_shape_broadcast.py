@@ -120,14 +120,14 @@ def check(record: Record) -> Iterator[Finding]:
 def _finding(record: Record, site: int, found: list[Broadcast]) -> Finding:
     first = found[0]
     left, right, result = _sizes(first.left), _sizes(first.right), _sizes(first.result)
+    kind = "product" if first.is_product else "difference"
     column = first.left_name if len(first.left) > len(first.right) else first.right_name
     return told(
         record,
         RULE,
         site,
         (
-            f"`{first.left_name}` is {left} and `{first.right_name}` is {right}: "
-            f"their {'product' if first.is_product else 'difference'} is {result}.",
+            f"`{first.left_name}` is {left} and `{first.right_name}` is {right}: their {kind} is {result}.",
             "Each sample is multiplied by every weight, so that in the mean all have the same one."
             if first.is_product
             else "Each prediction is compared with every target, so all are pulled to the targets' mean.",

@@ -109,7 +109,7 @@ from backprobe.rules.training.targets_all_ignored import IGNORED
 
 if TYPE_CHECKING:
     from backprobe.record import OptimizerEvent, Record, SmallValue
-    from backprobe.rules.framework.finding import Finding
+    from backprobe.rules.framework.finding import Finding, Region
 
 RULE = Rule(
     name="micro-batch-means-unequal",
@@ -139,12 +139,12 @@ class _Part:
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per call of a loss in the program."""
-    by_site: dict[int, list[_Part]] = {}
+    by_place: dict[tuple[int, Region | None], list[_Part]] = {}
     for call in loss_calls(record, "cross_entropy", "nll_loss"):
         part = None if "reduction" in call.call.arguments else _part(record, call)
         if part is not None:
-            by_site.setdefault(call.site, []).append(part)
-    for site, parts in by_site.items():
+            by_place.setdefault((call.site, region_of_call(record, call.call)), []).append(part)
+    for (site, _region), parts in by_place.items():
         for optimizer in record.optimizers:
             steps = [
                 event for event in record.optimizer_events

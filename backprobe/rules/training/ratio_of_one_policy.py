@@ -2,7 +2,8 @@
 
 What it finds:
     `exp(new - old)` of two log-probabilities that both have a history over the same leaves, and whose difference is
-    zero in every element: the old one is computed with the policy that is being trained, and is not detached.
+    zero in every element: the old one is computed with the policy that is being trained, and is not detached. Or an old
+    one without a history that is computed again for each update on the same data, so that the ratio never leaves 1.
 
 Why it matters:
     The gradients of the two sides cancel exactly. The ratio is 1 in each step, its clipping never acts, and the policy
@@ -71,8 +72,9 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.graph.reach import leaves_behind
 from backprobe.rules.analysis.graph.retained_values import walks
 from backprobe.rules.analysis.graph.walks import op
-from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup, nodes_like
 from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -109,6 +111,72 @@ def check(record: Record) -> Iterator[Finding]:
     for site, rows in found.items():
         if len({bisect_right(marks, node.first_seen) for node, _leaves in rows}) >= LEAST:
             yield _finding(record, site, rows)
+    for site, again in _renewed(record).items():
+        yield _finding_renewed(record, site, again)
+
+
+def _renewed(record: Record) -> dict[int, list[Node]]:
+    """Ratios of 1 by the statement that makes the old side, where the same data was updated on before.
+
+    The same data: what the ratio is multiplied by is one tensor in several updates. After a step the new side differs
+    from what it was, so an old side that was kept would differ from it.
+    """
+    index = lookup(record)
+    steps = [row.moment for row in record.optimizer_events if row.kind == "step"]
+    factors: dict[int, set[int]] = {}
+    for node in nodes_like(record, "MulBackward0".__eq__):
+        for edge in index.edges_of[node.node]:
+            if edge.to_node is not None and index.nodes[edge.to_node].type == "ExpBackward0":
+                saved = {row.tensor for row in index.saved_of[node.node] if row.tensor is not None}
+                factors.setdefault(edge.to_node, set()).update(saved)
+    updates: dict[tuple[int, int], dict[int, Node]] = {}
+    for number, together_with in factors.items():
+        node = index.nodes[number]
+        place = _old_side(record, node) if steps and _is_one(record, node) else None
+        for factor in together_with if place is not None else ():
+            updates.setdefault((place or 0, factor), {})[bisect_right(steps, node.first_seen)] = node
+    found: dict[int, list[Node]] = {}
+    for (place, _factor), rows in updates.items():
+        if len(rows) >= LEAST:
+            found.setdefault(place, []).extend(rows.values())
+    return found
+
+
+def _old_side(record: Record, node: Node) -> int | None:
+    """The statement that bound the side without a history, of a difference of which only one side has one."""
+    index = lookup(record)
+    below = [edge.to_node for edge in index.edges_of[node.node] if edge.to_node is not None]
+    difference = index.nodes[below[0]] if len(below) == 1 else None
+    if difference is None or op(difference) != "Sub" or difference.site is None:
+        return None
+    if sum(edge.to_node is not None for edge in index.edges_of[difference.node]) != 1:
+        return None
+    shape = difference.outputs[0].shape if difference.outputs else None
+    for name in site_of(record, difference.site).reads:
+        rows = [row for row in bindings_named(record)[name] if row.moment <= difference.first_seen]
+        made = index.tensors[rows[-1].tensor] if rows else None
+        if made is not None and made.shape == shape and made.tensor not in index.node_of and made.cls != "Parameter":
+            return rows[-1].site
+    return None
+
+
+def _finding_renewed(record: Record, site: int, rows: list[Node]) -> Finding:
+    first = rows[0]
+    made = [row.tensor for row in record.tensor_nodes if row.node == first.node]
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            "The old side of the ratio is computed again for each update on the same data, by the new policy.",
+            f"So the ratio is 1 in every element, {len(rows)} times after a step: clipping it never acts.",
+            "Compute the old log-probabilities once, when the data is made, before the first update on it.",
+        ),
+        binding=next((row.name for one in made for row in lookup(record).bindings_of[one]), "the ratio"),
+        moments=[row.first_seen for row in rows],
+        related=(("the ratio is computed here", first.site if first.site != site else None),),
+        evidence={"evaluations": len(rows), "value": 1.0},
+    )
 
 
 def _leaves_of_both(record: Record, node: Node) -> frozenset[int]:

@@ -162,7 +162,13 @@ from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
 from backprobe.rules.analysis.training.first_values import is_given_values
 from backprobe.rules.analysis.training.parameter_lists import optimizer_call, parameters_argument, region_that_lists
 from backprobe.rules.analysis.training.steps import step_of
-from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters, required_grad, shared_key
+from backprobe.rules.analysis.training.trained_parameters import (
+    in_optimizers,
+    parameters,
+    required_grad,
+    shared_key,
+    thawed_at,
+)
 from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Related, Subject, rule_name
 from backprobe.rules.framework.locations import location
 from backprobe.rules.framework.rule import Rule
@@ -333,6 +339,7 @@ def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int
     held = optimizer.binding or optimizer.cls
     none = "no optimizer that still steps holds" if missing[0] in in_optimizers(record) else "no optimizer holds"
     first, last = arrivals[0], arrivals[-1]
+    thawed = thawed_at(record, missing[0], optimizer.moment)
     related: list[Related] = []
     call = lookup(record).calls.get(first.call) if first.call is not None else None
     if call is not None and call.site is not None:
@@ -341,18 +348,19 @@ def _finding(record: Record, optimizer: Optimizer, site: Site, missing: list[int
     made = owner.site if owner is not None else lookup(record).tensors[missing[0]].site
     if made is not None:
         related.insert(0, Related(message=f"`{prefix}` is made here", location=location(record, made)))
-    region = region_that_lists(record, site)
-    if region is not None and region.start_line != site.line:
+    region = region_that_lists(record, site) if thawed is None else None
+    if thawed is not None or (region is not None and region.start_line != site.line):
         related.append(Related(message=f"`{held}` is built here", location=location(record, site.site)))
+    since = "" if thawed is None else " from here on"
     return Finding(
         rule=rule_name(RULE),
         level=RULE.severity,
         confidence=RULE.confidence,
-        message=f"{many} gradients in every step, and {none} {'them' if len(keys) > 1 else 'it'}.\n"
+        message=f"{many} gradients in every step{since}, and {none} {'them' if len(keys) > 1 else 'it'}.\n"
         f"`{held}` was given {len(optimizer.tensors)} tensors without {'these' if len(keys) > 1 else 'this one'}: "
         f"what is not given to an optimizer never changes.\nAdd {'them' if len(keys) > 1 else 'it'}, or freeze with "
         "`requires_grad_(False)` what is not to be trained.",
-        location=location(record, site.site, region),
+        location=location(record, site.site if thawed is None else thawed, region),
         related=tuple(related),
         evidence={
             "binding": prefix,

@@ -94,6 +94,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital
 from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.analysis.training.parameter_lists import region_that_lists
+from backprobe.rules.analysis.training.rebound_leaves import Rebound, rebound_leaves
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters, shared_key
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -109,7 +110,7 @@ RULE = Rule(
     severity="warning",
     confidence="proven",
     fix="manual",
-    needs=("optimizer", "module", "grad-life"),
+    needs=("optimizer", "module", "grad-life", "binding"),
     refines=("parameters-not-in-optimizer",),
     explains=("step-without-gradient",),
 )
@@ -135,6 +136,33 @@ def check(record: Record) -> Iterator[Finding]:
         pairs = pairs or _in_place_of_strangers(record, optimizer, new)
         if pairs:
             yield _finding(record, optimizer, optimizer.site, pairs)
+    by_site: dict[int, list[Rebound]] = {}
+    for one in rebound_leaves(record):
+        by_site.setdefault(one.binding.site, []).append(one)
+    for site, rows in by_site.items():
+        if len({one.binding.tensor for one in rows}) >= LEAST_STEPS:
+            yield _finding_rebound(record, site, rows)
+
+
+def _finding_rebound(record: Record, site: int, rows: list[Rebound]) -> Finding:
+    first = rows[0]
+    who, name = first.optimizer.binding or first.optimizer.cls, first.binding.name
+    return told(
+        record,
+        RULE,
+        site,
+        (
+            f"`{name}` is another tensor from here on, and `{who}` still holds the first one.",
+            f"Its gradients arrive in the new `{name}`: the steps of `{who}` change nothing that is used.",
+            f"Change it in place: `with torch.no_grad(): {name}.copy_(...)`, or `{name}.clamp_(...)`.",
+        ),
+        binding=name,
+        moments=[one.binding.moment for one in rows],
+        related=((f"`{who}` is built here", first.optimizer.site),),
+        evidence={"optimizer": who, "held": [first.old], "used": [one.binding.tensor for one in rows[:16]]},
+        tensors=[first.old, *(one.binding.tensor for one in rows)],
+        optimizers=(first.optimizer.optimizer,),
+    )
 
 
 def _left_out_by_key(record: Record) -> dict[str, int]:

@@ -25,7 +25,7 @@ _POINTWISE: Final = frozenset(
 """What may stand between a difference and its mean or sum in a loss."""
 
 _AFTER_PRODUCT: Final = frozenset({"Neg", "Minimum", "Maximum", "Mul", "Div", "ToCopy", "Clone"})
-"""What may stand between a product with a weight for each sample and its mean: who goes on otherwise may mean a matrix."""
+"""What may stand between a product with a weight for each sample and its mean: others may mean a matrix."""
 
 _SHAPING: Final = frozenset(
     {"unsqueeze", "view", "reshape", "expand", "T", "mT", "t", "transpose", "permute", "newaxis", "rearrange", "outer"}
@@ -113,7 +113,9 @@ def _in_graph(record: Record, kinds: tuple[str, ...], pointwise: frozenset[str])
     for node in candidates:
         if node.site is None or node.node not in reduced or not node.outputs or None not in operands(record, node.node):
             continue
-        if "Mul" in kinds and any(one is not None and nodes[one].type.endswith("AccumulateGrad") for one in operands(record, node.node)):
+        if "Mul" in kinds and any(
+            one is not None and nodes[one].type.endswith("AccumulateGrad") for one in operands(record, node.node)
+        ):
             continue
         found = _of_names(record, node, ast.Mult if "Mul" in kinds else ast.Sub)
         if found is not None:

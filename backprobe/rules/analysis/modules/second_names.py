@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 _SELF: Final = "self."
 
+_RETURNS_ITSELF: Final = frozenset(
+    {"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "train", "eval", "requires_grad_", "apply"}
+)
+"""Methods of a module that give back the module itself."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleName:
@@ -68,13 +73,20 @@ def _assigned(record: Record) -> Iterator[SecondName]:
     for module, rows in module_names(record).items():
         seen: list[str] = []
         for row in rows:
-            value = _given(record, row)
+            value = _itself(_given(record, row))
             alike = [name for name in seen if name.startswith(_SELF) == row.name.startswith(_SELF)]
             if isinstance(value, ast.Name | ast.Attribute) and row.name not in seen and alike:
                 yield SecondName(
                     module=module, name=row.name, first=alike[-1], site=row.site, shallow=False, value=value
                 )
             seen.append(row.name)
+
+
+def _itself(value: ast.expr | None) -> ast.expr | None:
+    """The module of which `model.to(device).eval()` is another way to write."""
+    while isinstance(value, ast.Call) and method_called(value) in _RETURNS_ITSELF:
+        value = value.func.value if isinstance(value.func, ast.Attribute) else None
+    return value
 
 
 def _copied(record: Record) -> Iterator[SecondName]:

@@ -25,13 +25,17 @@ def births_of(record: Record, kind: Kind) -> Iterator[Birth]:
         yield birth
 
 
-def told_birth(record: Record, rule: Rule, birth: Birth, first: str, advice: str) -> Finding:
+def told_birth(
+    record: Record, rule: Rule, birth: Birth, first: str, advice: str, *, at: int | None = None, born: str = ""
+) -> Finding:
     """A finding where the first NaN or infinity was born.
 
     Args:
         first: What gave it, in the user's own names; advice: what to change.
+        at: The statement to change, if it is another one; born: then what is said of the statement of the birth.
     """
-    row = site_of(record, birth.site)
+    at = birth.site if at is None else at
+    row = site_of(record, at)
     value = value_of(statement(record, row))
     line = None if birth.call.site is None else site_of(record, birth.call.site).line
     where = "" if line is None else f" of line {line}"
@@ -43,12 +47,13 @@ def told_birth(record: Record, rule: Rule, birth: Birth, first: str, advice: str
     return told(
         record,
         rule,
-        birth.site,
+        at,
         (first, f"{capital(reached)}: every step from there on is lost.", advice),
         binding=name_of(record, birth),
         moments=[birth.moment],
         region=None if value is None else region_in(record, row.source, value),
         related=(
+            (born, birth.site if at != birth.site else None),
             (f"{birth.what} comes out here", birth.seen_at),
             ("this backward call spreads it", birth.call.site if birth.call.site != birth.site else None),
             ("raised here", None if birth.noticed is None else birth.noticed.site),

@@ -31,3 +31,9 @@ def state_at(record: Record, tensor: int, moment: int) -> Snapshot | None:
 def _moments_of(_record: Record) -> dict[int, list[int]]:
     """The moments of each tensor's snapshots, filled as they are asked for: bisecting by a key function was slower."""
     return {}
+
+
+@table
+def last_moments(record: Record) -> dict[int, int]:
+    """The last moment of each site's statement."""
+    return {row.site: row.moment for row in record.moments if row.site is not None}

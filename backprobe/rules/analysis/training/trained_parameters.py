@@ -11,7 +11,7 @@ from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from backprobe.record import Moment, Record
 
 
 @table
@@ -86,3 +86,31 @@ def shared_key(keys: Iterable[str]) -> str:
     parts = [key.split(".") for key in keys]
     same = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
     return ".".join(column[0] for column in same)
+
+
+def thawed_at(record: Record, tensor: int, since: int) -> int | None:
+    """The site of the first statement after a moment that made a parameter trainable which was frozen then.
+
+    Where one statement of a function freezes and thaws, `p.requires_grad = flag`, it is the call that thawed. None where
+    an optimizer is built after it: that one could have been given the parameter.
+    """
+    index = lookup(record)
+    before: bool | None = None
+    frozen_by: set[int | None] = set()
+    for row in index.snapshots_of[tensor]:
+        moment = index.moments.get(row.moment)
+        if before is False and row.requires_grad and row.moment > since and moment is not None:
+            if any(one.moment > row.moment for one in record.optimizers):
+                return None
+            return _caller(record, moment) if moment.site in frozen_by else moment.site
+        if before and not row.requires_grad and moment is not None:
+            frozen_by.add(moment.site)
+        before = row.requires_grad
+    return None
+
+
+def _caller(record: Record, moment: Moment) -> int | None:
+    """The site of the next statement that ends in another function: the one that called this moment's."""
+    sites, own = lookup(record).sites, moment.site
+    later = (row.site for row in record.moments if row.moment > moment.moment and row.site is not None)
+    return next((site for site in later if own is None or sites[site].function != sites[own].function), own)

@@ -50,4 +50,23 @@ PROGRAMS = {
     "nothing walks the sum": _loop(
         "loss = net(x).square().mean()", "size = net.weight.detach().norm()", "shown = loss + size"
     ),
+    "a distillation of the teacher with itself, scaled": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+opt = torch.optim.SGD(student.parameters(), lr=0.1)
+kl = nn.KLDivLoss(reduction="batchmean", log_target=True)
+for x in torch.randn(3, 8, 4):
+    with torch.no_grad():
+        logits = teacher(x)
+    soft = logits.log_softmax(-1)
+    given = (logits / 1.0).log_softmax(-1)  # <- BP810
+    distill = kl(given, soft) * 4
+    loss = distill + nn.functional.cross_entropy(student(x), x[:, :3].argmax(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

@@ -380,4 +380,30 @@ for _ in range(4):
     loss.backward()
     opt.step()
 """,
+    "a teacher by `eval()`, which gives back the model": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x=torch.randn(32,4); y=x.sum(1,keepdim=True)
+
+net=nn.Linear(4,1)
+teacher=net.eval() # <- BP750
+opt=torch.optim.SGD(net.parameters(),lr=.1)
+for _ in range(3):
+    with torch.no_grad(): t=teacher(x)
+    loss=(net(x)-y).pow(2).mean()+(net(x)-t).pow(2).mean(); opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "a model under a second name that is meant": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x=torch.randn(32,4); y=x.sum(1,keepdim=True)
+
+net=nn.Linear(4,1)
+model=net.to("cpu").train()
+opt=torch.optim.SGD(model.parameters(),lr=.1)
+for _ in range(3):
+    loss=(model(x)-y).pow(2).mean(); opt.zero_grad(); loss.backward(); opt.step()
+print(net(x).mean())
+""",
 }

@@ -77,4 +77,30 @@ for epoch in range(2):
         model(x).pow(2).mean().backward()
         optimizer.step()
 """,
+    "a model that holds it is put into training mode, after the statistics were fitted": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+class Net(nn.Module):
+    def __init__(self, trunk):
+        super().__init__()
+        self.trunk, self.head = trunk.requires_grad_(False), nn.Linear(8, 2)
+    def forward(self, x):
+        return self.head(self.trunk(x))
+trunk = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8))
+with torch.no_grad():
+    for _ in range(3):
+        trunk(torch.randn(8, 6))
+net = Net(trunk)
+opt = torch.optim.SGD(net.head.parameters(), lr=0.1)
+for epoch in range(2):
+    net.train()  # <- BP614
+    for x in torch.randn(3, 8, 6):
+        loss = net(x).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    net.eval()
+""",
 }

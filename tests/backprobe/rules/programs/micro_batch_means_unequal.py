@@ -68,4 +68,19 @@ for turn in range(4):
     nn.functional.cross_entropy(model(torch.randn(4, 5)), torch.randint(0, 3, (4,))).backward()
     optimizer.step()
 """,
+    "two losses of one statement, over parts of a batch": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+net, label, domain = nn.Linear(4, 8), nn.Linear(8, 3), nn.Linear(8, 2)
+opt = torch.optim.SGD([*net.parameters(), *label.parameters(), *domain.parameters()], lr=0.1)
+ce = nn.functional.cross_entropy
+for x in torch.randn(3, 8, 4):
+    h = net(x)
+    loss = ce(label(h[:4]), torch.tensor([0, 1, 2, 0])) + ce(domain(h), torch.arange(8) // 4)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

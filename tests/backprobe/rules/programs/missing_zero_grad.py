@@ -137,4 +137,17 @@ for _ in range(4):
         (net(torch.randn(8, 4)).pow(2).mean() / 3).backward()
     opt.step()
 """,
+    "one of two leaves is cleared by hand": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x=torch.randn(32,4); y=x.sum(1,keepdim=True)
+
+w=torch.zeros(4,1,requires_grad=True); b=torch.zeros(1,requires_grad=True)
+for _ in range(5):
+    loss=(x@w+b-y).pow(2).mean(); loss.backward()
+    with torch.no_grad():
+        w-=.1*w.grad; b-=.1*b.grad
+        w.grad.zero_() # <- BP210
+""",
 }

@@ -239,10 +239,10 @@ for x in torch.randn(3, 8, 4):
     (body(x)[:, :4] - x).pow(2).mean().backward()
     first.step()
 body.requires_grad_(False)
-second = torch.optim.SGD(head.parameters(), lr=0.1)  # <- BP701
+second = torch.optim.SGD(head.parameters(), lr=0.1)
 for epoch in range(4):
     if epoch == 1:
-        body.requires_grad_(True)
+        body.requires_grad_(True)  # <- BP701
     for x in torch.randn(2, 8, 4):
         second.zero_grad()
         (head(body(x)) - x[:, :1]).pow(2).mean().backward()
@@ -263,5 +263,43 @@ for x in torch.randn(6, 8, 4):
     second.zero_grad()
     (head(body(x)) - x[:, :1]).pow(2).mean().backward()
     second.step()
+""",
+    "thawed behind the optimizer": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+body, head = nn.Linear(4, 8).requires_grad_(False), nn.Linear(8, 1)
+opt = torch.optim.Adam([p for p in [*body.parameters(), *head.parameters()] if p.requires_grad], lr=0.01)
+for epoch in range(4):
+    if epoch == 2:
+        body.requires_grad_(True)  # <- BP701
+    for x in torch.randn(3, 8, 4):
+        loss = head(body(x)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+""",
+    "thawed by a helper that freezes too": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+body, head = nn.Linear(4, 8), nn.Linear(8, 1)
+def trainable(flag):
+    for p in body.parameters():
+        p.requires_grad = flag
+trainable(False)
+opt = torch.optim.Adam([p for p in [*body.parameters(), *head.parameters()] if p.requires_grad], lr=0.01)
+def epoch():
+    for x in torch.randn(3, 8, 4):
+        loss = head(body(x)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+epoch()
+trainable(True)  # <- BP701
+epoch()
+epoch()
 """,
 }

@@ -198,4 +198,45 @@ for x in torch.randn(3, 8, 4):
     "an element of the last index, and the optimizer again": GROWN.format(
         mark="", again="self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)"
     ),
+    "a leaf that is made anew behind each step": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x=torch.randn(32,4); y=x.sum(1,keepdim=True)
+
+w=torch.zeros(4,1,requires_grad=True)
+opt=torch.optim.Adam([w],lr=.1)
+for _ in range(5):
+    loss=(x@w-y).pow(2).mean(); opt.zero_grad(); loss.backward(); opt.step()
+    w=w.detach().clamp(-1,1).requires_grad_() # <- BP702
+""",
+    "the same of an attribute": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x=torch.randn(32,4); y=x.sum(1,keepdim=True)
+
+class A:
+    def __init__(s):
+        s.w=torch.zeros(4,1,requires_grad=True); s.opt=torch.optim.Adam([s.w],lr=.1)
+    def step(s):
+        loss=(x@s.w-y).pow(2).mean(); s.opt.zero_grad(); loss.backward(); s.opt.step()
+        s.w=torch.nn.functional.normalize(s.w.detach(),dim=0).requires_grad_(True) # <- BP702
+a=A()
+for _ in range(5): a.step()
+""",
+    "a new leaf and a new optimizer for each input": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x=torch.randn(32,4); y=x.sum(1,keepdim=True)
+
+net=nn.Linear(4,1).requires_grad_(False)
+for k in range(3):
+    d=torch.zeros(4,requires_grad=True)
+    opt=torch.optim.Adam([d],lr=.1)
+    for _ in range(3):
+        loss=net(x+d).pow(2).mean(); opt.zero_grad(); loss.backward(); opt.step()
+    d=d.detach()
+""",
 }

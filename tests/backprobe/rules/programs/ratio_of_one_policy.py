@@ -154,4 +154,86 @@ for _ in range(3):
         loss = loss - (ratio * gain).mean()
     opt.zero_grad(); loss.backward(); opt.step()
 """,
+    "the old side is detached in each update on the same data": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+policy=nn.Sequential(nn.Linear(4,16),nn.Tanh(),nn.Linear(16,3))
+opt=torch.optim.Adam(policy.parameters(),lr=1e-2)
+def logp(o,a): return torch.log_softmax(policy(o),-1).gather(1,a[:,None]).squeeze(1)
+
+for it in range(2):
+    o=torch.randn(16,4); a=torch.randint(0,3,(16,)); adv=torch.randn(16)
+    for k in range(3):
+        new=logp(o,a)
+        old=logp(o,a).detach() # <- BP816
+        r=torch.exp(new-old)
+        loss=-torch.min(r*adv,r.clamp(.8,1.2)*adv).mean()
+        opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "a detached clone of the new side, the difference with a name": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+policy=nn.Sequential(nn.Linear(4,16),nn.Tanh(),nn.Linear(16,3))
+opt=torch.optim.Adam(policy.parameters(),lr=1e-2)
+def logp(o,a): return torch.log_softmax(policy(o),-1).gather(1,a[:,None]).squeeze(1)
+
+for it in range(2):
+    o=torch.randn(16,4); a=torch.randint(0,3,(16,)); adv=torch.randn(16)
+    for k in range(3):
+        new=logp(o,a)
+        old=new.detach().clone() # <- BP816
+        log_ratio=new-old
+        r=log_ratio.exp()
+        loss=-(r*adv).mean()
+        opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "one update for each rollout": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+policy=nn.Sequential(nn.Linear(4,16),nn.Tanh(),nn.Linear(16,3))
+opt=torch.optim.Adam(policy.parameters(),lr=1e-2)
+def logp(o,a): return torch.log_softmax(policy(o),-1).gather(1,a[:,None]).squeeze(1)
+
+for it in range(4):
+    o=torch.randn(16,4); a=torch.randint(0,3,(16,)); adv=torch.randn(16)
+    with torch.no_grad(): old=logp(o,a)
+    new=logp(o,a)
+    r=torch.exp(new-old)
+    loss=-torch.min(r*adv,r.clamp(.8,1.2)*adv).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "several updates beside what was kept": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+policy=nn.Sequential(nn.Linear(4,16),nn.Tanh(),nn.Linear(16,3))
+opt=torch.optim.Adam(policy.parameters(),lr=1e-2)
+def logp(o,a): return torch.log_softmax(policy(o),-1).gather(1,a[:,None]).squeeze(1)
+
+for it in range(2):
+    o=torch.randn(16,4); a=torch.randint(0,3,(16,)); adv=torch.randn(16)
+    with torch.no_grad(): old=logp(o,a)
+    for k in range(3):
+        r=torch.exp(logp(o,a)-old)
+        loss=-torch.min(r*adv,r.clamp(.8,1.2)*adv).mean()
+        opt.zero_grad(); loss.backward(); opt.step()
+""",
+    "a ratio of itself for its gradient, on new data each time": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+policy=nn.Sequential(nn.Linear(4,16),nn.Tanh(),nn.Linear(16,3))
+opt=torch.optim.Adam(policy.parameters(),lr=1e-2)
+def logp(o,a): return torch.log_softmax(policy(o),-1).gather(1,a[:,None]).squeeze(1)
+
+for it in range(3):
+    o=torch.randn(16,4); a=torch.randint(0,3,(16,)); adv=torch.randn(16)
+    lp=logp(o,a)
+    box=torch.exp(lp-lp.detach())
+    loss=-(box*adv).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+""",
 }

@@ -8,13 +8,13 @@ opt = torch.optim.SGD(net.parameters(), lr=0.1)
 
 
 def evaluate(data):
-    torch.set_grad_enabled(False)  #! also
+    torch.set_grad_enabled(False)  #! here
     return net(data).mean().item()
 
 
 for epoch in range(2):
     x = torch.randn(8, 3)
-    loss = net(x).pow(2).mean()  #! here
+    loss = net(x).pow(2).mean()  #! also
     opt.zero_grad()
     if loss.requires_grad:
         loss.backward()
