@@ -156,15 +156,15 @@ def calls_pane(record: Record) -> Html:
     body = [
         tag(
             "tr",
-            tag("th", row.number, scope="row", class_="number"),
-            tag("td", row.line, class_="number"),
+            tag("th", row.number, scope="row", class_="number", data_label="call"),
+            tag("td", row.line, class_="number", data_label="line"),
             tag("td", row.entry, class_="mono tight"),
-            tag("td", str(row.retain_graph)),
-            tag("td", str(row.create_graph)),
-            tag("td", f"{row.nodes_run} of {row.nodes_met}", class_="number"),
-            tag("td", sized(row.freed_bytes), class_="number"),
-            tag("td", sized(row.kept_bytes), class_="number"),
-            tag("td", text(row.outcome)),
+            tag("td", str(row.retain_graph), data_label="retain_graph"),
+            tag("td", str(row.create_graph), data_label="create_graph"),
+            tag("td", f"{row.nodes_run} of {row.nodes_met}", class_="number", data_label="nodes run"),
+            tag("td", sized(row.freed_bytes), class_="number", data_label="freed"),
+            tag("td", sized(row.kept_bytes), class_="number", data_label="still held"),
+            tag("td", text(row.outcome), class_="ending"),
             id=f"call-{row.number - 1}",
             data_call=row.number - 1,
             data_with_line=row.line,
@@ -172,7 +172,9 @@ def calls_pane(record: Record) -> Html:
         for row in rows[:MOST_CALLS]
     ]
     total = f"the first {MOST_CALLS} of {len(rows):,}" if len(rows) > MOST_CALLS else counted(len(rows), "call")
-    return pane("backward-calls", "Backward calls", total, _table(head, body, "Table of backward calls"))
+    return pane(
+        "backward-calls", "Backward calls", total, _table(head, body, "Table of backward calls", "calls stacks")
+    )
 
 
 def held_twin(record: Record) -> Html:

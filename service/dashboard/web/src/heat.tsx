@@ -211,7 +211,7 @@ function Twin({ rows, heat }: { rows: Facts[]; heat: Heat }) {
   const shown = rows.slice(0, 60);
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Table of gradients over steps">
-      <table class="stacks twin-table">
+      <table class="stacks narrow">
         <thead><tr><th scope="col">Tensor</th><th scope="col" class="number">Norms</th><th scope="col" class="number">Last</th><th scope="col" class="number">Steps at zero</th><th scope="col" class="number">Not captured</th><th scope="col" class="number">First NaN or Inf</th></tr></thead>
         <tbody>{shown.map((facts) => (
           <tr key={facts.row.tensor}>

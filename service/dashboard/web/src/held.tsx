@@ -78,7 +78,7 @@ function Chart({ items }: { items: After[] }) {
 }
 
 function Lines({ after }: { after: After }) {
-  if (!after.lines.some((line) => line.held_bytes > 0 || line.held_nodes > 0)) return <p class="calm">No live tensor was found that holds saved tensors then.</p>;
+  if (!after.lines.some((line) => line.held_bytes > 0 || line.held_nodes > 0)) return bytesOf(after) ? <p class="calm">No live tensor was found that holds them.</p> : null;
   return (
     <ul class="held-lines">
       {after.lines.filter((line) => line.held_bytes > 0 || line.held_nodes > 0).slice(0, 12).map((line) => (
