@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from backprobe.record.rows.series import steps_looked_at
@@ -75,7 +76,12 @@ def _main(record: Record, judgement: Judgement, script: str, first: int | None) 
     _looked_at, made = steps_looked_at(record.steps)
     head = tag(
         "section",
-        tag("div", tag("h1", name(script)), tag("span", class_="tools", data_tools=""), class_="title"),
+        tag(
+            "div",
+            tag("h1", name(PurePath(script).name or script), title=script),
+            tag("span", class_="tools", data_tools=""),
+            class_="title",
+        ),
         tag("p", prose(summary(record, judgement)), class_="said"),
         class_="head",
         aria_label="The run",
