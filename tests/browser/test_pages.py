@@ -95,15 +95,6 @@ def test_no_table_hides_a_column_at_the_widths_that_are_looked_at(walk, served, 
     assert "\n".join(walk.tab.evaluate(SIDEWAYS)) == ""
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_words_of_the_held_memory_are_as_large_as_others_at_any_width(walk, served, width):
-    walk.tab.set_viewport_size({"width": width, "height": 800})
-    walk.tab.goto(served.page("good"))
-    walk.tab.wait_for_selector("#held svg text")
-    words = walk.tab.locator("#held svg text")
-    assert min(words.nth(at).bounding_box()["height"] for at in range(words.count())) >= 12
-
-
 def test_the_theme_follows_the_reader(walk, served, request):
     walk.tab.goto(served.page("good"))
     shade = walk.tab.evaluate("getComputedStyle(document.body).backgroundColor")
