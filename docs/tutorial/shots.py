@@ -50,7 +50,7 @@ def ended(url: str, runs: dict[str, str]) -> None:
 
 
 def take(url: str, runs: dict[str, str]) -> None:
-    """The four pictures."""
+    """The pictures."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
@@ -66,6 +66,7 @@ def take(url: str, runs: dict[str, str]) -> None:
         tab.locator("#held").screenshot(path=HERE / "leak.png")
         tab.goto(f"{url}/runs/{runs['nan']}")
         tab.wait_for_selector("#gradients canvas")
+        tab.locator("#findings").screenshot(path=HERE / "first-nan.png")
         tab.locator("#gradients").screenshot(path=HERE / "nan.png")
         tab.set_viewport_size({"width": 1180, "height": 620})
         tab.goto(f"{url}/compare?a={runs['wrong']}&b={runs['right']}")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from store.findings.findings import FindingRow
 
 _LONGEST_VALUE: Final = 300
+_MOST_LISTED: Final = 8
 _MOST_DIFF: Final = 60
 _MOST_TOUCHED: Final = 4000
 """Lines of a file beyond which a fix is told, not drawn: a diff is quadratic at worst."""
@@ -120,14 +121,16 @@ def explained(finding: Finding) -> tuple[int, ...]:
 
 
 def _fact(key: str, value: object) -> tuple[str, str]:
-    if key == "backward_call" and isinstance(value, int):
+    if key in {"backward_call", "call"} and isinstance(value, int):
         value += 1  # people count calls from 1, the record from 0
+    if key == "calls" and isinstance(value, list | tuple):
+        value = [one + 1 if isinstance(one, int) else one for one in value]
     return name(key.replace("_", " ")), cut(plain(_value(value)), _LONGEST_VALUE)
 
 
 def _value(value: object) -> str:
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
+        return ", ".join([*map(str, value[:_MOST_LISTED]), *(["…"] if len(value) > _MOST_LISTED else [])])
     return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 

@@ -54,7 +54,7 @@ class HeldShown:
 def held_shown(found: Sequence[HeldAfter]) -> HeldShown:
     """The pane of what `queries.held` found."""
     last = next((after for after in reversed(found) if after.roots), None)
-    lines = _places(last.roots) if last is not None else ()
+    lines = _places([root for root in last.roots if root.held_nodes or root.held_bytes]) if last is not None else ()
     return HeldShown(growth=growth(found), lines=lines)
 
 

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from store.queries import ArrivedRow, SnapshotRow, TensorFull
+    from store.queries.tensors.tensor_answers import SmallValueRow
 
 MOST_EVENTS: Final = 60
+MOST_ELEMENTS: Final = 8
 LISTED: Final = 1000
 """Snapshots that `queries.tensor` reads at most."""
 
@@ -90,7 +92,7 @@ def tensor_shown(full: TensorFull) -> TensorShown:
         more_events=max(0, len(events) - MOST_EVENTS),
         cut_off=len(full.snapshots) >= LISTED,
         holders=_holders(full),
-        values=tuple((of, cut(plain(str(value.elements)), 300)) for of, value in _last_values(full).items()),
+        values=tuple((of, cut(plain(_elements(value)), 300)) for of, value in _last_values(full).items()),
     )
 
 
@@ -201,3 +203,27 @@ def _holders(full: TensorFull) -> tuple[str, ...]:
 def _last_values(full: TensorFull) -> dict[str, Any]:
     words = {"value": "value", "grad": "gradient", "arrived": "gradient that arrived"}
     return {words.get(value.of, value.of): value for value in full.values}
+
+
+def _elements(value: SmallValueRow) -> str:
+    """The first elements as people read numbers, and how many there are."""
+    if not value.shape:
+        return _element(value.elements)
+    kept = list(_flat(value.elements, len(value.shape)))
+    shown = ", ".join(map(_element, kept[:MOST_ELEMENTS]))
+    return f"[{shown}, …] ({len(kept)} elements)" if len(kept) > MOST_ELEMENTS else f"[{shown}]"
+
+
+def _flat(elements: Any, deep: int) -> Iterator[Any]:
+    if deep == 0:
+        yield elements
+        return
+    for one in elements:
+        yield from _flat(one, deep - 1)
+
+
+def _element(value: Any) -> str:
+    """A number; a complex one comes as its two parts, one that JSON cannot tell as its word."""
+    if isinstance(value, list):
+        return " + ".join(map(_element, value)) + "i"
+    return number(float(value)) if isinstance(value, str) else number(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -50,8 +51,10 @@ def name(text: str | None) -> str:
     return cut(plain(text or "", tab=" "), LONGEST_NAME)
 
 
-def breakable(text: str) -> list[str]:
-    """The pieces of a name between which a line may end: behind a dot or an underscore."""
+def breakable(text: str, most: int = 0) -> list[str]:
+    """The pieces of a name between which a line may end: behind a dot or an underscore, if it is longer than `most`."""
+    if len(text) <= most:
+        return [text]
     return re.findall(r"[^._]*[._]+|[^._]+", text)
 
 
@@ -73,8 +76,19 @@ def prose(text: str) -> Prose:
 def number(value: Any) -> str:
     """A measured number, at most four significant digits; None in full."""
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return _written(value, 4)
     return "None" if value is None else str(value)
+
+
+def precise(value: float) -> str:
+    """A measured number with as many digits as tell two ranks apart."""
+    return _written(value, 6)
+
+
+def _written(value: float, digits: int) -> str:
+    if math.isfinite(value):
+        return f"{value:.{digits}g}"
+    return "NaN" if math.isnan(value) else "Inf" if value > 0 else "-Inf"
 
 
 def grouped(value: int) -> str:
@@ -226,6 +240,7 @@ def register(environment: Environment) -> None:
         breakable=breakable,
         prose=prose,
         number=number,
+        precise=precise,
         grouped=grouped,
         seconds=seconds,
         ago=ago,

@@ -83,6 +83,18 @@ def test_nothing_is_cut_off_at_any_width(walk, served, name, width):
     assert "\n".join(walk.tab.evaluate(CUT_OFF)) == ""
 
 
+SIDEWAYS = """() => [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)
+  .map(e => e.getAttribute('aria-label') + ' ' + e.scrollWidth + ' in ' + e.clientWidth)"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["runs", "good", "failed", "rules", "good/tensors/3"])
+def test_no_table_hides_a_column_at_the_widths_that_are_looked_at(walk, served, name, width):
+    walk.tab.set_viewport_size({"width": width, "height": 800})
+    walk.tab.goto(served.page(name))
+    assert "\n".join(walk.tab.evaluate(SIDEWAYS)) == ""
+
+
 def test_the_theme_follows_the_reader(walk, served, request):
     walk.tab.goto(served.page("good"))
     shade = walk.tab.evaluate("getComputedStyle(document.body).backgroundColor")

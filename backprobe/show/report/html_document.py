@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from backprobe.record.rows.series import steps_looked_at
 from backprobe.rules.framework.tables import shared_tables
 from backprobe.show.report.answers import answers
 from backprobe.show.report.assets import assets
-from backprobe.show.report.markup import Html, name, tag, text, trusted
-from backprobe.show.report.panes import calls_pane, findings_pane, held_twin, pane, source_pane, tensors_pane
+from backprobe.show.report.finding_cards import findings_pane
+from backprobe.show.report.markup import Html, name, prose, tag, trusted
+from backprobe.show.report.panes import calls_pane, held_twin, pane, source_pane, tensors_pane
 from backprobe.show.reports.terminal_report import summary
 
 if TYPE_CHECKING:
@@ -71,18 +73,22 @@ def _rendered(record: Record, judgement: Judgement, script: str) -> str:
 
 def _main(record: Record, judgement: Judgement, script: str, first: int | None) -> list[Html]:
     shown = [one for one in judgement.findings if one.suppressed is None]
-    looked_at, made = steps_looked_at(record.steps)
+    _looked_at, made = steps_looked_at(record.steps)
     head = tag(
         "section",
-        tag("div", tag("h1", name(script)), tag("span", class_="tools", data_tools=""), class_="title"),
-        tag("p", text(summary(record, judgement)), class_="said"),
-        tag("p", f"{looked_at:,} of {made:,} steps taken in full.", class_="said") if looked_at < made else None,
+        tag(
+            "div",
+            tag("h1", name(PurePath(script).name or script), title=script),
+            tag("span", class_="tools", data_tools=""),
+            class_="title",
+        ),
+        tag("p", prose(summary(record, judgement)), class_="said"),
         class_="head",
         aria_label="The run",
     )
     left = tag(
         "div",
-        findings_pane(shown, made, judgement.rules_judged, len(record.tensors)),
+        findings_pane(record, shown, made, judgement.rules_judged),
         source_pane(record, shown),
         _held(record),
         class_="column",

@@ -1,4 +1,4 @@
-"""What of the report is read without scripts: findings, source, tensors, backward calls, in words."""
+"""What of the report is read without scripts: source, tensors, backward calls, in words."""
 
 from __future__ import annotations
 
@@ -6,26 +6,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from msgspec import UNSET
-
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.severity import LEVELS
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.backward_calls import call_rows
-from backprobe.show.first_occurrence import first_seen
 from backprobe.show.held_graphs import held_lines, step_lines
 from backprobe.show.plain_text import cut
 from backprobe.show.report.markup import Html, joined, name, prose, tag, text
 from backprobe.show.tensor_table import tensor_rows
-from backprobe.show.trial_words import trial_words
 
 if TYPE_CHECKING:
     from backprobe.record import Record, Source
-    from backprobe.rules.framework.finding import Finding, Fix
+    from backprobe.rules.framework.finding import Finding
 
 MOST_TENSORS: Final = 60
 MOST_CALLS: Final = 40
-MOST_FINDINGS: Final = 50
 MOST_LINES: Final = 1200
 """Of the file that was started."""
 
@@ -36,76 +30,6 @@ def pane(key: str, title: str, summary: str, *parts: str | None, hidden: bool = 
     """A section with its head."""
     head = tag("header", tag("h2", title, id=f"{key}-title"), tag("span", summary, class_="sum") if summary else None)
     return tag("section", head, *parts, class_="pane", id=key, aria_labelledby=f"{key}-title", hidden=hidden)
-
-
-def findings_pane(findings: Sequence[Finding], steps: int, judged: int, tensors: int) -> Html:
-    """The findings, the worst first as they come."""
-    if not findings:
-        said = f"{counted(tensors, 'tensor')} captured, {counted(judged, 'rule')} judged."
-        calm = tag("div", tag("p", tag("strong", "No findings."), " ", said), class_="inner calm")
-        return pane("findings", "Findings", "", calm)
-    shown = [_finding(one, steps) for one in findings[:MOST_FINDINGS]]
-    levels = Counter(one.level for one in findings)
-    total = ", ".join(counted(levels[level], level) for level in LEVELS if levels[level])
-    more = len(findings) - len(shown)
-    left = tag("p", f"{counted(more, 'more finding')}: `--format json` has all.", class_="said-below") if more else None
-    return pane("findings", "Findings", total, tag("ul", *shown, class_="findings holds", tabindex="0"), left)
-
-
-def _finding(one: Finding, steps: int) -> Html:
-    place, tensor = one.location, one.evidence.get("tensor")
-    seen = first_seen(one, steps)
-    related = [
-        tag(
-            "li",
-            tag("a", f"line {step.location.region.start_line}", href=f"#L{step.location.region.start_line}"),
-            ": ",
-            prose(step.message),
-        )
-        for step in one.related
-    ]
-    return tag(
-        "li",
-        tag(
-            "div",
-            tag("h3", name(one.rule.name)),
-            tag("span", one.level, class_="badge"),
-            tag("span", one.confidence, class_="badge"),
-            tag("span", one.rule.code, class_="mono"),
-            class_="name",
-        ),
-        tag(
-            "a",
-            tag("span", place.region.start_line, class_="number"),
-            text(cut(place.text, 400)),
-            class_="at mono",
-            href=f"#L{place.region.start_line}",
-        ),
-        tag("p", seen, class_="seen") if seen else None,
-        *(tag("p", prose(line), class_="why") for line in one.message.split("\n") if line.strip()),
-        tag("ul", *related, class_="related") if related else None,
-        *(_fix(fix) for fix in one.fixes),
-        class_=one.level,
-        data_line=place.region.start_line,
-        data_with_t=tensor if isinstance(tensor, int) else None,
-    )
-
-
-def _fix(fix: Fix) -> Html:
-    added = [
-        tag(
-            "div",
-            tag("span", f"line {edit.region.start_line}: ", class_="hidden"),
-            text(cut(edit.text.strip("\n"), 400)),
-            class_="added",
-        )
-        for edit in fix.edits[:6]
-        if edit.text.strip()
-    ]
-    head = tag("h4", "Fix: ", prose(fix.title), " ", tag("span", fix.safety, class_="badge"))
-    trial = None if fix.trial is UNSET else f"{trial_words(fix.trial)}{f': {fix.trial.why}' if fix.trial.why else ''}"
-    tried = tag("p", text(cut(trial, 400)), class_="why") if trial else None
-    return tag("div", head, tag("div", *added, class_="diff") if added else None, tried, class_="fix")
 
 
 def source_pane(record: Record, findings: Sequence[Finding]) -> Html:
@@ -232,15 +156,15 @@ def calls_pane(record: Record) -> Html:
     body = [
         tag(
             "tr",
-            tag("th", row.number, scope="row", class_="number"),
-            tag("td", row.line, class_="number"),
+            tag("th", row.number, scope="row", class_="number", data_label="call"),
+            tag("td", row.line, class_="number", data_label="line"),
             tag("td", row.entry, class_="mono tight"),
-            tag("td", str(row.retain_graph)),
-            tag("td", str(row.create_graph)),
-            tag("td", f"{row.nodes_run} of {row.nodes_met}", class_="number"),
-            tag("td", sized(row.freed_bytes), class_="number"),
-            tag("td", sized(row.kept_bytes), class_="number"),
-            tag("td", text(row.outcome)),
+            tag("td", str(row.retain_graph), data_label="retain_graph"),
+            tag("td", str(row.create_graph), data_label="create_graph"),
+            tag("td", f"{row.nodes_run} of {row.nodes_met}", class_="number", data_label="nodes run"),
+            tag("td", sized(row.freed_bytes), class_="number", data_label="freed"),
+            tag("td", sized(row.kept_bytes), class_="number", data_label="still held"),
+            tag("td", text(row.outcome), class_="ending"),
             id=f"call-{row.number - 1}",
             data_call=row.number - 1,
             data_with_line=row.line,
@@ -248,7 +172,9 @@ def calls_pane(record: Record) -> Html:
         for row in rows[:MOST_CALLS]
     ]
     total = f"the first {MOST_CALLS} of {len(rows):,}" if len(rows) > MOST_CALLS else counted(len(rows), "call")
-    return pane("backward-calls", "Backward calls", total, _table(head, body, "Table of backward calls"))
+    return pane(
+        "backward-calls", "Backward calls", total, _table(head, body, "Table of backward calls", "calls stacks")
+    )
 
 
 def held_twin(record: Record) -> Html:

@@ -88,9 +88,13 @@ def _trial(trial: Trial, ink: Ink) -> str:
 
 
 def _diff(lines: list[str], edits: list[Edit], ink: Ink) -> Iterator[str]:
+    for sign, line in changed_lines(lines, edits):
+        yield f"    {ink('gone' if sign == '-' else 'good', f'{sign} {plain(line)}')}"
+
+
+def changed_lines(lines: list[str], edits: list[Edit]) -> Iterator[tuple[str, str]]:
+    """What edits do to the lines of a file: ("-", a line that goes), ("+", one that comes)."""
     changed = edited("\n".join(lines), edits).split("\n")
     for line in unified_diff(lines, changed, n=0, lineterm=""):
-        if line.startswith("-") and not line.startswith("---"):
-            yield f"    {ink('gone', '- ' + plain(line[1:]))}"
-        elif line.startswith("+") and not line.startswith("+++"):
-            yield f"    {ink('good', '+ ' + plain(line[1:]))}"
+        if line[0] in "-+" and not line.startswith(("---", "+++")):
+            yield line[0], line[1:]

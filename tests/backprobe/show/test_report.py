@@ -9,11 +9,13 @@ import msgspec
 import pytest
 
 from backprobe.rules import judge
-from backprobe.rules.framework.finding import Finding
+from backprobe.rules.framework.finding import Edit, Finding, Fix, Region
 from backprobe.show.first_occurrence import first_seen
 from backprobe.show.report import assets, html_document
 from backprobe.show.report.answers import answers
+from backprobe.show.report.finding_cards import findings_pane
 from backprobe.show.report.markup import name, prose, tag, text, trusted
+from backprobe.show.reports.finding_text import source_of
 from tests.support import samples
 from tests.support.resources import require
 
@@ -67,6 +69,29 @@ def test_the_file_is_read_without_scripts_and_ends_no_element_early():
     data = re.search(r'id="in-file">(.*?)</script>', page, re.DOTALL)
     assert data is not None
     assert json.loads(data[1])["series?points=500"]["rows"]
+
+
+def test_a_fix_is_the_lines_that_go_and_come():
+    record, one = samples.tutorial(), finding()
+    line = source_of(record, one.location.path)[one.location.region.start_line - 1]
+    whole = Region(
+        start_line=one.location.region.start_line, start_col=len(line) + 1,
+        end_line=one.location.region.start_line, end_col=len(line) + 1,
+    )  # fmt: skip
+    fix = Fix(title="Say so", safety="safe", edits=(Edit(path=one.location.path, region=whole, text="  # so"),))
+    page = findings_pane(record, [msgspec.structs.replace(one, fixes=(fix,))], 1, 1)
+    shown = [
+        tag("div", tag("span", f"{kind}: ", class_="hidden"), text(after), class_=kind)
+        for kind, after in (("removed", line), ("added", f"{line}  # so"))
+    ]
+    assert "".join(shown) in page
+
+
+def test_the_head_of_the_page_is_the_files_name():
+    require("assets")
+    record = samples.tutorial()
+    page = html_document.render(record, judge(record), script="programs/train.py")
+    assert '<h1 title="programs/train.py">train.py</h1>' in page
 
 
 def test_without_the_bundle_it_says_what_to_do(tmp_path):

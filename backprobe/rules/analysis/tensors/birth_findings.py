@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.modules.module_sites import calls_by_number
+from backprobe.rules.analysis.modules.training_modes import module_of
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital, receiver, together
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
@@ -63,6 +65,7 @@ def told_birth(
             "backward_call": birth.call.call,
             "leaves": [*birth.leaves[:16]],
             "node": "" if birth.node is None else birth.node.type,
+            "module_call": _module_call(record, birth),
         },
         tensors=list(dict.fromkeys(tensors)),
         calls=(birth.call.call,),
@@ -74,6 +77,20 @@ def _gradients(record: Record, birth: Birth) -> str:
     verb = "is" if len(birth.leaves) == 1 else "are"
     noun = "the gradient" if len(birth.leaves) == 1 else "the gradients"
     return f"{noun} of {together(record, birth.leaves)} {verb} not finite"
+
+
+def _module_call(record: Record, birth: Birth) -> str:
+    """`call 6 of h.1`: the innermost module call in which it was born; "" outside of any."""
+    place = lookup(record).moments.get(birth.moment) if birth.node is None else birth.node
+    if place is None or place.module_call not in calls_by_number(record):
+        return ""
+    call = calls_by_number(record)[place.module_call]
+    module = module_of(record, call)
+    if module is None:
+        return ""
+    named = module.fqn or module.binding or module.cls
+    has_all = all(step.sampled for step in record.steps)  # calls of steps that were not looked at are not counted
+    return f"call {call.k + 1} of {named}" if has_all else named
 
 
 def name_of(record: Record, birth: Birth) -> str:

@@ -1,6 +1,6 @@
 // One number of many tensors over the steps: a canvas with a cursor, and the same as words in a table.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Failed, useAnswer, Waiting } from "./pane";
+import { Failed, useAnswer, useRoom, Waiting } from "./pane";
 import { onSelection, parameter, select, selection, setParameters } from "./selection";
 import { counted, cut, number } from "./words";
 
@@ -10,6 +10,7 @@ interface Heat { stat: string; moments: number[]; steps: number[]; rows: Row[]; 
 
 const ROW = 18;
 const AXIS = 20;
+const LETTER = 7.4; // pixels at most, in the font of the names
 const MOST = 400; // rows that the API answers with
 const RAMP = [[0, 32, 76], [44, 66, 108], [91, 95, 110], [124, 123, 120], [163, 153, 114], [207, 188, 91], [255, 233, 69]] as const;
 
@@ -73,7 +74,7 @@ function Map({ heat }: { heat: Heat }) {
       </div>
       <Cells rows={rows} heat={heat} low={low} high={high} cell={at} pick={pick} />
       <p class="said-below" role="status">{at ? `${named(rows[at[0]]!.row)}, step ${heat.steps[at[1]]}: ${told(rows[at[0]]!.row.values[at[1]] ?? null)}` : "A click, or the arrows once the picture has the focus, tell one value."}</p>
-      <Scale low={low} high={high} />
+      <Scale low={low} high={all.length ? high : null} />
       <details class="twin" onToggle={(event) => setTabled(event.currentTarget.open)}><summary>The same as a table</summary>{tabled && <Twin rows={rows} heat={heat} />}</details>
     </>
   );
@@ -86,7 +87,7 @@ interface CellsGiven { rows: Facts[]; heat: Heat; low: number; high: number; cel
 function Cells({ rows, heat, low, high, cell, pick }: CellsGiven) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const outer = useRef<HTMLDivElement>(null);
-  const [room, setRoom] = useState(600);
+  const room = useRoom(outer);
   const [, turn] = useState(0);
   useEffect(() => onSelection(() => turn((before) => before + 1)), []);
   useEffect(() => { // a canvas does not follow the theme by itself
@@ -95,19 +96,9 @@ function Cells({ rows, heat, low, high, cell, pick }: CellsGiven) {
     theme.addEventListener("change", drawn);
     return () => theme.removeEventListener("change", drawn);
   }, []);
-  useLayoutEffect(() => {
-    const watched = outer.current!;
-    const inner = () => { // between the paddings: what is wider is cut off on the right, where the last step stands
-      const { paddingLeft, paddingRight } = getComputedStyle(watched);
-      setRoom(watched.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight));
-    };
-    const seen = new ResizeObserver(inner);
-    seen.observe(watched);
-    inner();
-    return () => seen.disconnect();
-  }, []);
   const columns = heat.moments.length;
-  const names = Math.min(220, Math.max(90, room * 0.3));
+  const longest = rows.reduce((most, facts) => Math.max(most, named(facts.row).length), 4);
+  const names = Math.max(60, Math.min(18 + LETTER * Math.min(longest, 60), room * 0.45)); // the end of a longer one is shown
   const width = Math.max(1, Math.min(24, (room - names - 4) / columns));
   const [w, h] = [Math.max(1, Math.floor(names + width * columns + 2)), rows.length * ROW + AXIS];
   const chosen = selection().t;
@@ -197,30 +188,39 @@ function ramp(share: number): string {
 
 const bound = (log: number): string => number(Number((10 ** log).toPrecision(2)));
 
-function Scale({ low, high }: { low: number; high: number }) {
+/** `high` is null where no norm is finite. */
+function Scale({ low, high }: { low: number; high: number | null }) {
+  const ramped = high !== null && high > low;
   return (
-    <p class="scale"><span>{bound(low)}</span>
-      <svg class="ramp" viewBox="0 0 70 10" preserveAspectRatio="none" aria-hidden="true">{RAMP.map((one, at) => <rect key={at} x={at * 10} width="10.3" height="10" fill={`rgb(${one.join(" ")})`} />)}</svg>
-      <span>{bound(high)} norm, on a scale of logarithms</span>
+    <p class="scale">
+      {ramped && <><span>{bound(low)}
+        <svg class="ramp" viewBox="0 0 70 10" preserveAspectRatio="none" aria-hidden="true">{RAMP.map((one, at) => <rect key={at} x={at * 10} width="10.3" height="10" fill={`rgb(${one.join(" ")})`} />)}</svg>
+        {bound(high)}</span><span>norm, on a scale of logarithms</span></>}
+      {high !== null && !ramped && <span>each norm is {bound(low)}</span>}
       <span>red with a cross: NaN or Inf</span><span>a dot: exactly zero</span><span>nothing: not captured</span></p>
   );
+}
+
+function range(finite: number[]): string {
+  if (!finite.length) return "none";
+  const [least, most] = [Math.min(...finite), Math.max(...finite)];
+  return least === most ? number(least) : `${number(least)} to ${number(most)}`;
 }
 
 function Twin({ rows, heat }: { rows: Facts[]; heat: Heat }) {
   const shown = rows.slice(0, 60);
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Table of gradients over steps">
-      <table>
-        <thead><tr><th scope="col">Tensor</th><th scope="col" class="number">Smallest</th><th scope="col" class="number">Largest</th><th scope="col" class="number">Last</th><th scope="col" class="number">Zero at</th><th scope="col" class="number">Not captured at</th><th scope="col">First NaN or Inf</th></tr></thead>
+      <table class="stacks narrow">
+        <thead><tr><th scope="col">Tensor</th><th scope="col" class="number">Norms</th><th scope="col" class="number">Last</th><th scope="col" class="number">Steps at zero</th><th scope="col" class="number">Not captured</th><th scope="col" class="number">First NaN or Inf</th></tr></thead>
         <tbody>{shown.map((facts) => (
           <tr key={facts.row.tensor}>
             <th scope="row" class="mono">{cut(named(facts.row), 80)}</th>
-            <td class="number">{facts.finite.length ? number(Math.min(...facts.finite)) : ""}</td>
-            <td class="number">{facts.finite.length ? number(Math.max(...facts.finite)) : ""}</td>
-            <td class="number">{number(facts.row.values[facts.row.values.length - 1] ?? null)}</td>
-            <td class="number">{facts.zeros} of {heat.moments.length}</td>
-            <td class="number">{facts.none} of {heat.moments.length}</td>
-            <td>{facts.nan === null ? "none" : `step ${heat.steps[facts.nan]}`}</td>
+            <td class="number" data-label="norms">{range(facts.finite)}</td>
+            <td class="number" data-label="last">{number(facts.row.values[facts.row.values.length - 1] ?? null)}</td>
+            <td class="number" data-label="steps at zero">{facts.zeros}</td>
+            <td class="number" data-label="not captured">{facts.none}</td>
+            <td class="number" data-label="first NaN or Inf">{facts.nan === null ? "none" : `step ${heat.steps[facts.nan]}`}</td>
           </tr>))}
         </tbody>
       </table>

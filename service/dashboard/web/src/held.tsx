@@ -1,6 +1,6 @@
 // What stayed of the graph after each backward call: bytes over calls, by the line that made it, and its growth in words.
-import { useMemo, useState } from "preact/hooks";
-import { Failed, useAnswer, Waiting } from "./pane";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { Failed, useAnswer, useRoom, Waiting } from "./pane";
 import { select } from "./selection";
 import { counted, cut, sized } from "./words";
 
@@ -8,7 +8,7 @@ interface Line { path: string | null; line: number | null; roots: number; held_n
 interface Root { tensor: number; name: string | null; line: number | null; held_nodes: number; held_bytes: number; holders: string[]; holder_search: string }
 interface After { call: number | null; step: number; live_nodes: number | null; held_bytes: number | null; lines: Line[]; other: Line | null; roots: Root[] }
 
-const [WIDTH, HEIGHT, LEFT] = [720, 150, 92];
+const [HEIGHT, LEFT] = [150, 92];
 
 export function HeldPane({ base }: { base: string }) {
   const { value, problem, again } = useAnswer<{ items: After[] }>(base, "retention");
@@ -40,9 +40,11 @@ function Chart({ items }: { items: After[] }) {
   const words = (value: number): string => (ofBytes ? sized(Math.round(value)) : counted(Math.round(value), "node"));
   const peak = items.reduce((most, after) => Math.max(most, amount(after)), 1);
   const [at, setAt] = useState<number>(() => items.reduce((best, after, place) => (amount(after) >= amount(items[best]!) ? place : best), 0));
-  const x = (place: number) => LEFT + (items.length < 2 ? (WIDTH - LEFT) / 2 : (place * (WIDTH - LEFT - 10)) / (items.length - 1));
+  const outer = useRef<HTMLDivElement>(null);
+  const width = Math.max(240, useRoom(outer)); // a pixel is a pixel: its words are never scaled down
+  const x = (place: number) => LEFT + (items.length < 2 ? (width - LEFT) / 2 : (place * (width - LEFT - 10)) / (items.length - 1));
   const y = (bytes: number) => 10 + (HEIGHT - 20) * (1 - bytes / peak);
-  const path = useMemo(() => items.map((after, place) => `${place ? "L" : "M"}${x(place).toFixed(1)} ${y(amount(after)).toFixed(1)}`).join(""), [items]);
+  const path = useMemo(() => items.map((after, place) => `${place ? "L" : "M"}${x(place).toFixed(1)} ${y(amount(after)).toFixed(1)}`).join(""), [items, width]);
   const now = items[Math.min(at, items.length - 1)]!;
   const grows = slope(items);
   const pick = (place: number) => {
@@ -53,20 +55,19 @@ function Chart({ items }: { items: After[] }) {
   };
   const clicked = (event: MouseEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
-    const where = ((event.clientX - box.left) / box.width) * WIDTH;
-    pick(Math.round(((where - LEFT) / (WIDTH - LEFT - 10)) * (items.length - 1)));
+    pick(Math.round(((event.clientX - box.left - LEFT) / (width - LEFT - 10)) * (items.length - 1)));
   };
   return (
-    <div class="inner held-pane">
+    <div class="inner held-pane" ref={outer}>
       {grows && <p class="notice warn">{grows}</p>}
-      <svg class="held-drawn" viewBox={`0 0 ${WIDTH} ${HEIGHT + 22}`} role="img" aria-label={`${ofBytes ? "Bytes held" : "Nodes alive"} after each of ${items.length} backward calls, ${words(peak)} at most`} onClick={clicked}>
-        {[0, 0.5, 1].map((share) => <g key={share}><path class="grid" d={`M${LEFT} ${y(share * peak)}H${WIDTH - 10}`} /><text class="tick end" x={LEFT - 8} y={y(share * peak) + 4}>{words(share * peak)}</text></g>)}
+      <svg class="held-drawn" width={width} height={HEIGHT + 22} role="img" aria-label={`${ofBytes ? "Bytes held" : "Nodes alive"} after each of ${items.length} backward calls, ${words(peak)} at most`} onClick={clicked}>
+        {[0, 0.5, 1].map((share) => <g key={share}><path class="grid" d={`M${LEFT} ${y(share * peak)}H${width - 10}`} /><text class="tick end" x={LEFT - 8} y={y(share * peak) + 4}>{words(share * peak)}</text></g>)}
         <path class="area" d={`${path}L${x(items.length - 1)} ${y(0)}L${x(0)} ${y(0)}Z`} />
         <path class="curve" d={path} />
         {items.length === 1 && <circle class="point" cx={x(0)} cy={y(amount(items[0]!))} r="4" />}
         <path class="cursor" d={`M${x(at)} 6V${HEIGHT - 8}`} />
-        <text class="tick" x={LEFT} y={HEIGHT + 12}>{items[0]!.call === null ? "end" : `call ${items[0]!.call + 1}`}</text>
-        <text class="tick end" x={WIDTH - 10} y={HEIGHT + 12}>{items[items.length - 1]!.call === null ? "end of the run" : `call ${items[items.length - 1]!.call! + 1}`}</text>
+        <text class={items.length === 1 ? "tick mid" : "tick"} x={items.length === 1 ? x(0) : LEFT} y={HEIGHT + 12}>{items[0]!.call === null ? "end" : `call ${items[0]!.call + 1}`}</text>
+        {items.length > 1 && <text class="tick end" x={width - 10} y={HEIGHT + 12}>{items[items.length - 1]!.call === null ? "end of the run" : `call ${items[items.length - 1]!.call! + 1}`}</text>}
       </svg>
       {items.length > 1 && <label class="bar">after <input type="range" aria-label="Held after which backward call" min={0} max={items.length - 1} value={at} onInput={(event) => pick(Number(event.currentTarget.value))} /> {now.call === null ? "the end of the run" : `backward call ${now.call + 1}`}</label>}
       <p role="status"><strong>{sized(bytesOf(now))}</strong> of saved tensors held, {counted(nodesOf(now), "node")} alive {now.call === null ? "at the end" : `after backward call ${now.call + 1}`}.</p>
@@ -77,7 +78,7 @@ function Chart({ items }: { items: After[] }) {
 }
 
 function Lines({ after }: { after: After }) {
-  if (!after.lines.some((line) => line.held_bytes > 0 || line.held_nodes > 0)) return <p class="calm">No live tensor was found that holds saved tensors then.</p>;
+  if (!after.lines.some((line) => line.held_bytes > 0 || line.held_nodes > 0)) return bytesOf(after) ? <p class="calm">No live tensor was found that holds them.</p> : null;
   return (
     <ul class="held-lines">
       {after.lines.filter((line) => line.held_bytes > 0 || line.held_nodes > 0).slice(0, 12).map((line) => (

@@ -1,6 +1,6 @@
 // What every pane has beside its picture: words while it loads, and when it fails what to do.
-import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { ask, type Problem } from "./api";
 
 export type Loaded<T> = { value: T | null; problem: Problem | null; again: () => void };
@@ -20,6 +20,23 @@ export function useAnswer<T>(base: string, path: string | null): Loaded<T> {
     return () => { wanted = false; };
   }, [base, path, turn]);
   return { value, problem, again: () => setTurn(turn + 1) };
+}
+
+/** The pixels between the paddings of an element, as they are now: what is drawn to them is neither cut off nor scaled. */
+export function useRoom(outer: RefObject<HTMLElement | null>): number {
+  const [room, setRoom] = useState(600);
+  useLayoutEffect(() => {
+    const watched = outer.current!;
+    const inner = () => {
+      const { paddingLeft, paddingRight } = getComputedStyle(watched);
+      setRoom(watched.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight));
+    };
+    const seen = new ResizeObserver(inner);
+    seen.observe(watched);
+    inner();
+    return () => seen.disconnect();
+  }, []);
+  return room;
 }
 
 export function Failed({ problem, again }: { problem: Problem; again: () => void }) {

@@ -1,12 +1,14 @@
 // What a click sends, as any client would: a program of the page, or an audit of the runs that are ticked.
 
 export function startExamples(): void {
+  let isFirst = true; // one loud button a page
   for (const place of document.querySelectorAll<HTMLElement>("[data-run-example]")) {
     const program = document.getElementById(place.dataset.runExample ?? "");
     if (!program) continue;
     const [button, said] = [document.createElement("button"), document.createElement("span")];
     button.type = "button";
-    button.className = "first-choice";
+    if (isFirst) button.className = "first-choice";
+    isFirst = false;
     button.textContent = "Run this program";
     said.setAttribute("role", "status");
     button.addEventListener("click", () => void sent(program.textContent ?? "", button, said));
