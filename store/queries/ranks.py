@@ -124,7 +124,7 @@ class RankComparison:
 
 def ranks(transaction: Transaction, one: RunRow) -> RankComparison | None:
     """All ranks of the job that a run is a rank of; None: its labels name no job of several ranks."""
-    place = _place(one.labels)
+    place = place_of(one.labels)
     if place is None:
         return None
     group, _, world_size = place
@@ -146,7 +146,7 @@ def _is_judged(row: RunRow) -> bool:
     return row.findings.ruleset is not None
 
 
-def _place(labels: Mapping[str, str]) -> tuple[str, int, int] | None:
+def place_of(labels: Mapping[str, str]) -> tuple[str, int, int] | None:
     """Group, rank and world size; None: they are not all told, or make no job."""
     group, rank, world_size = (labels.get(name, "") for name in ("group", "rank", "world_size"))
     if not group or not all(text.isascii() and text.isdigit() and len(text) < 7 for text in (rank, world_size)):
@@ -174,7 +174,7 @@ def _of_job(transaction: Transaction, one: RunRow) -> dict[int, RunRow]:
         nearest += map(run_row, transaction.execute(query.where(side).order_by(order).limit(2 * MOST_RANKS)))
     found: dict[int, RunRow] = {}
     for row in sorted(nearest, key=lambda row: abs(milliseconds(row.id) - at)):
-        place = _place(row.labels)
+        place = place_of(row.labels)
         if place is not None:
             found.setdefault(place[1], row)
     return {rank: found[rank] for rank in sorted(found)[:MOST_RANKS]}

@@ -138,6 +138,20 @@ def test_a_frame_again_is_no_error_and_another_one_is(begin, send, end, frames):
             send(run, n, body)
 
 
+def test_frames_are_read_in_pieces_and_each_of_them_once(database, begin, send, frames):
+    run = begin()
+    for n, body in enumerate(frames):
+        send(run, n, body)
+    with database.read() as reading:
+        number = reading.execute(sa.select(tables.run.c.id).where(tables.run.c.public_id == run)).scalar_one()
+    whole = list(enumerate(frames))
+    assert recorder_frames.bodies(database, number, 0) == whole
+    assert recorder_frames.bodies(database, number, 1, most_frames=2) == whole[1:3]
+    assert recorder_frames.bodies(database, number, 0, most_bytes=len(frames[0])) == whole[:1]
+    assert recorder_frames.bodies(database, number, 0, most_bytes=len(frames[0]) + 1) == whole[:2]
+    assert recorder_frames.bodies(database, number, len(frames)) == []
+
+
 def test_a_gap_is_refused_with_the_number_wanted_and_nothing_is_lost(begin, send, end, frames, now):
     run = begin()
     send(run, 0, frames[0])

@@ -47,7 +47,7 @@ ENDING_SECONDS: Final = 0.5
 """Of one round for ends of watched runs, and one run more."""
 
 SHOWING_SECONDS: Final = 0.5
-"""Of one round for what recorders have sent, and two frames more."""
+"""Of one round for what recorders have sent, and one piece of them more."""
 
 BEAT_FILE: Final = "reaper.beat"
 """In the home: touched after each round, for `backprobe reaper --check`."""
