@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -35,6 +36,7 @@ from store.recorders.recorder_requests import (
 from store.records import storage
 from store.runs import lifecycle
 from store.runs.model import FencedOut
+from workers.upkeep import reaper as reaper_module
 from workers.upkeep.reaper import Reaper
 
 NOTHING = Told()
@@ -379,6 +381,24 @@ def test_an_end_that_is_handed_over_is_written_by_the_reaper_as_it_was_told(
     assert (now(run).status, now(run).record.state) == ("canceled", "partial")
     assert "silent" not in caplog.text
     assert not hand_over(NOTHING)
+
+
+def test_ends_that_come_all_at_once_are_written_one_round_after_the_other(database, begin, now, reaper, monkeypatch):
+    monkeypatch.setattr(reaper_module, "TURN_SECONDS", 3600.0)
+    monkeypatch.setattr(reaper_module, "ENDING_SECONDS", 0.0)
+    runs = [begin() for _ in range(4)]
+    for run in runs:
+        with database.begin() as transaction:
+            recorder_end.hand_over(transaction, run, Told(status="canceled"))
+    stop = threading.Event()
+    serving = threading.Thread(target=reaper.serve, args=(stop,))
+    serving.start()
+    deadline = time.monotonic() + 30.0
+    while any(now(run).status == "running" for run in runs) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    stop.set()
+    serving.join()
+    assert {now(run).status for run in runs} == {"canceled"}
 
 
 def test_a_frame_keeps_its_run_for_another_day(database, begin, send, frames, now, change):
