@@ -13,8 +13,8 @@ from backprobe.record.record import Entry, Tier
 PARTS_OF_A_DECADE: Final = (1, 2, 5)
 
 WATCHED_STEPS: Final = 5
-"""Steps of a watched job that are taken in full before they thin out, however many `Options.first_steps` are: twenty in a
-row made the first twenty steps of an LSTM cell's training 1.5 times as long."""
+"""Steps of a watched job that are taken in full before they thin out, however many `Options.first_steps` are: twenty in
+a row made the first twenty steps of an LSTM cell's training 1.5 times as long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,12 +23,10 @@ from backprobe.severity import LEVELS, Level
 from store.database.ids import between, milliseconds
 from store.database.session import Transaction
 from store.runs.model import FindingCounts, RunKey, RunRow, Status
+from store.runs.rank_labels import TOGETHER_SECONDS, place_of
 from store.runs.reading.run_filter import labelled
 from store.runs.reading.run_rows import SELECT_RUN, run_row
 from store.tables import finding, run, step
-
-TOGETHER_SECONDS: Final = 900.0
-"""In which the ranks of a job begin: a launcher starts them at once, and nodes of a cluster come within minutes."""
 
 MOST_RANKS: Final = 1024
 """Told of one job."""
@@ -144,14 +142,6 @@ def ranks(transaction: Transaction, one: RunRow) -> RankComparison | None:
 
 def _is_judged(row: RunRow) -> bool:
     return row.findings.ruleset is not None
-
-
-def place_of(labels: Mapping[str, str]) -> tuple[str, int, int] | None:
-    """Group, rank and world size; None: they are not all told, or make no job."""
-    group, rank, world_size = (labels.get(name, "") for name in ("group", "rank", "world_size"))
-    if not group or not all(text.isascii() and text.isdigit() and len(text) < 7 for text in (rank, world_size)):
-        return None
-    return (group, int(rank), int(world_size)) if int(rank) < int(world_size) else None
 
 
 def _of_job(transaction: Transaction, one: RunRow) -> dict[int, RunRow]:

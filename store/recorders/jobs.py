@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from store.database.ids import between, milliseconds
 from store.database.session import Transaction
-from store.queries.ranks import TOGETHER_SECONDS, place_of
+from store.runs.rank_labels import TOGETHER_SECONDS, place_of
 from store.runs.reading.run_filter import labelled
 from store.runs.transitions import in_status
 from store.tables import run
