@@ -233,8 +233,8 @@ def watch(  # noqa: PLR0913 - a block has one door, and each argument is a keywo
 ) -> Watching:
     """Watch modules, optimizers and tensors for the length of a `with` block.
 
-    Of a long job the first 20 steps are taken in full, then 20, 50, 100, 200, 500 and so on, and the two after a step
-    that went wrong. Afterwards torch is as it was: no hook is left, every function has its own code.
+    Of a long job the first six steps are taken in full, then 10, 20, 50, 100, 200, 500 and so on, and the two after a
+    step that went wrong. Afterwards torch is as it was: no hook is left, every function has its own code.
 
     Args:
         every: Take every so-manieth step instead; 1: all of them.

@@ -4,10 +4,10 @@ usage: python -m bench.recorder [--models mlp,lstmcell] [--steps 1000] [--sets 2
 
 Fresh processes, one plain, one that sends and one whose service is silent, take turns of twenty steps; only one runs at
 a time. A figure is CPU time (the process's clock, all its threads) over that of plain, of the turns of one set summed;
-`first 20` is the first turn alone, in which every step is taken in full. Sampling is the default. Two other ways to the
-same goal stand beside it (`rivals.py`): `wandb.watch`, offline, logs every step to a local file, and where it is not
-installed its row says so; `hooks` on every module and parameter save reductions to a local file every ten steps. Bytes
-are those of the requests' bodies that the service took and of the files that the job left in its own folder.
+`first 20` is the first turn alone, seven steps of which are taken in full. Sampling is the default. Two other ways to
+the same goal stand beside it (`rivals.py`): `wandb.watch`, offline, logs every step to a local file, and where it is
+not installed its row says so; `hooks` on every module and parameter save reductions to a local file every ten steps.
+Bytes are those of the requests' bodies that the service took and of the files that the job left in its own folder.
 """
 
 import argparse

@@ -12,6 +12,10 @@ from backprobe.record.record import Entry, Tier
 
 PARTS_OF_A_DECADE: Final = (1, 2, 5)
 
+WATCHED_STEPS: Final = 5
+"""Steps of a watched job that are taken in full before they thin out, however many `Options.first_steps` are: twenty in
+a row made the first twenty steps of an LSTM cell's training 1.5 times as long."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
@@ -64,7 +68,7 @@ class Options:
         tier: "state" walks no graph; "grad" walks it, without statistics and values; "full" takes both; "deep" runs the
             program again for the op that made the first NaN.
         entry: Who asked for the run, as the record's header names it.
-        first_steps: Steps taken in full before they thin out to 1-2-5 per decade.
+        first_steps: Steps taken in full before they thin out to 1-2-5 per decade; `WATCHED_STEPS` at most for "watch".
         first_facts: Moments and graph nodes up to which all steps are taken, but for the entry "watch".
         every: Steps are taken in full at this distance instead; 1: all of them. None: as `first_steps` says.
         histograms: At each step taken in full, how many elements of each parameter and gradient are of which size.
@@ -88,6 +92,11 @@ class Options:
     around: Callable[[Any], AbstractContextManager[Any]] | None = None
     family: Family | None = None
     overlay: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def steps_in_full(self) -> int:
+        """Steps taken in full before they thin out."""
+        return min(self.first_steps, WATCHED_STEPS) if self.entry == "watch" else self.first_steps
 
     @property
     def walks(self) -> bool:

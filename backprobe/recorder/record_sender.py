@@ -28,7 +28,7 @@ from backprobe.recorder.connection import TIMEOUT_SECONDS, Connection
 from backprobe.recorder.delivery import Delivery
 from backprobe.recorder.finding_poll import FindingPoll, FindingTold
 from backprobe.recorder.health import Health, State
-from backprobe.recorder.pace import SOON_BYTES, Backoff, Pace
+from backprobe.recorder.pace import SOON_BYTES, Backoff, Pace, stagger
 from backprobe.recorder.pieces import Piece, gathered
 from backprobe.recorder.requests import Reply
 from backprobe.recorder.resending import move, resend_all
@@ -79,7 +79,9 @@ class Sender:
         self._folder = SpoolFolder(self._home, target.run)
         self._source = SourceCut(source)
         self._poll = None if on_finding is None else FindingPoll(on_finding)
-        self._pace = Pace(stretch=1.0 + _SPREAD * random.random())  # noqa: S311 - nobody has to guess it
+        later = stagger(target.labels)
+        self._pace = Pace(stretch=1.0 + _SPREAD * random.random(), later=later.begin)  # noqa: S311 - no secret
+        self._end_later = later.end
         self._backoff = Backoff()
         self._buffer = Buffer(most_bytes)
         self._next = 0
@@ -116,6 +118,7 @@ class Sender:
             return
         wait = max(0.0, seconds - _KEEP_SECONDS)
         self._send_by = time.monotonic() + wait
+        self._end_later = min(self._end_later, wait / 2)
         self._closing = True
         if self._thread is None:
             return  # nothing was ever put
@@ -198,6 +201,8 @@ class Sender:
 
     def _turn(self) -> None:
         closing = self._closing
+        if closing and self._delivery.begun and not self._away:
+            time.sleep(self._end_later)
         if closing or self._is_due():
             with self._keeping:
                 self._cut()

@@ -23,12 +23,10 @@ from backprobe.severity import LEVELS, Level
 from store.database.ids import between, milliseconds
 from store.database.session import Transaction
 from store.runs.model import FindingCounts, RunKey, RunRow, Status
+from store.runs.rank_labels import TOGETHER_SECONDS, place_of
 from store.runs.reading.run_filter import labelled
 from store.runs.reading.run_rows import SELECT_RUN, run_row
 from store.tables import finding, run, step
-
-TOGETHER_SECONDS: Final = 900.0
-"""In which the ranks of a job begin: a launcher starts them at once, and nodes of a cluster come within minutes."""
 
 MOST_RANKS: Final = 1024
 """Told of one job."""
@@ -124,7 +122,7 @@ class RankComparison:
 
 def ranks(transaction: Transaction, one: RunRow) -> RankComparison | None:
     """All ranks of the job that a run is a rank of; None: its labels name no job of several ranks."""
-    place = _place(one.labels)
+    place = place_of(one.labels)
     if place is None:
         return None
     group, _, world_size = place
@@ -144,14 +142,6 @@ def ranks(transaction: Transaction, one: RunRow) -> RankComparison | None:
 
 def _is_judged(row: RunRow) -> bool:
     return row.findings.ruleset is not None
-
-
-def _place(labels: Mapping[str, str]) -> tuple[str, int, int] | None:
-    """Group, rank and world size; None: they are not all told, or make no job."""
-    group, rank, world_size = (labels.get(name, "") for name in ("group", "rank", "world_size"))
-    if not group or not all(text.isascii() and text.isdigit() and len(text) < 7 for text in (rank, world_size)):
-        return None
-    return (group, int(rank), int(world_size)) if int(rank) < int(world_size) else None
 
 
 def _of_job(transaction: Transaction, one: RunRow) -> dict[int, RunRow]:
@@ -174,7 +164,7 @@ def _of_job(transaction: Transaction, one: RunRow) -> dict[int, RunRow]:
         nearest += map(run_row, transaction.execute(query.where(side).order_by(order).limit(2 * MOST_RANKS)))
     found: dict[int, RunRow] = {}
     for row in sorted(nearest, key=lambda row: abs(milliseconds(row.id) - at)):
-        place = _place(row.labels)
+        place = place_of(row.labels)
         if place is not None:
             found.setdefault(place[1], row)
     return {rank: found[rank] for rank in sorted(found)[:MOST_RANKS]}

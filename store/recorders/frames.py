@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import sqlalchemy as sa
@@ -14,8 +15,12 @@ from store.tables import Now, frame, run
 MOST_WEIGHT: Final = 256 << 20
 """Bytes of memory that the rows of one record may take; what comes beyond is left out, and the record is partial."""
 
-FRAMES: Final = 8
-"""Read at a time: they have 1 MiB at most."""
+READ_BYTES: Final = 4 << 20
+"""Of bodies that are read at a time, and one frame more: 30 steps of a job are some 500 frames of a few hundred bytes,
+and a query for each eight of them took longer than all the rest of an end."""
+
+READ_FRAMES: Final = 1000
+"""That are read at a time, at most."""
 
 PIECE_BYTES: Final = 4 << 20
 """Bytes of frames that are dropped at a time."""
@@ -23,12 +28,17 @@ PIECE_BYTES: Final = 4 << 20
 KEPT_SECONDS: Final = 24 * 3600.0
 """How long frames of ended runs are known by their hash: a sender that was not answered asks again within a day."""
 
-_BODIES: Final = (
-    sa.select(frame.c.n, frame.c.body)
-    .where(frame.c.run_id == sa.bindparam("its_run"), frame.c.n >= sa.bindparam("since"), frame.c.body.is_not(None))
-    .order_by(frame.c.n)
-    .limit(FRAMES)
+_NEXT: Final = (
+    sa.select(
+        frame.c.n,
+        frame.c.body,
+        (sa.func.sum(frame.c.size_bytes).over(order_by=frame.c.n) - frame.c.size_bytes).label("before"),
+    )
+    .where(frame.c.run_id == sa.bindparam("its_run"), frame.c.body.is_not(None))
+    .where(frame.c.n >= sa.bindparam("since"), frame.c.n < sa.bindparam("below"))
+    .subquery()
 )
+_BODIES: Final = sa.select(_NEXT.c.n, _NEXT.c.body).where(_NEXT.c.before < sa.bindparam("most")).order_by(_NEXT.c.n)
 _SIZES: Final = sa.select(frame.c.n, frame.c.size_bytes).where(frame.c.run_id == sa.bindparam("its_run"))
 _LEFT: Final = (
     sa.select(frame.c.run_id)
@@ -36,6 +46,23 @@ _LEFT: Final = (
     .join_from(frame, run, run.c.id == frame.c.run_id)
     .where(frame.c.body.is_not(None), run.c.finished_at.is_not(None))
 )
+
+
+def bodies(
+    database: Database, run_id: int, since: int, *, most_bytes: int = READ_BYTES, most_frames: int = READ_FRAMES
+) -> Sequence[tuple[int, bytes]]:
+    """The next frames of a run that has not ended, from number `since` on, each with its number; empty: there are none.
+
+    Args:
+        database: To read from.
+        run_id: The run's.
+        since: The first number.
+        most_bytes: After which no further frame is begun: what comes back has one frame more at most.
+        most_frames: That come back, at most.
+    """
+    which = {"its_run": run_id, "since": since, "below": since + most_frames, "most": most_bytes}
+    with database.read() as reading:
+        return [(row.n, bytes(row.body)) for row in reading.execute(_BODIES, which)]
 
 
 def drop_bodies(database: Database, run_id: int) -> None:
@@ -74,14 +101,13 @@ def record_of(database: Database, run_id: int, frames: int) -> tuple[Record | No
     reader = FrameReader(MOST_BYTES, MOST_ROWS, max_weight=MOST_WEIGHT)
     refused, since = None, 0
     while since < frames and refused is None:
-        with database.read() as reading:
-            page = reading.execute(_BODIES, {"its_run": run_id, "since": since}).all()
+        page = bodies(database, run_id, since)
         if not page:  # somebody else has written the end meanwhile: the fence will say so
             break
-        for row in page:
-            since = row.n + 1
+        for n, body in page:
+            since = n + 1
             try:
-                reader.feed(bytes(row.body))
+                reader.feed(body)
             except BadRecord as error:
                 refused = error
                 break

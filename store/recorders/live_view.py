@@ -18,13 +18,14 @@ import sqlalchemy as sa
 
 from backprobe.record import frame_rows
 from store.database.session import Database, Transaction, is_unavailable
+from store.recorders.frames import bodies
 from store.recorders.recorders import claim_of
 from store.records.expiry.sweep import delete_records
 from store.records.live_record import LiveRecord
 from store.runs.claims import RECORDER, renew
 from store.runs.model import Claim, FencedOut
 from store.runs.transitions import in_status
-from store.tables import frame, recorder, run
+from store.tables import recorder, run
 
 MOST_SHOWN: Final = 8
 """Runs that are shown at a time, those that were heard of last."""
@@ -32,8 +33,12 @@ MOST_SHOWN: Final = 8
 MOST_HELD: Final = 50_000
 """Rows of one run in memory: its tensors and their names, its moments and lines, and snapshots that wait for them."""
 
-FRAMES: Final = 2
-"""Decoded at a time, of 1 MiB at most: those of a hostile recorder take a hundred times their bytes."""
+PIECE_BYTES: Final = 1 << 20
+"""Of frames that are decoded at a time, and one frame of 1 MiB more: those of a hostile recorder take a hundred times
+their bytes."""
+
+PIECE_FRAMES: Final = 250
+"""Decoded, and written, at a time: two at a time were 250 transactions for the first twenty steps of a job."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -44,12 +49,6 @@ _OPEN: Final = (
     .where(run.c.cancel_requested_at.is_(None), recorder.c.next_frame > 0)
     .order_by(run.c.heartbeat_at.desc())
     .limit(MOST_SHOWN)
-)
-_BODIES: Final = (
-    sa.select(frame.c.body)
-    .where(frame.c.run_id == sa.bindparam("its_run"), frame.c.n >= sa.bindparam("since"), frame.c.body.is_not(None))
-    .order_by(frame.c.n)
-    .limit(FRAMES)
 )
 
 
@@ -75,7 +74,7 @@ class Views:
         self._open: dict[int, _View] = {}
 
     def turn(self, seconds: float) -> None:
-        """Show what has come since the last turn, for so long at most, and two frames more."""
+        """Show what has come since the last turn, for so long at most, and one piece more."""
         until = time.monotonic() + seconds
         with self._database.read() as reading:
             rows = reading.execute(_OPEN).all()
@@ -89,11 +88,10 @@ class Views:
         try:
             view = self._open.get(row.id) or self._opened(row)
             while not view.over and view.wanted < row.next_frame:
-                with self._database.read() as reading:
-                    bodies = reading.execute(_BODIES, {"its_run": row.id, "since": view.wanted}).scalars().all()
-                if not bodies:
+                piece = bodies(self._database, row.id, view.wanted, most_bytes=PIECE_BYTES, most_frames=PIECE_FRAMES)
+                if not piece:
                     break
-                self._decode(view, bodies)
+                self._decode(view, piece)
                 if time.monotonic() > until:
                     return True
         except FencedOut:
@@ -112,12 +110,12 @@ class Views:
         view = self._open[row.id] = _View(claim, LiveRecord(self._database, claim))
         return view
 
-    def _decode(self, view: _View, bodies: Sequence[Any]) -> None:
-        for body in bodies:
-            kind, rows = frame_rows(bytes(body))
+    def _decode(self, view: _View, piece: Sequence[tuple[int, bytes]]) -> None:
+        for _, body in piece:
+            kind, rows = frame_rows(body)
             if kind != "end":
                 view.record.take(kind, rows)
-        view.wanted += len(bodies)
+        view.wanted += len(piece)
         view.record.flush()
         if view.record.held > MOST_HELD:
             self._give_up(view.claim.run_id, "it holds too many rows")

@@ -75,6 +75,29 @@ def key_of(site, tenant):
     return secret
 
 
+def test_a_job_counts_as_one_submit_however_many_ranks_it_has_and_its_ends_as_none(limited):
+    from backprobe.client import new_run_id
+
+    site = limited(submits=2, reads=100)
+
+    def begin(run=None, **labels):
+        run = run or new_run_id()
+        return site.client.put(f"/v1/runs/{run}", json={"labels": labels}, headers=KEY).status_code, run
+
+    made = [begin(group="a", rank=str(rank), world_size="4") for rank in range(4)]
+    assert [status for status, _ in made] == [201] * 4
+    ends = [site.client.post(f"/v1/runs/{run}/end", headers=KEY).status_code for _, run in made]
+    assert set(ends) <= {200, 202}
+    assert begin(group="b", rank="0", world_size="2")[0] == 201
+    assert begin(group="b", rank="0", world_size="2", restart="1")[0] == 429  # begun again, it is another job
+    assert begin(group="c", rank="0", world_size="4")[0] == 429
+    assert begin(group="b", rank="1", world_size="3")[0] == 429
+    assert begin(group="b", world_size="2")[0] == 429
+    assert begin()[0] == 429
+    assert begin(group="b", rank="1", world_size="2")[0] == 201
+    assert begin(group="b", rank="1", world_size="2")[0] == 429  # more than it may have
+
+
 def test_what_nobody_pays_for_is_never_limited(limited):
     site = limited(reads=1)
     for path in ("/healthz", "/readyz", "/static/site.css", "/healthz"):

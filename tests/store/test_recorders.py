@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -35,6 +36,7 @@ from store.recorders.recorder_requests import (
 from store.records import storage
 from store.runs import lifecycle
 from store.runs.model import FencedOut
+from workers.upkeep import reaper as reaper_module
 from workers.upkeep.reaper import Reaper
 
 NOTHING = Told()
@@ -136,6 +138,20 @@ def test_a_frame_again_is_no_error_and_another_one_is(begin, send, end, frames):
     for n, body in ((1, frames[2]), (2, frames[2])):
         with pytest.raises(Ended):
             send(run, n, body)
+
+
+def test_frames_are_read_in_pieces_and_each_of_them_once(database, begin, send, frames):
+    run = begin()
+    for n, body in enumerate(frames):
+        send(run, n, body)
+    with database.read() as reading:
+        number = reading.execute(sa.select(tables.run.c.id).where(tables.run.c.public_id == run)).scalar_one()
+    whole = list(enumerate(frames))
+    assert recorder_frames.bodies(database, number, 0) == whole
+    assert recorder_frames.bodies(database, number, 1, most_frames=2) == whole[1:3]
+    assert recorder_frames.bodies(database, number, 0, most_bytes=len(frames[0])) == whole[:1]
+    assert recorder_frames.bodies(database, number, 0, most_bytes=len(frames[0]) + 1) == whole[:2]
+    assert recorder_frames.bodies(database, number, len(frames)) == []
 
 
 def test_a_gap_is_refused_with_the_number_wanted_and_nothing_is_lost(begin, send, end, frames, now):
@@ -365,6 +381,24 @@ def test_an_end_that_is_handed_over_is_written_by_the_reaper_as_it_was_told(
     assert (now(run).status, now(run).record.state) == ("canceled", "partial")
     assert "silent" not in caplog.text
     assert not hand_over(NOTHING)
+
+
+def test_ends_that_come_all_at_once_are_written_one_round_after_the_other(database, begin, now, reaper, monkeypatch):
+    monkeypatch.setattr(reaper_module, "TURN_SECONDS", 3600.0)
+    monkeypatch.setattr(reaper_module, "ENDING_SECONDS", 0.0)
+    runs = [begin() for _ in range(4)]
+    for run in runs:
+        with database.begin() as transaction:
+            recorder_end.hand_over(transaction, run, Told(status="canceled"))
+    stop = threading.Event()
+    serving = threading.Thread(target=reaper.serve, args=(stop,))
+    serving.start()
+    deadline = time.monotonic() + 30.0
+    while any(now(run).status == "running" for run in runs) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    stop.set()
+    serving.join()
+    assert {now(run).status for run in runs} == {"canceled"}
 
 
 def test_a_frame_keeps_its_run_for_another_day(database, begin, send, frames, now, change):

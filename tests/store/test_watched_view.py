@@ -161,6 +161,7 @@ def test_a_recorder_that_would_fill_the_memory_is_shown_no_further_and_others_ar
     database, begun, frames, shown, monkeypatch, caplog
 ):
     monkeypatch.setattr(live_view, "MOST_HELD", 3)
+    monkeypatch.setattr(live_view, "PIECE_FRAMES", 2)
     views, one = Views(database), begun(frames[:-1])
     views.turn(ALL)
     assert "no more of" in caplog.text

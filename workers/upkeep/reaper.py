@@ -43,11 +43,14 @@ MONTHS_SECONDS: Final = 3600.0
 EXPIRED_AT_ONCE: Final = 20
 """Records dropped in one round, at most, and as many for the size cap: leases are looked at every second."""
 
-ENDING_SECONDS: Final = 0.5
+ENDING_SECONDS: Final = 1.0
 """Of one round for ends of watched runs, and one run more."""
 
+BEHIND_SECONDS: Final = 0.1
+"""Between two rounds while ends wait: those of a job of 64 ranks come all at once, and their jobs' owners look."""
+
 SHOWING_SECONDS: Final = 0.5
-"""Of one round for what recorders have sent, and two frames more."""
+"""Of one round for what recorders have sent, and one piece of them more."""
 
 BEAT_FILE: Final = "reaper.beat"
 """In the home: touched after each round, for `backprobe reaper --check`."""
@@ -84,13 +87,15 @@ class Reaper:
         self._clock = clock or Clock(database)
         self._set_by = 0.0
         """Seconds that are still to be made up for."""
+        self._behind = False
+        """Ends of watched runs wait for the next round."""
 
     def serve(self, stop: threading.Event) -> None:
         """Work until `stop` is set."""
         while not stop.is_set():
             self._fenced("leading", self._round_if_leader)
             (self._home / BEAT_FILE).touch()
-            stop.wait(TURN_SECONDS)
+            stop.wait(BEHIND_SECONDS if self._behind else TURN_SECONDS)
         self._leadership.close()
 
     def round(self) -> None:
@@ -151,7 +156,7 @@ class Reaper:
             _log.warning("no worker came; lost: %s", ", ".join(lost))
 
     def _end_recorders(self) -> None:
-        until = time.monotonic() + ENDING_SECONDS
+        until, self._behind = time.monotonic() + ENDING_SECONDS, False
         for one in recorder_end.overdue(self._database):
             try:
                 if recorder_end.end_overdue(self._database, one) and not one.was_told:
@@ -161,6 +166,7 @@ class Reaper:
                     return
                 _log.error("the run %s of a recorder could not be ended: %s", one.public_id, type(error).__name__)
             if time.monotonic() > until:
+                self._behind = True
                 return
 
     def _drop_silent(self) -> None:

@@ -203,9 +203,10 @@ class Sampler:
         if every is not None:
             return "every" if step % every == 0 else None
         facts = self.nodes + self._recorder.moments.last + 1
-        if step < self._options.first_steps or (facts < self._options.first_facts and self._options.entry != "watch"):
+        in_full = self._options.steps_in_full
+        if step < in_full or (facts < self._options.first_facts and self._options.entry != "watch"):
             return "first"
-        return "1-2-5" if is_kept(step, self._options.first_steps) else None
+        return "1-2-5" if is_kept(step, in_full) else None
 
     def _end(self) -> None:
         """A step ended: the next one is taken or not."""

@@ -56,7 +56,7 @@ def add_watch(subparsers: Subparsers) -> None:
         "watch",
         help="the same for a long job: a sample of its steps",
         usage="backprobe watch [OPTION...] (SCRIPT | -m MODULE) [ARG...]",
-        description="Runs a training job and takes its first 20 steps in full, then 20, 50, 100, 200, 500 and so on, "
+        description="Runs a training job and takes its first 6 steps in full, then 10, 20, 50, 100, 200 and so on, "
         "and the two after one that went wrong. A step ends with the optimizer's; without one, with a backward call.",
         epilog=_ENDS,
         allow_abbrev=False,

@@ -34,7 +34,7 @@ from service.web.idempotency import Effect, effect, storing, within_quotas
 from service.web.reply import json_reply
 from store.database.ids import is_id
 from store.recorders import ending as recorder_end
-from store.recorders import recorder_requests, recorders
+from store.recorders import jobs, recorder_requests, recorders
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -89,6 +89,20 @@ def _check_id(run: str) -> None:
         raise Problem("invalid-request", detail, places=(Place(parameter="run", code="not-an-id", detail=detail),))
 
 
+def _count_job(run: str, asked: RecorderAsked) -> None:
+    """Count a job as one submit, however many ranks it has; that each is a read has been counted.
+
+    Raises:
+        Problem: `rate-limited`.
+    """
+    asking = caller()
+    with context().database.read() as reading:
+        place = place_of_caller(reading, asked.project)
+        joins = jobs.joins(reading, run, asked.labels, tenant_id=asking.tenant_id, project_id=place.number)
+    if not joins:
+        context().rates.check(asking, "submits")
+
+
 @blueprint.put("/v1/runs/<run>")
 @body(RecorderAsked)
 @answers(
@@ -98,7 +112,6 @@ def _check_id(run: str) -> None:
     },
     problems=("run-ended", "run-differs", "id-time-refused", *STORING),
     scope="runs:write",
-    rate="submits",
 )
 def begin_run(run: str, body: RecorderAsked) -> Response:
     """Make the run of a recorder, under an id of the client's own, whose time is near the server's.
@@ -106,9 +119,12 @@ def begin_run(run: str, body: RecorderAsked) -> Response:
     Ids are taken from one day ahead back to the oldest month whose records are kept. The answer to an id that somebody
     else has is 404. What has come is shown within seconds (`record.live`), and judged at the end. A run that is
     silent for too long (24 hours, unless the operator says otherwise) ends as lost, and what had come is its record.
+
+    It counts as a submit, and a job of several ranks as one: a rank that joins its group counts as a read.
     """
     _check_id(run)
     asking = caller()
+    _count_job(run, body)
     with _refusals(run), storing() as write:
         place = place_of_caller(write.transaction, body.project)
         told = body.model_dump_json().encode()
@@ -152,8 +168,8 @@ def send_frame(run: str, n: int) -> Response:
     2,000,000 rows and 100,000 frames.
     """
     asking, shared = caller(), context()
-    with shared.database.read() as transaction:
-        run_of(transaction, run)
+    if not is_id("run", run):
+        raise Problem("not-found", f"There is no run {run[:40]}.")
     check_encoding()
     if request.mimetype != MEDIA:
         raise Problem("unsupported-media-type", f"The body's type is {request.content_type or 'not given'!r:.100}.",
@@ -224,7 +240,6 @@ def _tell(run: str, told: recorder_end.Told, frames: int | None, *, writes: bool
     problems=("frame-missing", "run-differs", *ONCE),
     headers=("Idempotency-Key",),
     scope="runs:write",
-    rate="submits",
 )
 def end_run(run: str, body: JobEnded) -> Response:
     """Say how the job ended: its frames become the record, which is judged by today's rules. What was said first holds.

@@ -8,14 +8,18 @@ import logging
 import os
 import stat
 import threading
+import time
 
 import pytest
 
 from backprobe.record import FrameReader
 from backprobe.recorder import finding_poll, spool
 from backprobe.recorder.connection import Connection
+from backprobe.recorder.pace import RANK_ENDS_SECONDS
+from backprobe.recorder.record_sender import Sender
 from backprobe.recorder.resending import resend
 from backprobe.recorder.spool import spooled
+from backprobe.recorder.target import Target
 
 
 def sent(left, service):
@@ -36,6 +40,18 @@ def test_a_record_arrives_whole_in_few_requests_with_its_key_and_its_end(service
     assert {request.key for request in service.requests} == {"Bearer bp_secret"}
     assert service.runs[run]["environment"]["torch"]
     assert (sender.health.state, sender.health.sent_frames, sender.health.why) == ("closed", len(frames), None)
+
+
+def test_the_ranks_of_a_job_send_their_last_frames_one_after_the_other(service, frames, home, until):
+    labels = {"rank": "25", "world_size": "64"}
+    sender = Sender(Target(url=service.url, labels=labels), home=home, source="full")
+    sender.put(frames[0])
+    until(lambda: service.frames, "the first frame")
+    sender.put(b"".join(frames[1:]))
+    began = time.monotonic()
+    sender.close({})
+    assert time.monotonic() - began >= 25 * RANK_ENDS_SECONDS
+    assert list(service.frames.values()) == [frames]
 
 
 def test_a_job_that_goes_on_is_seen_before_its_end(service, make, frames, until):
@@ -271,7 +287,7 @@ def test_after_is_asked_for_it_is_kept(service, make, frames, until, home):
     sender = make()
     sender.put(b"".join(frames))
     until(lambda: sender.health.state == "away", "told to wait")
-    assert 200 < sender._backoff.left() <= 300
+    assert 200 < sender._backoff.left() <= 450  # by up to a half later: not all come back at once
     sender.close({})
     assert len(list(spooled(home))) == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backprobe.recorder.connection import checked_url
-from backprobe.recorder.pace import SOON_BYTES, Backoff, Pace
+from backprobe.recorder.pace import SOON_BYTES, Backoff, Pace, stagger
 from backprobe.recorder.target import Place, place_of, target_of
 from backprobe.recorder.training_job import Asked
 
@@ -109,6 +109,20 @@ def test_a_stretched_pace_sends_less_often_throughout():
             assert stretched.wanted(waiting) == 1.5 * plain.wanted(waiting)
 
 
+def test_ranks_of_a_job_begin_and_end_one_after_the_other():
+    ranks = [stagger({"rank": str(rank), "world_size": "1000"}) for rank in range(1000)]
+    assert ranks[0] == stagger({}) == stagger({"rank": "first"}) == (0.0, 0.0)
+    assert ranks[3] == (pytest.approx(0.15), pytest.approx(0.06))
+    assert ranks == sorted(ranks)
+    assert ranks[-1] == (10.0, 1.5)
+    clock = Clock()
+    pace = Pace(clock, later=ranks[3].begin)
+    assert pace.due_in(1) == pytest.approx(2.15)
+    clock.now = 2.15
+    pace.sent()
+    assert pace.due_in(1) == pytest.approx(2.0)  # only the first request is later
+
+
 @pytest.mark.parametrize("step_seconds", [0.001, 0.01, 0.1, 1.0, 3.0])
 def test_a_thousand_steps_are_at_most_sixty_requests(step_seconds):
     clock = Clock()
@@ -131,7 +145,7 @@ def test_pauses_grow_to_a_minute_and_what_the_service_asks_for_is_kept():
         pauses.append(backoff.left())
     assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
     backoff.failed(300.0)
-    assert backoff.left() == 300.0
+    assert backoff.left() == 300.0 * 1.25  # later than asked for, by half of the half that `spread` draws from
     backoff.answered()
     assert backoff.left() == 0.0
     backoff.failed()
