@@ -30,6 +30,10 @@ _CAUSES: Final = {
     "cleared": "it was cleared between the backward call and the step",
     "own-gradient": "the loss was given to backward as its own gradient",
     "cut": "{explained}",
+    "not-scaled": "the scaler's factor was taken out of a gradient whose loss it was not multiplied into",
+    "clipped-scaled": "it was clipped while the scaler's factor was still in it",
+    "clipped-early": "it was clipped before all backward calls of the step had added to it",
+    "hook-repeated": "one line put a hook on it more than once, {explained}",
 }
 
 

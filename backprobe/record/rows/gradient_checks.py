@@ -7,7 +7,10 @@ import msgspec
 from backprobe.record.rows.fields import Count, Finite, Id, Ids, Name, Row, Text
 
 Verdict = Literal["agrees", "cut", "factor", "differs", "rough", "not-checked"]
-Cause = Literal["backward", "not-cleared", "cleared", "own-gradient", "cut"]
+Cause = Literal[
+    "backward", "not-cleared", "cleared", "own-gradient", "cut", "not-scaled", "clipped-scaled", "clipped-early",
+    "hook-repeated",
+]  # fmt: skip
 
 
 class CutOff(Row, frozen=True, kw_only=True):
