@@ -143,6 +143,7 @@ def _arrival(told: Judged, segment: Segment, one: Measured) -> None:
             (hook for at, hook in enumerate(hooks) if any(_is_again(hook, other) for other in hooks[:at])), None
         )
         told.explained_by = f"a hook that is called for gradients: {(again or hooks[0]).callable}"
+        told.site = (again or hooks[0]).callable_site
         if again is not None:
             told.cause, told.site = "hook-repeated", again.site
 
