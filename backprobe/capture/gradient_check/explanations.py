@@ -32,6 +32,7 @@ class Use:
             call began. stale: what the step before used. kept: that was still there as the first call after it began.
         calls: Of each backward call what it added; whether its roots were scaled; the number of the next event then.
         events: Of this step. scale: The factor of the gradient scaler that was used last; None: there is none.
+        others: Other leaves of the optimizer still have a gradient as it steps.
     """
 
     used: float | None
@@ -42,6 +43,7 @@ class Use:
     calls: Sequence[tuple[float, bool | None, int]] = ()
     events: Sequence[OptimizerEvent] = ()
     scale: float | None = None
+    others: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ def of_use(use: Use, same: Callable[[float, float], bool]) -> Explanation:
     """
     used, arrived, before = use.used, use.arrived, use.before
     if used is None or (used == 0 and arrived != 0):
+        if use.others and not _is_cleared_late(use):
+            return Explanation("the program took its gradient away before the step, and left others")
         return Explanation(cause="cleared")
     if before and same(used, arrived + before):
         if use.kept or (use.stale is not None and same(before, use.stale)):
@@ -104,6 +108,12 @@ def _clipped_early(use: Use) -> bool:
         if earlier and any(added for added, _, event in use.calls if event > clip.n):
             return True
     return False
+
+
+def _is_cleared_late(use: Use) -> bool:
+    """An optimizer cleared its gradients behind the last backward call."""
+    last = max((event for _, _, event in use.calls), default=0)
+    return any(one.kind == "zero_grad" and one.n >= last for one in use.events)
 
 
 def _is_scaled_at(use: Use, clip: OptimizerEvent, scale: float) -> bool:

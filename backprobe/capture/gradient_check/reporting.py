@@ -40,6 +40,7 @@ class Reports:
         self._used: dict[int, torch.Tensor] = {}
         self._kept: dict[int, bool] = {}
         self._unsure: list[torch.Tensor] = []
+        self._others = False
 
     def write(self, segment: Segment, optimizer: Any, why: str | None) -> None:
         """Compare, and write."""
@@ -52,6 +53,7 @@ class Reports:
         for leaf in (leaf for one in segment.measured for leaf in one.probe.leaves):
             if (number := self._number(leaf)) is not None:
                 segment.numbers[id(leaf)] = number
+        self._others = any(leaf.grad is not None and bool(leaf.grad.any()) for leaf in leaves_of(optimizer))
         found = [(one, self._judge(segment, one)) for one in mine]
         self._common(found)
         for one, result in found:
@@ -74,7 +76,7 @@ class Reports:
         events = [event for event in self._recorder.optimizers.recent if event.n >= segment.event]
         kept = all(self._kept.get(id(leaf), False) for leaf in one.probe.leaves)
         is_half = segment.half or _is_half(one.probe)
-        told = judged(segment, one, counts, stale, events, is_half=is_half, is_kept=kept)
+        told = judged(segment, one, counts, stale, events, is_half=is_half, is_kept=kept, others=self._others)
         if told.is_zero and any(id(leaf) in segment.earlier for leaf in one.probe.leaves):
             return Judged(why="it may have been used before: under no_grad, or before another optimizer's step")
         return told

@@ -51,12 +51,14 @@ def judged(
     *,
     is_half: bool,
     is_kept: bool,
+    others: bool,
 ) -> Judged:
     """The verdict of one probe.
 
     Args:
         counts: Which backward calls were for it. stale: what the step before used. is_kept: that was still there as the
             first backward call after that step began. events: of this step. is_half: it computes in half precision.
+        others: other leaves of the optimizer have a gradient as it steps.
     """
     assert one.fine is not None and one.coarse is not None and one.base is not None  # noqa: S101, PT018 - measured: it has no error
     fine, coarse = quotient(one.fine, one.h, counts), quotient(one.coarse, 3 * one.h, counts)
@@ -85,13 +87,17 @@ def judged(
         calls = list(zip(one.added, segment.scaled, segment.events, strict=False))
         use = Use(
             used=used, arrived=given, before=one.before, stale=stale, kept=is_kept, calls=calls, events=events,
-            scale=segment.scale,
+            scale=segment.scale, others=others,
         )  # fmt: skip
         _use(told, sides(given, used or 0.0, one.largest), use, thrown)
         if whole.is_loose and told.verdict == "agrees":
             told.verdict = "rough"
         return told
     told.verdict = "cut" if abs(given) <= whole.floor else "differs"
+    is_written = used is not None and min(abs(used), abs(used - (one.before or 0.0))) > whole.floor
+    if told.verdict == "cut" and is_written:
+        told.explained_by = "the program wrote `.grad` itself"
+        return told
     if held is not None and abs(held - given) <= whole.tolerance:
         places = _cut_names(one)
         told.explained_by = f"the program cuts the graph: {places}"

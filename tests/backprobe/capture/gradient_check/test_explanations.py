@@ -98,3 +98,33 @@ for _ in range(4):
     kept = checked(two.format(clear="pass"))
     assert {row.cause for row in kept if row.optimizer == 1 and row.step > 1} == {"not-cleared"}
     assert verdicts(checked(two.format(clear="second.zero_grad()"))) == {("agrees", None)}
+
+
+def test_a_gradient_that_is_taken_away_while_others_stay_is_meant_and_a_clear_of_all_is_a_mistake() -> None:
+    some = checked(HEAD + STEP.format(before="net[2].weight.grad = None; "))
+    told = [row for row in some if row.verdict != "agrees"]
+    assert {(row.verdict, row.cause) for row in told} == {("cut", None)}
+    assert all("took its gradient away" in (row.explained_by or "") for row in told)
+    every = checked(HEAD + STEP.format(before="[setattr(p, 'grad', None) for p in net.parameters()]; "))
+    assert verdicts(every) == {("cut", "cleared")}
+
+
+def test_a_gradient_that_the_program_writes_itself_is_explained_also_in_place_of_an_older_one() -> None:
+    program = """\
+import torch
+w, b = torch.ones(3, requires_grad=True), torch.ones(1, requires_grad=True)
+net, task = torch.optim.SGD([b], 0.1), torch.optim.SGD([w], 0.1)
+for _ in range(3):
+    net.zero_grad()
+    ((w.detach() * b).sum() ** 2).backward()
+    task.zero_grad()
+    {write}
+    task.step()
+    net.step()
+"""
+    rows = checked(program.format(write="(w.grad,) = torch.autograd.grad((w ** 3).sum(), [w])"))
+    mine = [row for row in rows if row.optimizer == 1]
+    assert {row.cause for row in mine} == {None}
+    assert (mine[0].verdict, mine[0].explained_by) == ("cut", "the program wrote `.grad` itself")
+    alone = [row for row in checked(program.format(write="w.grad")) if row.optimizer == 1]
+    assert (alone[0].verdict, alone[0].cause) == ("cut", "cut")
