@@ -87,7 +87,7 @@ def judged(
         calls = list(zip(one.added, segment.scaled, segment.events, strict=False))
         use = Use(
             used=used, arrived=given, before=one.before, stale=stale, kept=is_kept, calls=calls, events=events,
-            scale=segment.scale, others=others,
+            scale=segment.scale, others=others, left=one.at_entry,
         )  # fmt: skip
         _use(told, sides(given, used or 0.0, one.largest), use, thrown)
         if whole.is_loose and told.verdict == "agrees":

@@ -128,3 +128,26 @@ for _ in range(3):
     assert (mine[0].verdict, mine[0].explained_by) == ("cut", "the program wrote `.grad` itself")
     alone = [row for row in checked(program.format(write="w.grad")) if row.optimizer == 1]
     assert (alone[0].verdict, alone[0].cause) == ("cut", "cut")
+
+
+def test_a_clear_between_the_losses_of_two_networks_is_meant_also_where_the_second_gives_zero() -> None:
+    rows = checked("""\
+import torch
+from torch import nn
+torch.manual_seed(9)
+make, judge = nn.Linear(3, 3), nn.Linear(3, 1)
+first, second = torch.optim.SGD(make.parameters(), 0.1), torch.optim.SGD(judge.parameters(), 0.1)
+for _ in range(3):
+    made = make(torch.randn(8, 3))
+    fooled, told = -judge(made).mean(), judge(made.detach()).mean() - judge(torch.ones(8, 3)).mean()
+    first.zero_grad()
+    fooled.backward()
+    second.zero_grad()
+    told.backward()
+    second.step()
+    first.step()
+""")
+    bias = [row for row in rows if row.used == 0 and row.optimizer == 1]
+    assert bias
+    assert {row.cause for row in rows} == {None}
+    assert {row.explained_by for row in bias} == {"what earlier backward calls brought was cleared before the last one"}
