@@ -94,8 +94,8 @@ def judged(
             told.verdict = "rough"
         return told
     told.verdict = "cut" if abs(given) <= whole.floor else "differs"
-    is_written = used is not None and min(abs(used), abs(used - (one.before or 0.0))) > whole.floor
-    if told.verdict == "cut" and is_written:
+    is_older = is_kept and used is not None and abs(used - (one.before or 0.0)) <= whole.floor
+    if told.verdict == "cut" and abs(used or 0.0) > whole.floor and not is_older:
         told.explained_by = "the program wrote `.grad` itself"
         return told
     if held is not None and abs(held - given) <= whole.tolerance:

@@ -126,6 +126,10 @@ for _ in range(3):
     mine = [row for row in rows if row.optimizer == 1]
     assert {row.cause for row in mine} == {None}
     assert (mine[0].verdict, mine[0].explained_by) == ("cut", "the program wrote `.grad` itself")
+    walk = "    ((w.detach() * b).sum() ** 2).backward()\n"
+    early = program.replace(walk, "").replace("    task.step()", walk + "    task.step()")
+    before = checked(early.format(write="(w.grad,) = torch.autograd.grad((w ** 3).sum(), [w])"))
+    assert {row.cause for row in before if row.optimizer == 1} == {None}
     alone = [row for row in checked(program.format(write="w.grad")) if row.optimizer == 1]
     assert (alone[0].verdict, alone[0].cause) == ("cut", "cut")
 
