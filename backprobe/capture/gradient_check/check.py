@@ -206,10 +206,12 @@ class GradientChecks:
     # ---- backward calls
 
     def _engine(self, outputs: Any, args: Any, options: Any) -> None:
+        if not options.get("accumulate_grad", True):
+            return
         if self._ghost is None:
             self._recorder.guard.run(self._reports.note_kept)
-        if not options.get("accumulate_grad", True) or (self._ghost is None and self._segment is None):
-            return
+            if self._segment is None:
+                return
         if current_pass() != -1:  # of a reentrant checkpoint, inside a backward call, whose root has it all
             return
         gradients = args[0] if args and args[0] is not None else ()

@@ -94,7 +94,7 @@ def judged(
             told.verdict = "rough"
         return told
     told.verdict = "cut" if abs(given) <= whole.floor else "differs"
-    is_older = is_kept and used is not None and abs(used - (one.before or 0.0)) <= whole.floor
+    is_older = stale is not None and used is not None and abs(used - stale) <= whole.floor
     if told.verdict == "cut" and abs(used or 0.0) > whole.floor and not is_older:
         told.explained_by = "the program wrote `.grad` itself"
         return told
