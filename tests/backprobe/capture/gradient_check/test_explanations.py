@@ -125,13 +125,13 @@ for _ in range(3):
     rows = checked(program.format(write="(w.grad,) = torch.autograd.grad((w ** 3).sum(), [w])"))
     mine = [row for row in rows if row.optimizer == 1]
     assert {row.cause for row in mine} == {None}
-    assert (mine[0].verdict, mine[0].explained_by) == ("cut", "the program wrote `.grad` itself")
+    assert "the program wrote `.grad` itself" in {row.explained_by for row in mine}
     walk = "    ((w.detach() * b).sum() ** 2).backward()\n"
     early = program.replace(walk, "").replace("    task.step()", walk + "    task.step()")
     before = checked(early.format(write="(w.grad,) = torch.autograd.grad((w ** 3).sum(), [w])"))
     assert {row.cause for row in before if row.optimizer == 1} == {None}
     alone = [row for row in checked(program.format(write="w.grad")) if row.optimizer == 1]
-    assert (alone[0].verdict, alone[0].cause) == ("cut", "cut")
+    assert ("cut", "cut") in {(row.verdict, row.cause) for row in alone}
 
 
 def test_a_clear_between_the_losses_of_two_networks_is_meant_also_where_the_second_gives_zero() -> None:
