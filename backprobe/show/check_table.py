@@ -7,9 +7,10 @@ is the gradient true
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.gradients.measured_cuts import checked_rows
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.locations import line_of
 from backprobe.show.amounts import counted
@@ -19,6 +20,7 @@ from backprobe.show.terminal_style import Ink, columns, padded
 
 if TYPE_CHECKING:
     from backprobe.record import GradientCheck, Record
+    from backprobe.rules.framework.finding import Finding
 
 _MOST: Final = 60
 _MOST_NAME: Final = 40
@@ -30,12 +32,21 @@ _CAUSES: Final = {
     "cleared": "it was cleared between the backward call and the step",
     "own-gradient": "the loss was given to backward as its own gradient",
     "cut": "{explained}",
+    "not-scaled": "the scaler's factor was taken out of a gradient whose loss it was not multiplied into",
+    "clipped-scaled": "it was clipped while the scaler's factor was still in it",
+    "clipped-early": "it was clipped before all backward calls of the step had added to it",
+    "hook-repeated": "one line put a hook on it more than once, {explained}",
 }
 
 
-def gradient_check_lines(record: Record, ink: Ink) -> list[str]:
-    """The table, with its head; nothing of a record without the check."""
+def gradient_check_lines(record: Record, ink: Ink, findings: Iterable[Finding] = ()) -> list[str]:
+    """The table, with its head; nothing of a record without the check.
+
+    Args:
+        findings: Where one of them names the cut or the hook that makes a difference, its row says so.
+    """
     rows = record.gradient_checks
+    causes = checked_rows(findings)
     if not rows:
         return []
     shown = rows[:_MOST]
@@ -46,8 +57,10 @@ def gradient_check_lines(record: Record, ink: Ink) -> list[str]:
     wide = [max(columns(line[at]) for line in [_HEAD, *cells]) for at in range(len(_HEAD))]
     lines = [ink("strong", "is the gradient true"), ink("quiet", f"  {_line(_HEAD, wide)}  verdict")]
     for row, line in zip(shown, cells, strict=True):
-        role = "good" if row.verdict == "agrees" else "warning" if is_wrong(row) else "quiet"
-        lines.append(f"  {_line(line, wide)}  {ink(role, verdict_text(record, row))}")
+        cause = causes.get(row.n)
+        role = "good" if row.verdict == "agrees" else "warning" if is_wrong(row) or cause is not None else "quiet"
+        text = verdict_text(record, row) + ("" if cause is None else f": see {cause.rule.code} {cause.rule.name}")
+        lines.append(f"  {_line(line, wide)}  {ink(role, text)}")
     if len(rows) > _MOST:
         lines.append(f"  ... and {counted(len(rows) - _MOST, 'more row')}: `--format json` has them all")
     return lines

@@ -1,8 +1,8 @@
 """What the check of gradients says of corpora: `python -m tests.corpus.checks [CORPUS...]`.
 
 Every program runs with the check on, each in a fork of one warm process. A false finding is a leaf of a correct program
-or a twin whose gradient is called wrong with nothing to explain it, or a rule of the family `truth` that tells; the share
-that agrees or is explained is of all rows. `wrong_gradients.toml` lists, judged by hand, the faulty programs whose
+or a twin whose gradient is called wrong with nothing to explain it, or a rule of the family `truth` that tells, or one
+that calls a cut or a hook a mistake that the check measured; the share that agrees or is explained is of all rows. `wrong_gradients.toml` lists, judged by hand, the faulty programs whose
 gradient is not the derivative of their loss.
 
     python -m tests.corpus.checks --wrong threads     those of the list alone: how many are flagged
@@ -18,7 +18,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from typing import Final
 
 from backprobe.record import GradientCheck, Record, loads
 from backprobe.rules import judge
+from backprobe.rules.analysis.gradients.measured_cuts import checked_rows
 from tests.corpus.cases import OWN, WITH_SIDECARS, Corpus, own, with_sidecars
 
 _SECONDS: Final = 150
@@ -40,6 +41,7 @@ class Told:
 
     Attributes:
         role: wrong, bad (another mistake), good or clean. kind: of the mistake; empty: of none. record: None: none was left.
+        causes: Of a row of the check the rule that says of the cut or the hook in it that it is a mistake.
     """
 
     corpus: str
@@ -47,6 +49,7 @@ class Told:
     role: str
     kind: str
     record: Record | None
+    causes: Mapping[int, str]
 
     @property
     def rows(self) -> tuple[GradientCheck, ...]:
@@ -55,8 +58,8 @@ class Told:
 
     @property
     def flagged(self) -> list[GradientCheck]:
-        """Those that are called wrong."""
-        return [row for row in self.rows if is_flagged(row)]
+        """Those that are called wrong: by the check alone, or with a rule that judges the cut that it measured."""
+        return [row for row in self.rows if is_flagged(row) or row.n in self.causes]
 
     @property
     def is_false(self) -> bool:
@@ -163,7 +166,9 @@ def main(given: Sequence[str] | None = None) -> int:
 
         def one(given: tuple[int, tuple[str, str, str, str, str]]) -> Told:
             number, (corpus, name, role, kind, text) = given
-            return Told(corpus, name, role, kind, checked(text, Path(kept), str(number)))
+            record = checked(text, Path(kept), str(number))
+            causes = {} if record is None else checked_rows(judge(record).findings)
+            return Told(corpus, name, role, kind, record, {row: one.rule.code for row, one in causes.items()})
 
         for told in pool.map(one, enumerate(chosen)):
             results.append(told)
@@ -182,7 +187,7 @@ def _print(told: Told, *, verbose: bool) -> None:
         print(
             f"     {row.step} {row.tensor} {row.verdict} {row.precision} n={row.numeric} w={row.numeric_wide} "
             f"frozen={row.frozen} arrived={row.arrived} used={row.used} tol={row.tolerance} f={row.factor} "
-            f"{row.explained_by} {row.cause} {row.function} {[one.function for one in row.cuts]}"
+            f"{row.explained_by} {row.cause} {row.function} {[one.function for one in row.cuts]} {told.causes.get(row.n)}"
         )
     if told.record is not None and told.record.end is not None and told.record.end.own_errors:
         print("     OWN ERROR", (told.record.end.own_error or "")[-800:])
@@ -192,25 +197,26 @@ def _print(told: Told, *, verbose: bool) -> None:
 def _summary(results: list[Told]) -> None:
     """One table: a row for each corpus."""
     print(
-        "| corpus | wrong by hand | flagged | correct | with rows | agrees | explained | rough | not checked | false |"
+        "| corpus | wrong by hand | flagged | by the check alone | correct | with rows | agrees | explained | rough | not checked | false |"
     )
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     names = list(dict.fromkeys(told.corpus for told in results))
     for name in [*names, "all"] if len(names) > 1 else names:
         mine = [told for told in results if name in ("all", told.corpus)]
         wrong = [told for told in mine if told.role == WRONG]
         right = [told for told in mine if told.role in ("good", "clean")]
-        rows = Counter(_name(row) for told in right for row in told.rows)
+        rows = Counter(_name(row, told.causes) for told in right for row in told.rows)
         cells = [
-            name, len(wrong), sum(bool(told.flagged) for told in wrong), len(right), sum(bool(told.rows) for told in right),
+            name, len(wrong), sum(bool(told.flagged) for told in wrong),
+            sum(any(map(is_flagged, told.rows)) for told in wrong), len(right), sum(bool(told.rows) for told in right),
             *(rows[one] for one in ("agrees", "explained", "rough", "not-checked")), sum(told.is_false for told in right),
         ]  # fmt: skip
         print("| " + " | ".join(map(str, cells)) + " |")
 
 
-def _name(row: GradientCheck) -> str:
+def _name(row: GradientCheck, causes: Mapping[int, str]) -> str:
     if row.verdict in ("cut", "factor", "differs"):
-        return "flagged" if is_flagged(row) else "explained"
+        return "flagged" if is_flagged(row) or row.n in causes else "explained"
     return row.verdict
 
 

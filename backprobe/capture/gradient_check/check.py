@@ -28,7 +28,7 @@ from backprobe.capture.gradient_check.ghosts import Answer, Ghost
 from backprobe.capture.gradient_check.hindrances import hindrance
 from backprobe.capture.gradient_check.measuring import measure
 from backprobe.capture.gradient_check.reporting import Reports
-from backprobe.capture.gradient_check.segment import Segment, is_own, old_leaves, root_value
+from backprobe.capture.gradient_check.segment import Segment, root_value
 from backprobe.capture.gradient_check.uses import LeafUses
 from backprobe.capture.gradient_check.world import Moved, World, place_of
 from backprobe.capture.torch_access.torch_internals import (
@@ -206,8 +206,12 @@ class GradientChecks:
     # ---- backward calls
 
     def _engine(self, outputs: Any, args: Any, options: Any) -> None:
-        if not options.get("accumulate_grad", True) or (self._ghost is None and self._segment is None):
+        if not options.get("accumulate_grad", True):
             return
+        if self._ghost is None:
+            self._recorder.guard.run(self._reports.note_kept)
+            if self._segment is None:
+                return
         if current_pass() != -1:  # of a reentrant checkpoint, inside a backward call, whose root has it all
             return
         gradients = args[0] if args and args[0] is not None else ()
@@ -224,18 +228,12 @@ class GradientChecks:
             self._recorder.guard.note(error)
 
     def _note_call(self, segment: Segment, outputs: Any, gradients: Any, inputs: Any) -> None:
+        optimizers = self._recorder.optimizers
+        events = reversed(optimizers.recent)
+        scale = next((one.scale_after or one.scale_before for one in events if one.kind.startswith("scaler")), None)
+        place = place_of(sys._getframe(1), self._recorder.sites.is_user_file)
         with torch.no_grad(), without_torch_function():
-            segment.roots.append(root_value(outputs, gradients))
-            segment.only.append(frozenset(map(id, inputs)) if inputs else None)
-            segment.stale |= old_leaves(outputs, segment.sequence)
-            pairs = zip(outputs, gradients, strict=False)
-            segment.own_gradient |= any(
-                isinstance(given, torch.Tensor) and isinstance(root, torch.Tensor) and is_own(root, given)
-                for root, given in pairs
-            )
-            segment.lines.append(place_of(sys._getframe(1), self._recorder.sites.is_user_file))
-            for one in segment.measured:
-                one.enter(first=len(segment.roots) == 1)
+            segment.enter(outputs, gradients, inputs, scale, optimizers.told, place)
 
     def _engine_left(self, _outputs: Any) -> None:
         segment = self._segment

@@ -4,6 +4,10 @@ used = arrived / scale          a gradient scaler's factor
 used = arrived * c              clipping: c = limit / (norm + 1e-6), below 1 (torch.nn.utils.clip_grad)
 used = arrived + before         the gradients of before this step were still there
 used is none, arrived is not    cleared between the backward call and the step: a mistake
+
+Of a scaler and of clipping the order tells as well. A mistake is a factor that is taken out of the gradient of a loss
+that it was not multiplied into, a limit that was laid on gradients still multiplied by it (unless the limit is as large
+as the factor: then it was multiplied, too), and clipping what other backward calls then add to.
 """
 
 from __future__ import annotations
@@ -19,6 +23,30 @@ _CLIP_EPS: Final = 1e-6
 """`clip_grad_norm_` adds it to the norm (torch/nn/utils/clip_grad.py)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What is known of one leaf's gradient as a step used it, along one direction.
+
+    Attributes:
+        used, arrived: What the step used, what its backward calls brought. before: what was in `.grad` as the first
+            call began. stale: what the step before used. kept: that was still there as the first call after it began.
+        calls: Of each backward call what it added; whether its roots were scaled; the number of the next event then.
+        events: Of this step. scale: The factor of the gradient scaler that was used last; None: there is none.
+        others: Other leaves of the optimizer still have a gradient as it steps. left: `.grad` as the last call ended.
+    """
+
+    used: float | None
+    arrived: float
+    before: float | None = None
+    stale: float | None = None
+    kept: bool = False
+    calls: Sequence[tuple[float, bool | None, int]] = ()
+    events: Sequence[OptimizerEvent] = ()
+    scale: float | None = None
+    others: bool = False
+    left: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a difference is there.
@@ -31,37 +59,69 @@ class Explanation:
     cause: Cause | None = None
 
 
-def of_use(
-    used: float | None,
-    arrived: float,
-    before: float | None,
-    stale: float | None,
-    events: Sequence[OptimizerEvent],
-    same: Callable[[float, float], bool],
-) -> Explanation:
+def of_use(use: Use, same: Callable[[float, float], bool]) -> Explanation:
     """Why a step used another gradient than what its backward calls brought.
 
     Args:
-        used, arrived: Along one direction. before: what was in `.grad` as the first call began. stale: what the step
-            before used. events: of this step. same: two values are equal, up to rounding.
+        same: Two values are equal, up to rounding, in units of what was walked back.
     """
+    used, arrived, before = use.used, use.arrived, use.before
     if used is None or (used == 0 and arrived != 0):
+        if used is not None and not use.left:
+            return Explanation("what earlier backward calls brought was cleared before the last one")
+        if use.others and not _is_cleared_late(use):
+            return Explanation("the program took its gradient away before the step, and left others")
         return Explanation(cause="cleared")
     if before and same(used, arrived + before):
-        if stale is not None and same(before, stale):
+        if use.kept or (use.stale is not None and same(before, use.stale)):
             return Explanation(cause="not-cleared")
         return Explanation("gradients that were there before this step were kept: they accumulate")
-    scale = next(
-        (one.scale_before for one in reversed(events) if one.kind.startswith("scaler") and one.scale_before), None
-    )
-    if scale and same(used, arrived / scale):
+    scale = use.scale
+    if scale and scale != 1 and same(used * scale, arrived):
+        if any(added and scaled is False for added, scaled, _ in use.calls):
+            return Explanation(cause="not-scaled")
         return Explanation(f"the gradient scaler's factor, 1/{scale:g}")
-    clip = next((one for one in reversed(events) if one.kind.startswith("clip")), None)
+    if _clipped_early(use):
+        return Explanation(cause="clipped-early")
+    clip = next((one for one in reversed(use.events) if one.kind.startswith("clip")), None)
+    if clip is not None and scale and _is_scaled_at(use, clip, scale):
+        return Explanation(cause="clipped-scaled")
+    return _clipping(use, clip, scale, same)
+
+
+def _clipping(
+    use: Use, clip: OptimizerEvent | None, scale: float | None, same: Callable[[float, float], bool]
+) -> Explanation:
+    used, arrived = use.used or 0.0, use.arrived
     if clip is not None and clip.kind == "clip_grad_value":
         return Explanation(f"clipping by value, to {clip.limit:g}" if clip.limit is not None else "clipping by value")
     if clip is not None and clip.limit is not None and clip.total_norm is not None:
         factor = min(1.0, clip.limit / (clip.total_norm + _CLIP_EPS))
-        if same(used, arrived * factor / (scale or 1.0)) or same(used, arrived * factor):
-            also = f", and the scaler's, 1/{scale:g}" if scale and not same(used, arrived * factor) else ""
-            return Explanation(f"clipping's factor, {factor:.3g}{also}")
+        if scale and same(used * scale, arrived * factor):
+            return Explanation(f"clipping's factor, {factor:.3g}, and the scaler's, 1/{scale:g}")
+        if same(used, arrived * factor):
+            return Explanation(f"clipping's factor, {factor:.3g}")
     return Explanation("the program changed `.grad` between the backward call and the step")
+
+
+def _clipped_early(use: Use) -> bool:
+    """Gradients were clipped, and a later backward call of the same step added to what was left."""
+    for clip in (one for one in use.events if one.kind.startswith("clip")):
+        earlier = any(added for added, _, event in use.calls if event <= clip.n)
+        if earlier and any(added for added, _, event in use.calls if event > clip.n):
+            return True
+    return False
+
+
+def _is_cleared_late(use: Use) -> bool:
+    """An optimizer cleared its gradients behind the last backward call."""
+    last = max((event for _, _, event in use.calls), default=0)
+    return any(one.kind == "zero_grad" and one.n >= last for one in use.events)
+
+
+def _is_scaled_at(use: Use, clip: OptimizerEvent, scale: float) -> bool:
+    """As they were clipped the gradients were those of the scaled loss, and the limit was not."""
+    if any(one.kind == "scaler_unscale" and one.n < clip.n for one in use.events):
+        return False
+    of_scaled = any(added and scaled for added, scaled, _ in use.calls)
+    return of_scaled and clip.limit is not None and clip.limit < scale

@@ -38,6 +38,9 @@ class Reports:
         self._next = 0
         self.suspects: set[int] = set()
         self._used: dict[int, torch.Tensor] = {}
+        self._kept: dict[int, bool] = {}
+        self._unsure: list[torch.Tensor] = []
+        self._others = False
 
     def write(self, segment: Segment, optimizer: Any, why: str | None) -> None:
         """Compare, and write."""
@@ -50,6 +53,7 @@ class Reports:
         for leaf in (leaf for one in segment.measured for leaf in one.probe.leaves):
             if (number := self._number(leaf)) is not None:
                 segment.numbers[id(leaf)] = number
+        self._others = any(leaf.grad is not None and bool(leaf.grad.any()) for leaf in leaves_of(optimizer))
         found = [(one, self._judge(segment, one)) for one in mine]
         self._common(found)
         for one, result in found:
@@ -70,7 +74,9 @@ class Reports:
             return Judged(why="a backward call was for some of the tensors of this group only")
         stale = _dot_of(self._used, one.probe)
         events = [event for event in self._recorder.optimizers.recent if event.n >= segment.event]
-        told = judged(segment, one, counts, stale, events, is_half=segment.half or _is_half(one.probe))
+        kept = all(self._kept.get(id(leaf), False) for leaf in one.probe.leaves)
+        is_half = segment.half or _is_half(one.probe)
+        told = judged(segment, one, counts, stale, events, is_half=is_half, is_kept=kept, others=self._others)
         if told.is_zero and any(id(leaf) in segment.earlier for leaf in one.probe.leaves):
             return Judged(why="it may have been used before: under no_grad, or before another optimizer's step")
         return told
@@ -90,7 +96,7 @@ class Reports:
         numbers = [self._number(leaf) for leaf in one.probe.leaves]
         known = tuple(number for number in numbers if number is not None)[:_MOST_IDS]
         cuts = [self._cut(one.base.cuts[at]) for at in one.changed if one.base and at < len(one.base.cuts)]
-        site = None if result.place is None else recorder.sites.at_line(*result.place)
+        site = result.site if result.place is None else recorder.sites.at_line(*result.place)
         return GradientCheck(
             n=self._next, tensor=numbers[0], tensors=known if len(numbers) > 1 else (),
             step=recorder.moments.steps, optimizer=recorder.optimizers.number_of(optimizer),
@@ -129,6 +135,14 @@ class Reports:
         self._used.update(
             {id(leaf): leaf.grad.detach().clone() for leaf in leaves_of(optimizer) if leaf.grad is not None}
         )
+        self._unsure += leaves_of(optimizer)
+
+    def note_kept(self) -> None:
+        """A backward call begins: is what the step before used still there?"""
+        for leaf in self._unsure:
+            used, now = self._used.get(id(leaf)), leaf.grad
+            self._kept[id(leaf)] = used is not None and now is not None and _is_same(used, now)
+        self._unsure.clear()
 
 
 def _why_not(segment: Segment) -> str | None:
@@ -153,6 +167,12 @@ def _dot_of(kept: dict[int, torch.Tensor], probe: Probe) -> float | None:
         if gradient is not None and gradient.shape == one.shape:
             total = (total or 0.0) + float((gradient.to_dense().double() * one).sum())
     return total
+
+
+def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.layout is not other.layout or one.layout is not torch.strided:
+        return False
+    return bool(one.any()) and torch.equal(one, other.detach())
 
 
 def _is_half(probe: Probe) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -12,6 +12,9 @@ from backprobe.capture.gradient_check.comparison import Precision
 from backprobe.capture.gradient_check.directions import Probe
 from backprobe.capture.gradient_check.ghosts import Answer
 from backprobe.capture.torch_access.torch_internals import without_torch_function
+
+_MOST_NODES: Final = 64
+"""Of a graph, from its root, among which a scaler's factor is looked for."""
 
 
 @dataclass(slots=True)
@@ -24,7 +27,7 @@ class Measured:
         changed: Cuts that the leaf changes. precision: of these. h: the change. error: why there is no answer.
         before: `.grad` along it as the first backward call began. arrived: what calls added; None: nothing.
         last: What calls added since `.grad` was empty as one began. cleared: then what earlier ones added was gone.
-        kept: Value and version of the leaves as they were moved.
+        kept: Value and version of the leaves as they were moved. added: what each backward call added.
     """
 
     probe: Probe
@@ -43,6 +46,7 @@ class Measured:
     cleared: bool = False
     largest: float = 0.0
     kept: tuple[tuple[int, float], ...] = ()
+    added: list[float] = field(default_factory=list[float])
 
     def enter(self, *, first: bool) -> None:
         """A backward call begins."""
@@ -57,10 +61,13 @@ class Measured:
         now = self.probe.dot()
         if now is not None:
             added = now - (self.at_entry or 0.0)
+            self.added.append(added)
             self.arrived = (self.arrived or 0.0) + added
             self.last += added
             self.largest = max(self.largest, abs(now), self.probe.length())
             self.at_entry = now
+        else:
+            self.added.append(0.0)
 
 
 @dataclass(slots=True)
@@ -77,6 +84,8 @@ class Segment:
         lines: File and line of each backward call. earlier: ids of leaves that were used before it began, since the
             step of their optimizer: under no_grad, or before another optimizer's step. stepped: an optimizer stepped.
         numbers: Id of a measured leaf -> its number in the record.
+        scaled: Of each backward call whether its roots have a gradient scaler's factor; None: there is none.
+        events: Of each the number of the optimizers' next event as it began. scale: That factor, at the last call.
     """
 
     sequence: int
@@ -92,7 +101,34 @@ class Segment:
     earlier: frozenset[int] = frozenset()
     stepped: bool = False
     numbers: dict[int, int] = field(default_factory=dict[int, int])
+    scaled: list[bool | None] = field(default_factory=list[bool | None])
+    events: list[int] = field(default_factory=list[int])
+    scale: float | None = None
     why: str | None = None
+
+    def enter(
+        self, outputs: Sequence[Any], gradients: Sequence[Any], inputs: Any, scale: float | None, event: int,
+        place: tuple[str, int],
+    ) -> None:  # fmt: skip
+        """A backward call of the parent begins.
+
+        Args:
+            inputs: The tensors that it is for; empty: all. scale: a gradient scaler's factor. event: number of the
+                optimizers' next event. place: file and line of the call.
+        """
+        for one in self.measured:
+            one.enter(first=not self.roots)
+        self.roots.append(root_value(outputs, gradients))
+        self.only.append(frozenset(map(id, inputs)) if inputs else None)
+        self.stale |= old_leaves(outputs, self.sequence)
+        self.own_gradient |= any(
+            isinstance(given, torch.Tensor) and isinstance(root, torch.Tensor) and is_own(root, given)
+            for root, given in zip(outputs, gradients, strict=False)
+        )
+        self.scaled.append(is_scaled(outputs, scale))
+        self.scale = scale
+        self.events.append(event)
+        self.lines.append(place)
 
     def repeats(self) -> bool:
         """All its backward calls are of one line: a loop over parts of a batch."""
@@ -130,6 +166,29 @@ def is_own(root: torch.Tensor, given: torch.Tensor) -> bool:
     if given.requires_grad or given.numel() != root.numel():
         return given.requires_grad
     return given.data_ptr() == root.data_ptr()
+
+
+def is_scaled(outputs: Sequence[Any], scale: float | None) -> bool | None:
+    """All roots are made of products with a gradient scaler's factor; None: there is no scaler, or it is at 1.
+
+    Looked for in the nodes next to the root, since a scaled loss may be divided by the number of micro-batches.
+    """
+    if scale is None or scale == 1.0:
+        return None
+    nodes = [one.grad_fn for one in outputs if isinstance(one, torch.Tensor) and one.grad_fn is not None]
+    return bool(nodes) and all(_has_factor(node, scale) for node in nodes)
+
+
+def _has_factor(node: Any, scale: float) -> bool:
+    todo, met = [node], {node}
+    while todo and len(met) < _MOST_NODES:
+        one = todo.pop(0)
+        factors = (getattr(one, name, None) for name in ("_saved_other", "_saved_self"))
+        if any(isinstance(by, torch.Tensor) and by.numel() == 1 and float(by) == scale for by in factors):
+            return True
+        below = {inner for inner, _slot in one.next_functions if inner is not None} - met
+        todo, met = [*todo, *below], met | below
+    return False
 
 
 def old_leaves(outputs: Sequence[Any], sequence: int) -> set[int]:

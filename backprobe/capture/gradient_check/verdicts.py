@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backprobe.capture.gradient_check.comparison import Sides
-from backprobe.capture.gradient_check.explanations import of_use
+from backprobe.capture.gradient_check.explanations import Use, of_use
 from backprobe.capture.gradient_check.ghosts import FunctionCheck
 from backprobe.capture.gradient_check.measuring import quotient
 from backprobe.capture.gradient_check.segment import Measured, Segment
 from backprobe.capture.instrument.torch_taps import Observers
-from backprobe.record import OptimizerEvent
+from backprobe.record import Hook, OptimizerEvent
 from backprobe.record.rows.gradient_checks import Cause, Verdict
 
 _HOOKS = ("tensor", "post-accumulate", "module-backward", "module-backward-pre", "node", "global-module")
@@ -22,7 +22,7 @@ class Judged:
     """A verdict in the making; the fields are those of `GradientCheck`.
 
     Attributes:
-        is_zero: Both sides are 0. place: file and line of the cause.
+        is_zero: Both sides are 0. place: file and line of the cause. site: its statement, where that is known.
     """
 
     verdict: Verdict = "not-checked"
@@ -37,6 +37,7 @@ class Judged:
     cause: Cause | None = None
     place: tuple[str, int] | None = None
     function: str | None = None
+    site: int | None = None
     why: str | None = None
     is_zero: bool = False
 
@@ -49,8 +50,16 @@ def judged(
     events: Sequence[OptimizerEvent],
     *,
     is_half: bool,
+    is_kept: bool,
+    others: bool,
 ) -> Judged:
-    """The verdict of one probe; `counts` says which backward calls were for it."""
+    """The verdict of one probe.
+
+    Args:
+        counts: Which backward calls were for it. stale: what the step before used. is_kept: that was still there as the
+            first backward call after that step began. events: of this step. is_half: it computes in half precision.
+        others: other leaves of the optimizer have a gradient as it steps.
+    """
     assert one.fine is not None and one.coarse is not None and one.base is not None  # noqa: S101, PT018 - measured: it has no error
     fine, coarse = quotient(one.fine, one.h, counts), quotient(one.coarse, 3 * one.h, counts)
     base = [root for root, counted in zip(one.base.roots, counts, strict=True) if counted]
@@ -75,11 +84,20 @@ def judged(
     told.frozen = held
     if whole.equals(given):
         thrown = one.last if one.cleared and segment.repeats() else None
-        _use(told, sides(given, used or 0.0, one.largest), stale, one.before, events, thrown)
+        calls = list(zip(one.added, segment.scaled, segment.events, strict=False))
+        use = Use(
+            used=used, arrived=given, before=one.before, stale=stale, kept=is_kept, calls=calls, events=events,
+            scale=segment.scale, others=others, left=one.at_entry,
+        )  # fmt: skip
+        _use(told, sides(given, used or 0.0, one.largest), use, thrown)
         if whole.is_loose and told.verdict == "agrees":
             told.verdict = "rough"
         return told
     told.verdict = "cut" if abs(given) <= whole.floor else "differs"
+    is_older = stale is not None and used is not None and abs(used - stale) <= whole.floor
+    if told.verdict == "cut" and abs(used or 0.0) > whole.floor and not is_older:
+        told.explained_by = "the program wrote `.grad` itself"
+        return told
     if held is not None and abs(held - given) <= whole.tolerance:
         places = _cut_names(one)
         told.explained_by = f"the program cuts the graph: {places}"
@@ -92,14 +110,7 @@ def judged(
     return told
 
 
-def _use(
-    told: Judged,
-    used: Sides,
-    stale: float | None,
-    before: float | None,
-    events: Sequence[OptimizerEvent],
-    last: float | None,
-) -> None:
+def _use(told: Judged, used: Sides, use: Use, last: float | None) -> None:
     """What arrived is the derivative; is it what the step uses?
 
     Args:
@@ -119,7 +130,7 @@ def _use(
     if last is not None and told.used is not None and same(told.used, last):
         told.cause = "cleared"
         return
-    why = of_use(told.used, told.arrived or 0.0, before, stale, events, same)
+    why = of_use(use, same)
     told.explained_by, told.cause = why.text, why.cause
 
 
@@ -133,23 +144,35 @@ def _arrival(told: Judged, segment: Segment, one: Measured) -> None:
         told.cause, told.function, told.place = "backward", wrong.name, (wrong.filename, wrong.line)
     elif (own := _first(functions, "identity") or _first(functions, "flat")) is not None:
         told.explained_by = f"the backward of {own.name} is another one than its forward's derivative, on purpose"
-    elif (hook := _hook(segment, one)) is not None:
-        told.explained_by = f"a hook that is called for gradients: {hook}"
+    elif hooks := _hooks(segment, one):
+        again = next(
+            (hook for at, hook in enumerate(hooks) if any(_is_again(hook, other) for other in hooks[:at])), None
+        )
+        told.explained_by = f"a hook that is called for gradients: {(again or hooks[0]).callable}"
+        told.site = (again or hooks[0]).callable_site
+        if again is not None:
+            told.cause, told.site = "hook-repeated", again.site
 
 
 def _first(functions: Sequence[FunctionCheck], verdict: str) -> FunctionCheck | None:
     return next((one for one in functions if one.verdict == verdict), None)
 
 
-def _hook(segment: Segment, one: Measured) -> str | None:
-    """A hook that may have changed the gradient: not one on another of the leaves."""
+def _hooks(segment: Segment, one: Measured) -> list[Hook]:
+    """Hooks that may have changed the gradient: not those on another of the leaves."""
     observers = Observers.now
     if observers is None:
-        return None
+        return []
     mine = {id(leaf) for leaf in one.probe.leaves}
     others = {number for leaf, number in segment.numbers.items() if leaf not in mine}
     rows = observers.hooks.changing()
-    return next((row.callable for row in rows if row.kind in _HOOKS and row.tensor not in others), None)
+    return [row for row in rows if row.kind in _HOOKS and row.tensor not in others]
+
+
+def _is_again(hook: Hook, other: Hook) -> bool:
+    """One line put the same callable on the same tensor or module twice, and it is called twice."""
+    one, two = ((row.kind, row.callable, row.callable_site, row.site, row.tensor, row.module) for row in (hook, other))
+    return one == two and hook.site is not None and (hook.tensor, hook.module) != (None, None)
 
 
 def _cut_names(one: Measured) -> str:

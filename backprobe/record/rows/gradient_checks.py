@@ -7,7 +7,10 @@ import msgspec
 from backprobe.record.rows.fields import Count, Finite, Id, Ids, Name, Row, Text
 
 Verdict = Literal["agrees", "cut", "factor", "differs", "rough", "not-checked"]
-Cause = Literal["backward", "not-cleared", "cleared", "own-gradient", "cut"]
+Cause = Literal[
+    "backward", "not-cleared", "cleared", "own-gradient", "cut", "not-scaled", "clipped-scaled", "clipped-early",
+    "hook-repeated",
+]  # fmt: skip
 
 
 class CutOff(Row, frozen=True, kw_only=True):
@@ -49,7 +52,7 @@ class GradientCheck(Row, frozen=True, kw_only=True):
         precision: float64: the step was computed again in it; float32: as the program computes. Empty: not checked.
         explained_by: The recorded event, or the written cut, that makes the difference on purpose. None: nothing does.
         cause: The mistake that makes it. None: not known.
-        site: The statement of cause. None: not known.
+        site: The statement of cause, or where the hook of explained_by is defined. None: not known.
         function: The custom Function of cause. None: none.
         cuts: Where the dependence on the tensor leaves the graph.
         why: Why it was not checked. None: it was.

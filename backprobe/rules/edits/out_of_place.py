@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from backprobe.rules.analysis.source.arithmetic import imported_from_torch
 from backprobe.rules.analysis.source.expressions import replacement, symbol_of
-from backprobe.rules.analysis.source.syntax import region_in, statement, text_in
+from backprobe.rules.analysis.source.syntax import region_in, statement, text_in, tree_of
 from backprobe.rules.framework.finding import Edit
 from backprobe.rules.framework.locations import source_lines
 
@@ -60,3 +63,32 @@ def untracked(record: Record, site: Site) -> Edit | None:
         return None
     text = text_in(record, site.source, region)
     return replacement(record, site, region, f"with torch.no_grad():\n{before}    {text}")
+
+
+def untracked_run(record: Record, site: Site) -> Edit | None:
+    """The statement and those right behind it that write into parts of the same name, under `torch.no_grad()`."""
+    node, tree = statement(record, site), tree_of(record, site)
+    first = untracked(record, site)
+    name = None if node is None else _written_name(node)
+    block: list[ast.stmt] = getattr(tree.parents.get(node), "body", []) if tree is not None and node is not None else []
+    if first is None or name is None or node not in block:
+        return first
+    same = list(takewhile(lambda one: _written_name(one) == name, block[block.index(node) :]))
+    if len(same) == 1:
+        return first
+    start, end = region_in(record, site.source, node), region_in(record, site.source, same[-1])
+    region = msgspec.structs.replace(start, end_line=end.end_line, end_col=end.end_col)
+    lines = text_in(record, site.source, region).split("\n")
+    before = " " * (start.start_col - 1)
+    body = "\n".join([f"{before}    {lines[0]}", *(f"    {line}" if line.strip() else line for line in lines[1:])])
+    return replacement(record, site, region, f"with torch.no_grad():\n{body}")
+
+
+def _written_name(node: ast.stmt) -> str | None:
+    """The name into a part of which a statement writes: `b` of `b[:, 4] += 1`."""
+    target = node.target if isinstance(node, ast.AugAssign) else None
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target = node.targets[0]
+    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+        return target.value.id
+    return None

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import backprobe
+from backprobe.rules.analysis.gradients.measured_cuts import measured
 from backprobe.rules.framework.deadline import WHY_NO_TIME, WHY_SLOW, JudgingTooLong, RuleTooSlow
 from backprobe.rules.framework.facts import missing_fact
 from backprobe.rules.framework.finding import Finding, Occurrences, with_fingerprints
@@ -87,6 +88,7 @@ def judge(
         if rules is None:
             found += [plug_in_failure(record, one.name, one.error) for one in installed().left_out]
         single = folded(record, sorted(collapsed(found), key=_place), [module.RULE for module in modules])
+        single = measured(record, single, [module.RULE for module in modules])
         if rules is None and options.select is None and not options.ignore:
             single += _unexplained(record, single)
         kept = with_fingerprints(finding for finding in single if options.keeps(finding))

@@ -131,6 +131,7 @@ RULE = Rule(
     confidence="heuristic",
     fix="unsafe",
     needs=("hook", "binding", "stats"),
+    explains=("gradient-not-derivative",),
 )
 
 

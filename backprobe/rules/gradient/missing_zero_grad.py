@@ -122,20 +122,25 @@ RULE = Rule(
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """Between two updates of a leaf that used one gradient: what arrived, and how many calls brought it."""
+    """Between two updates of a leaf that used one gradient: what arrived, and how many calls brought it.
+
+    Attributes:
+        own: The first that arrived since another optimizer stepped: what came before was for that one.
+    """
 
     tensor: int
     first: Update
     second: Update
     arrival: LeafGrad
     arrivals: int
+    own: LeafGrad
 
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per optimizer, or per leaf that is updated by hand."""
     groups: dict[tuple[int | None, int | None], list[_Sum]] = {}
     for tensor, spans in grad_spans(record).items():
-        sums = [one for span in spans if span.added and len(span.updates) > 1 for one in _sums(span)]
+        sums = [one for span in spans if span.added and len(span.updates) > 1 for one in _sums(record, span)]
         if len(sums) > 1 or (sums and len(updates_of(record)[tensor]) == 2):
             key = (sums[0].second.optimizer, None if sums[0].second.optimizer is not None else sums[0].arrival.site)
             groups.setdefault(key, []).extend(sums)
@@ -145,12 +150,19 @@ def check(record: Record) -> Iterator[Finding]:
             yield finding
 
 
-def _sums(span: Span) -> Iterator[_Sum]:
+def _sums(record: Record, span: Span) -> Iterator[_Sum]:
     for first, second in zip(span.updates, span.updates[1:], strict=False):
         between = [row for row in span.added if first.moment < row.moment < second.moment]
         scaled = any(first.moment <= row.moment < second.moment for row in span.changed)
         if between and not scaled and first.optimizer == second.optimizer:
-            yield _Sum(span.tensor, first, second, between[0], len(between))
+            others = (
+                row.moment
+                for row in record.optimizer_events
+                if row.kind == "step" and row.optimizer != second.optimizer and row.moment < between[-1].moment
+            )
+            since = max(others, default=0)
+            own = next(row for row in between if row.moment > since)
+            yield _Sum(span.tensor, first, second, between[0], len(between), own)
 
 
 def _finding(record: Record, found: list[_Sum]) -> Finding | None:
@@ -305,7 +317,7 @@ def _is_inside_the_step(record: Record, found: _Sum) -> bool:
 
 def _fixes(record: Record, found: _Sum, wrong: _Wrong | None) -> Iterator[Fix]:
     held = receiver(record, found.second.site, "step")
-    arrival, step = found.arrival.site, found.second.site
+    arrival, step = found.own.site, found.second.site
     if held is None or arrival is None or step is None or wrong is not None:
         return
     site = site_of(record, arrival)

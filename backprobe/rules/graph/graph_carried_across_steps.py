@@ -75,13 +75,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.carried_graphs import Carried, WalkedAgain, walked_again
+from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.expressions import line_before, replacement
-from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, statement_at, tree_of, value_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
+from backprobe.rules.analysis.terms.term_sources import trained_by
 from backprobe.rules.framework.finding import Edit, Finding, Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.locations import line_of
@@ -110,7 +113,7 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -> Finding:
     made = lookup(record).bindings_of[carried.tensor][0].site
-    edit = detached(record, site, carried)
+    edit = None if _learns_only_so(record, again, carried) else _before_its_loop(record, again, carried, site)
     return told(
         record,
         RULE,
@@ -145,6 +148,26 @@ def _why(record: Record, again: WalkedAgain) -> str:
     if again.first.retain_graph:
         return f"The backward call{at} walks that graph again, over weights that a step has changed since, and raises."
     return f"The backward call{at} has freed that graph; the next one walks into it and raises."
+
+
+def _learns_only_so(record: Record, again: WalkedAgain, carried: Carried) -> bool:
+    """What made it gets no gradient in its own turn: cut off from the next one it would learn nothing."""
+    return not trained_by(record, carried.tensor) <= reaches(record)[again.first.call].leaves
+
+
+def _before_its_loop(record: Record, again: WalkedAgain, carried: Carried, site: Site) -> Edit | None:
+    """`h = h.detach()` before the loop over the parts of one turn, where a loop reads it; else where it is read.
+
+    Cut off at each part, the graph of a turn would be one part long.
+    """
+    node, tree, call = statement(record, site), tree_of(record, site), statement_at(record, again.second.site)
+    if node is None or tree is None or call is None or not carried.name.isidentifier():
+        return detached(record, site, carried)
+    around = [one for one in tree.ancestors(node) if isinstance(one, ast.For | ast.While | ast.FunctionDef)]
+    inner = list(takewhile(lambda one: call not in ast.walk(one) and not isinstance(one, ast.FunctionDef), around))
+    if not inner or len(inner) == len(around) or isinstance(around[len(inner)], ast.FunctionDef):
+        return detached(record, site, carried)
+    return line_before(record, site, inner[-1], f"{carried.name} = {carried.name}.detach()")
 
 
 def detached(record: Record, site: Site, carried: Carried) -> Edit | None:

@@ -150,6 +150,7 @@ RULE = Rule(
     confidence="likely",
     fix="safe",
     needs=("backward", "binding", "parents", "node", "raised"),
+    explains=("gradient-not-derivative",),
 )
 
 MAX_CALLS: Final = 20

@@ -60,7 +60,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.tensors.refused_writes import Refused, refused
 from backprobe.rules.analysis.training.steps import state_at
-from backprobe.rules.edits.out_of_place import untracked
+from backprobe.rules.edits.out_of_place import untracked_run
 from backprobe.rules.framework.finding import Finding, Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -101,7 +101,7 @@ def _finding(record: Record, one: Refused, leaf: Tensor | None) -> Finding:
     base = leaf.fqn if leaf is not None and leaf.fqn else bound[-1].name if bound else one.name
     is_view = leaf is not None and one.tensor is not None and one.tensor.tensor != leaf.tensor
     part = f"`{one.name}`, a view of the leaf `{base}`," if is_view else f"a part of the leaf `{base}`"
-    edit = untracked(record, one.site) if one.written is not None else None
+    edit = untracked_run(record, one.site) if one.written is not None else None
     return told(
         record,
         RULE,

@@ -100,6 +100,7 @@ RULE = Rule(
     confidence="proven",
     fix="manual",
     needs=("saved", "version", "node", "stats"),
+    explains=("gradient-not-derivative",),
 )
 
 

@@ -93,7 +93,7 @@ RULE = Rule(
     confidence="proven",
     fix="manual",
     needs=("backward", "snapshot", "parents", "node", "optimizer"),
-    explains=("step-without-gradient",),
+    explains=("step-without-gradient", "gradient-not-derivative"),
     refines=(),
 )
 

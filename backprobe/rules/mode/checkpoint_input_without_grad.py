@@ -95,7 +95,7 @@ RULE = Rule(
     confidence="proven",
     fix="safe",
     needs=("call", "module", "grad-life", "backward"),
-    explains=("requires-grad-forced", "step-without-gradient", "grad-read-when-none"),
+    explains=("requires-grad-forced", "step-without-gradient", "grad-read-when-none", "gradient-not-derivative"),
     refines=("parameter-never-used",),
 )
 

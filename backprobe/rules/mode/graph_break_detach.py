@@ -75,15 +75,19 @@ Source:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.graph.break_findings import breaks_of, told_break, value_text, without_call
-from backprobe.rules.framework.finding import Fix
+from backprobe.rules.analysis.graph.break_findings import breaks_of, replaced, told_break, value_text, without_call
+from backprobe.rules.analysis.source.data_flow import GATHERS
+from backprobe.rules.analysis.source.syntax import trees
+from backprobe.rules.framework.finding import Edit, Fix
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
     from backprobe.record import Record
+    from backprobe.rules.analysis.graph.breaks import Break
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -94,7 +98,13 @@ RULE = Rule(
     confidence="proven",
     fix="unsafe",
     needs=("backward", "binding", "module", "optimizer", "grad-life", "raised"),
-    explains=("requires-grad-forced", "root-without-history", "step-without-gradient", "grad-read-when-none"),
+    explains=(
+        "requires-grad-forced",
+        "root-without-history",
+        "step-without-gradient",
+        "grad-read-when-none",
+        "gradient-not-derivative",
+    ),
     refines=("parameter-never-used", "gradient-never-arrives"),
 )
 
@@ -102,7 +112,7 @@ RULE = Rule(
 def check(record: Record) -> Iterator[Finding]:
     """One finding per expression that cuts trained parameters off for good."""
     for one in breaks_of(record, "detach"):
-        edit = without_call(record, one)
+        edit = _edit(record, one)
         yield told_break(
             record,
             RULE,
@@ -111,3 +121,27 @@ def check(record: Record) -> Iterator[Finding]:
             f"Drop {one.ending.how}; or, if that is meant, freeze what is behind it and leave it out of the optimizer.",
             [] if edit is None else [Fix(title=f"Drop {one.ending.how}", safety="unsafe", edits=(edit,))],
         )
+
+
+def _edit(record: Record, one: Break) -> Edit | None:
+    """The value without its cut; with the `Variable` around it, which cuts as well. None where more stands in the way.
+
+    A collective of `torch.distributed` copies what it is given; a second cut behind this one would have to go as well.
+    """
+    call = trees(record)[one.source].parents.get(one.ending.node)
+    if isinstance(call, ast.Call) and one.ending.node in call.args:
+        called = ast.unparse(call.func).rpartition(".")[2]
+        if called in GATHERS:
+            return None
+        cut = one.ending.node.func if isinstance(one.ending.node, ast.Call) else one.ending.node
+        if called == "Variable" and isinstance(cut, ast.Attribute):
+            return replaced(record, one, call, ast.unparse(cut.value))
+    return None if _is_cut_again(record, one) else without_call(record, one)
+
+
+def _is_cut_again(record: Record, one: Break) -> bool:
+    """What the statement gave, or what it made a leaf of, is detached at another statement."""
+    rows = [row for row in record.operations if row.function.endswith((".detach", ".data"))]
+    given = {row.tensor for row in rows if row.statement == one.site}
+    given |= {row.tensor for row in record.bindings if row.site == one.site}
+    return any(row.statement != one.site and not given.isdisjoint(row.operands) for row in rows)

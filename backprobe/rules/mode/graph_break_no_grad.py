@@ -88,7 +88,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.break_findings import breaks_of, replaced, told_break, without_line
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.modules.training_modes import parameters_in
 from backprobe.rules.analysis.source.syntax import trees
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.rule import Rule
 
@@ -105,7 +108,13 @@ RULE = Rule(
     confidence="proven",
     fix="unsafe",
     needs=("backward", "binding", "module", "optimizer", "grad-life", "raised"),
-    explains=("requires-grad-forced", "root-without-history", "step-without-gradient", "grad-read-when-none"),
+    explains=(
+        "requires-grad-forced",
+        "root-without-history",
+        "step-without-gradient",
+        "grad-read-when-none",
+        "gradient-not-derivative",
+    ),
     refines=("parameter-never-used", "gradient-never-arrives"),
 )
 
@@ -120,8 +129,25 @@ def check(record: Record) -> Iterator[Finding]:
             f"`{one.lost}` runs under {one.ending.how}: what it gives to the loss is cut off from {{who}}.",
             f"Take {one.ending.how} away here; or, if that is meant, freeze what runs under it and leave it out of the "
             "optimizer.",
-            [_fix(record, one)],
+            [] if _runs_others(record, one) or _trains_others(record, one) else [_fix(record, one)],
         )
+
+
+def _runs_others(record: Record, one: Break) -> bool:
+    """Under the same `with`, modules run whose parameters no optimizer holds: for them gradients are off on purpose."""
+    block = trees(record)[one.source].parents.get(trees(record)[one.source].parents.get(one.ending.node, ast.Pass()))
+    if not isinstance(block, ast.With):
+        return False
+    lines = range(block.lineno, (block.end_lineno or block.lineno) + 1)
+    sites = {row.site for row in record.sites if row.source == one.source and row.line in lines}
+    used = {one for call in record.module_calls if call.site in sites for one in parameters_in(record, call)}
+    return not used <= in_optimizers(record).keys()
+
+
+def _trains_others(record: Record, one: Break) -> bool:
+    """The backward calls reach leaves, and no optimizer holds one of them: it holds the wrong model."""
+    reached = {leaf for call in one.calls for leaf in reaches(record)[call].leaves}
+    return bool(reached) and reached.isdisjoint(in_optimizers(record))
 
 
 def _fix(record: Record, one: Break) -> Fix:

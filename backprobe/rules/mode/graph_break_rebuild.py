@@ -82,7 +82,13 @@ RULE = Rule(
     confidence="proven",
     fix="unsafe",
     needs=("backward", "binding", "module", "optimizer", "grad-life", "raised"),
-    explains=("requires-grad-forced", "root-without-history", "step-without-gradient", "grad-read-when-none"),
+    explains=(
+        "requires-grad-forced",
+        "root-without-history",
+        "step-without-gradient",
+        "grad-read-when-none",
+        "gradient-not-derivative",
+    ),
     refines=("parameter-never-used", "gradient-never-arrives"),
 )
 

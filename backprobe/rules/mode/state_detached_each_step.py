@@ -89,6 +89,7 @@ RULE = Rule(
     confidence="proven",
     fix="manual",
     needs=("module", "backward", "binding"),
+    explains=("gradient-not-derivative",),
 )
 
 CELLS: Final = frozenset({"RNNCell", "GRUCell", "LSTMCell"})

@@ -138,6 +138,7 @@ RULE = Rule(
     confidence="likely",
     fix="manual",
     needs=("binding", "parents", "node", "backward", "optimizer"),
+    explains=("gradient-not-derivative",),
 )
 
 LEAST: Final = 2

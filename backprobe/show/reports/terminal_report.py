@@ -65,7 +65,7 @@ def _rendered(record: Record, judgement: Judgement, ink: Ink, width: int, *, tab
     blocks = [[summary(record, judgement), *_incomplete(record, judgement, ink)]]
     blocks += [finding_lines(record, finding, ink) for finding in judgement.findings if finding.suppressed is None]
     blocks.append(origin_lines(record))
-    blocks.append(gradient_check_lines(record, ink))
+    blocks.append(gradient_check_lines(record, ink, judgement.findings))
     blocks += [
         [ink("strong", head), *lines]
         for head, lines in (("held graphs", held_lines(record)), ("steps", step_lines(record)))

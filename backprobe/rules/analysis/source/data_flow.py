@@ -34,7 +34,7 @@ _MOST: Final = 4000
 """Places that one value is followed to; beyond, the answer is what was found by then."""
 
 _GROWS: Final = frozenset({"append", "extend", "insert", "add", "update", "appendleft", "copy_", "index_copy_"})
-_GATHERS: Final = frozenset({"all_gather", "all_gather_into_tensor", "all_to_all", "all_to_all_single"})
+GATHERS: Final = frozenset({"all_gather", "all_gather_into_tensor", "all_to_all", "all_to_all_single"})
 """Functions of `torch.distributed` that fill what they are given first with values, without a history."""
 
 _ROOTED: Final = frozenset({"backward", "manual_backward"})
@@ -125,7 +125,7 @@ class _Walk:
         if called in _GROWS and isinstance(call.func, ast.Attribute):
             self._bind(call.func.value, call, step)
             return True
-        if called in _GATHERS and call.args and inner is not call.args[0]:
+        if called in GATHERS and call.args and inner is not call.args[0]:
             how = f"`{ast.unparse(call.func)}()`"
             self._bind(call.args[0], call, _ended(step, Ending(kind="rebuild", node=call, how=how)))
             return True
