@@ -11,6 +11,7 @@ from hatch_build import STATE_FLAGS as TABLE
 from hatch_build import state_flags_header
 from service.api.records.tensor_filters import TensorFilters
 from store import queries, tables
+from store.queries.history.alignment import PlacedTensor
 from store.records import chunk_format
 
 TYPED = {
@@ -18,6 +19,8 @@ TYPED = {
     "Snapshot": set(Snapshot.__struct_fields__),
     "TensorState": {field.name for field in fields(queries.TensorState)},
     "SnapshotRow": {field.name for field in fields(queries.SnapshotRow)},
+    "LineBinding": {field.name for field in fields(queries.LineBinding)},
+    "PlacedTensor": {field.name for field in fields(PlacedTensor)},
     "show.TensorRow": {field.name for field in fields(ShownTensor)},
     "TensorFilters": set(TensorFilters.model_fields),
     "table tensor": set(tables.tensor.columns.keys()),
