@@ -3,13 +3,14 @@
 1. All rules judge all that has come, as they will at the end: so what is told now is told then.
 2. A run is judged again when new frames have come, and `SHARE` of the time at most: one whose judging takes 0.5 s is
    judged every 10 s. One run is judged in a turn, and all of them together take `SHARE_OF_ALL` of the time: 64 ranks
-   of a job do not take the machine from the service that receives them.
+   of a job do not take the machine from the service that receives them. Tenants take turns.
 3. What was judged is known to this process only: another one judges once more, which changes nothing.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,19 +51,23 @@ class WatchedJudging:
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
         self._database, self._clock = database, clock
         self._looked: dict[int, _Looked] = {}
+        self._judged_at: dict[int, float] = {}
+        """When a run of each tenant was judged last, by the tenant's number."""
         self._rests_until = clock()
 
     def turn(self) -> None:
-        """Judge one run, if any is due."""
+        """Judge one run, if any is due: of the tenant that was served the longest ago, the run that was."""
         if self._clock() < self._rests_until:
             return
         runs = open_runs(self._database)
         known = {one.claim.run_id for one in runs}
         self._looked = {number: looked for number, looked in self._looked.items() if number in known}
+        tenants = {one.claim.tenant_id for one in runs}
+        self._judged_at = {number: at for number, at in self._judged_at.items() if number in tenants}
         due = [one for one in runs if self._is_due(one)]
         if not due:
             return
-        one = min(due, key=lambda one: self._looked.get(one.claim.run_id, _Looked(0, 0.0)).again_at)
+        one = min(due, key=self._turn_of)
         began = self._clock()
         try:
             self._judge(one)
@@ -71,6 +76,12 @@ class WatchedJudging:
             pause = max(LEAST_SECONDS, (now - began) / SHARE)
             self._rests_until = began + (now - began) / SHARE_OF_ALL
             self._looked[one.claim.run_id] = _Looked(one.frames, now + pause)
+            self._judged_at[one.claim.tenant_id] = now
+
+    def _turn_of(self, one: OpenRun) -> tuple[float, float]:
+        """The least is judged next."""
+        looked = self._looked.get(one.claim.run_id, _Looked(0, 0.0))
+        return self._judged_at.get(one.claim.tenant_id, -math.inf), looked.again_at
 
     def _is_due(self, one: OpenRun) -> bool:
         looked = self._looked.get(one.claim.run_id)

@@ -52,7 +52,11 @@ _WHICH: Final = (
     .outerjoin(snippet, sa.and_(snippet.c.id == run.c.snippet_id, ~snippet.c.named))
     .where(*_KEPT)
 )
-_DUE: Final = _WHICH.where(run.c.judge_due_at.is_not(None), run.c.judge_due_at <= Now()).order_by(run.c.judge_due_at)
+_IS_DUE: Final = (run.c.judge_due_at.is_not(None), run.c.judge_due_at <= Now())
+_DUE: Final = _WHICH.where(*_IS_DUE).order_by(run.c.judge_due_at)
+_NEXT_TENANT: Final = sa.select(sa.func.min(run.c.tenant_id)).where(
+    *_IS_DUE, *_KEPT, run.c.tenant_id > sa.bindparam("served", type_=sa.Integer)
+)
 _OLDER: Final = _WHICH.where(
     run.c.ruleset.is_not(None),
     ~run.c.ruleset.startswith(sa.bindparam("today", type_=sa.Text)),
@@ -104,9 +108,20 @@ def ask(transaction: Transaction, public_id: str, *, tenant_id: int = 1) -> RunR
     return get(transaction, public_id, tenant_id=tenant_id)
 
 
-def due(transaction: Transaction, *, limit: int = 10) -> tuple[Due, ...]:
-    """Runs that somebody asked to have judged again, the first one first."""
-    return _dues(transaction.execute(_DUE.limit(limit)))
+def due(transaction: Transaction, *, limit: int = 10, served: int | None = None) -> tuple[Due, ...]:
+    """Runs that somebody asked to have judged again, the first one first.
+
+    Args:
+        transaction: To read by.
+        limit: How many at most.
+        served: Number of the tenant that had the last turn: only runs of the one whose turn it is then. None: of all.
+    """
+    if served is None:
+        return _dues(transaction.execute(_DUE.limit(limit)))
+    tenant = transaction.execute(_NEXT_TENANT, {"served": served}).scalar()
+    if tenant is None:  # once round
+        tenant = transaction.execute(_NEXT_TENANT, {"served": 0}).scalar()
+    return () if tenant is None else _dues(transaction.execute(_DUE.where(run.c.tenant_id == tenant).limit(limit)))
 
 
 def older(transaction: Transaction, ruleset: str, *, below: int = NEWEST, limit: int = 10) -> tuple[Due, ...]:

@@ -18,14 +18,15 @@ from store.runs.transitions import in_status
 from store.tables import recorder, run
 
 MOST_OPEN: Final = 50
-"""Runs that are looked at in a turn, those that were heard of last."""
+"""Runs that are looked at in a turn: of each tenant the one heard of last, then of each the second, and so on."""
 
+_place: Final = sa.func.row_number().over(partition_by=run.c.tenant_id, order_by=run.c.heartbeat_at.desc())
 _OPEN: Final = (
     sa.select(run, recorder.c.next_frame)
     .join_from(run, recorder, recorder.c.run_id == run.c.id)
     .where(in_status("running"), run.c.origin == "watched", run.c.lease_owner == RECORDER)
     .where(run.c.cancel_requested_at.is_(None), recorder.c.next_frame > 1)
-    .order_by(run.c.heartbeat_at.desc())
+    .order_by(_place, run.c.heartbeat_at.desc())
     .limit(MOST_OPEN)
 )
 
@@ -39,7 +40,7 @@ class OpenRun:
 
 
 def open_runs(database: Database) -> Sequence[OpenRun]:
-    """The watched runs that go on, those that were heard of last."""
+    """The watched runs that go on, at most `MOST_OPEN`, shared out among the tenants."""
     with database.read() as reading:
         rows = reading.execute(_OPEN).all()
     return [OpenRun(claim=claim_of(row, worker=RECORDER, lease_seconds=0.0), frames=row.next_frame) for row in rows]

@@ -28,7 +28,7 @@ from store.runs.transitions import in_status
 from store.tables import recorder, run
 
 MOST_SHOWN: Final = 8
-"""Runs that are shown at a time, those that were heard of last."""
+"""Runs that are shown at a time: of each tenant the one heard of last, then of each the second, and so on."""
 
 MOST_HELD: Final = 50_000
 """Rows of one run in memory: its tensors and their names, its moments and lines, and snapshots that wait for them."""
@@ -42,12 +42,13 @@ PIECE_FRAMES: Final = 250
 
 _log: Final = logging.getLogger(__name__)
 
+_place: Final = sa.func.row_number().over(partition_by=run.c.tenant_id, order_by=run.c.heartbeat_at.desc())
 _OPEN: Final = (
     sa.select(run, recorder.c.next_frame)
     .join_from(run, recorder, recorder.c.run_id == run.c.id)
     .where(in_status("running"), run.c.origin == "watched", run.c.lease_owner == RECORDER)
     .where(run.c.cancel_requested_at.is_(None), recorder.c.next_frame > 0)
-    .order_by(run.c.heartbeat_at.desc())
+    .order_by(_place, run.c.heartbeat_at.desc())
     .limit(MOST_SHOWN)
 )
 
@@ -72,15 +73,24 @@ class Views:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._open: dict[int, _View] = {}
+        self._broke_off_at: int | None = None
+        """The run at which the last turn's time was over; the next turn begins behind it."""
 
     def turn(self, seconds: float) -> None:
-        """Show what has come since the last turn, for so long at most, and one piece more."""
+        """Show what has come since the last turn, for so long at most, and one piece more.
+
+        A run whose frames take all of a turn is the last one of the next turn.
+        """
         until = time.monotonic() + seconds
         with self._database.read() as reading:
             rows = reading.execute(_OPEN).all()
         self._open = {row.id: self._open[row.id] for row in rows if row.id in self._open}
-        for row in rows:
+        numbers = [row.id for row in rows]
+        first = numbers.index(self._broke_off_at) + 1 if self._broke_off_at in numbers else 0
+        self._broke_off_at = None
+        for row in (*rows[first:], *rows[:first]):
             if self._show(row, until):
+                self._broke_off_at = row.id
                 return
 
     def _show(self, row: Any, until: float) -> bool:

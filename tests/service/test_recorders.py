@@ -201,6 +201,37 @@ def test_judging_all_runs_that_go_on_takes_a_share_of_the_time(site, begin, send
     assert judged() == 2
 
 
+def test_tenants_take_turns_at_having_their_runs_judged_while_they_go_on(site, two, frames):
+    from workers.watched_judging import LEAST_SECONDS, WatchedJudging
+
+    def sent(whose, first, some, run=None):
+        run, bodies = run or new_run_id(), b"".join(some)
+        assert site.client.put(f"/v1/runs/{run}", json={}, headers=whose).status_code in (200, 201)
+        path = f"/v1/runs/{run}/frames/{first}"
+        assert site.client.put(path, data=bodies, headers=whose | {"Content-Type": MEDIA}).status_code == 204
+        return run
+
+    def is_judged(run, whose):
+        return site.client.get(f"/v1/runs/{run}", headers=whose).json["findings"]["ruleset"] is not None
+
+    greedy, patient = two
+    now = [0.0]
+    judging = WatchedJudging(site.context.database, lambda: now[0])
+    theirs = sent(patient, 0, frames[:-2])
+    judging.turn()
+    now[0] += 1.0
+    first = sent(greedy, 0, frames[:-1])
+    judging.turn()
+    assert is_judged(theirs, patient) and is_judged(first, greedy)
+    now[0] += LEAST_SECONDS
+    second = sent(greedy, 0, frames[:-1])
+    sent(patient, len(frames) - 2, frames[-2:-1], theirs)
+    judging.turn()
+    assert not is_judged(second, greedy), "it was the other's turn"
+    judging.turn()
+    assert is_judged(second, greedy)
+
+
 def test_a_run_whose_end_is_in_hand_is_not_judged_beside_it(site, begin, send, frames):
     from store.recorders.judging import open_runs
     from workers.watched_judging import WatchedJudging

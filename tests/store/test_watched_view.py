@@ -8,8 +8,9 @@ import sqlalchemy as sa
 
 from backprobe.record import TABLES, batch_frames, encode, frame_kind, header_frame
 from store import queries, tables
+from store.access import tenants
 from store.database.ids import new_id
-from store.recorders import ending, live_view, recorders
+from store.recorders import ending, judging, live_view, recorders
 from store.recorders.live_view import Views
 from store.recorders.recorder_requests import Recording, Sent
 from store.records import storage
@@ -21,27 +22,27 @@ ALL = 60.0
 
 @pytest.fixture
 def begun(database):
-    """`begun(frames)`: a watched run that has sent these."""
+    """`begun(frames)`: a watched run that has sent these; `tenant_id` and `project_id`: of another tenant."""
 
-    def made(frames):
+    def made(frames, **whose):
         public_id = new_id("run")
         asked = Recording(
             public_id=public_id, asked=hashlib.sha256(b"x").digest(), capture={"tier": "full"}, environment={}, labels={},
-            created_by="local",
+            created_by="local", **whose,
         )  # fmt: skip
         with database.begin() as transaction:
             recorders.begin(transaction, asked)
-        sent(database, public_id, frames)
+        sent(database, public_id, frames, tenant_id=asked.tenant_id)
         return public_id
 
     return made
 
 
-def sent(database, run, frames, first=0):
+def sent(database, run, frames, first=0, tenant_id=1):
     for n, body in enumerate(frames, first):
         kind, rows = frame_kind(body)
         with database.begin() as transaction:
-            recorders.take(transaction, run, n, Sent(body=body, kind=kind, rows=rows))
+            recorders.take(transaction, run, n, Sent(body=body, kind=kind, rows=rows), tenant_id=tenant_id)
 
 
 @pytest.fixture
@@ -53,9 +54,9 @@ def frames(a_record):
 def shown(database):
     """`shown(run)`: names of its tensors and how many snapshots can be read; None: nothing."""
 
-    def now(public_id):
+    def now(public_id, tenant_id=1):
         with database.read() as reading:
-            run = lifecycle.get(reading, public_id)
+            run = lifecycle.get(reading, public_id, tenant_id=tenant_id)
             if run.key is None:
                 return None
             names = [row.name for row in queries.tensors(reading, run).items]
@@ -204,3 +205,31 @@ def test_only_the_runs_heard_of_last_are_shown_and_a_turn_ends_in_time(database,
     views.turn(ALL)
     assert shown(made[0])[1] > 0
     assert len(views._open) == live_view.MOST_SHOWN
+
+
+@pytest.fixture
+def other(database):
+    """Whose a run of another tenant is, as `Recording` takes it."""
+    with database.begin() as transaction:
+        number = tenants.create(transaction, "other")
+        return {"tenant_id": number, "project_id": tenants.first_project(transaction, number)}
+
+
+def test_however_many_recorders_one_tenant_has_another_s_run_is_shown_and_judged(database, begun, frames, shown, other):
+    theirs = begun(frames[:-1], **other)
+    for _ in range(max(live_view.MOST_SHOWN, judging.MOST_OPEN)):
+        begun(frames[:-1])  # each heard of later
+    Views(database).turn(ALL)
+    assert shown(theirs, other["tenant_id"])[1] > 0
+    assert theirs in {one.claim.public_id for one in judging.open_runs(database)}
+
+
+def test_a_run_that_takes_all_of_a_turn_does_not_take_the_next(database, begun, frames):
+    for _ in range(2):
+        begun(frames[:-1])
+    assert len(frames) - 1 > 2 * live_view.FRAMES, "one turn of no time does not decode all of a run"
+    views = Views(database)
+    views.turn(0.0)
+    assert len(views._open) == 1
+    views.turn(0.0)
+    assert len(views._open) == 2

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from backprobe.record import SCHEMA_VERSION, Environment, Header, Record, Source
 from backprobe.rules import Judgement, JudgeOptions, ruleset
 from store import tables
+from store.access import tenants
 from store.database.migrator import upgrade
 from store.database.session import Database
 from store.findings import findings, rejudging
@@ -36,24 +37,31 @@ def database(tmp_path):
 
 
 @pytest.fixture
-def stored(database):
-    """Two ended runs that older rules found nothing in."""
+def ended(database):
+    """`ended(tenant_id=2)`: an ended run that older rules found nothing in."""
     header = Header(
         schema_version=SCHEMA_VERSION, backprobe_version="0", tier="full", entry="run",
         started_at="2026-01-01T00:00:00Z", environment=Environment(python="3.11", platform="linux"),
     )  # fmt: skip
     record = Record(header=header, sources=(Source(source=0, path="train.py", sha256="", text=WRITTEN),))
     before = Judgement(findings=(), rules_judged=1, not_run=(), ruleset="rs_old")
-    ids = []
-    for _ in range(2):
+
+    def one(**whose):
+        sent = lifecycle.Submission(files={"train.py": WRITTEN}, entry="train.py", **whose)
         with database.begin() as writing:
-            ids.append(
-                lifecycle.submit(writing, lifecycle.Submission(files={"train.py": WRITTEN}, entry="train.py")).id
-            )
+            run = lifecycle.submit(writing, sent).id
         completion.finish(
             database, lifecycle.claim(database, "w1"), completion.Ending(status="succeeded"), record, before
         )
-    return ids
+        return run
+
+    return one
+
+
+@pytest.fixture
+def stored(ended):
+    """Two of them."""
+    return [ended(), ended()]
 
 
 def found(database, run) -> list[str]:
@@ -129,3 +137,18 @@ def test_a_run_that_cannot_be_judged_stays_as_it_was_and_does_not_stop_the_other
     totals = Rejudging(database).all(None, lambda *_: None)
     assert (totals.runs, totals.failed) == (1, 1)
     assert [found(database, run) for run in stored] == [["BP909"], []]
+
+
+def test_tenants_take_turns_however_many_runs_one_of_them_asks_to_have_judged(database, ended) -> None:
+    with database.begin() as writing:
+        number = tenants.create(writing, "other")
+        theirs = {"tenant_id": number, "project_id": tenants.first_project(writing, number)}
+    mine, others = [ended() for _ in range(3)], [ended(**theirs) for _ in range(2)]
+    with database.begin() as writing:
+        for run in mine:
+            rejudging.ask(writing, run)
+        for run in others:
+            rejudging.ask(writing, run, tenant_id=number)
+    order = []
+    Rejudging(database).all(5, lambda run, _done, _change: order.append(run))
+    assert [run in others for run in order] == [False, True, False, True, False]

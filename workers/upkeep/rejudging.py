@@ -61,6 +61,8 @@ class Rejudging:
         self._ruleset = ruleset()
         self._below = rejudging.NEWEST
         self._again_at = 0.0
+        self._served = 0
+        """Number of the tenant that had the last turn: 10,000 uploads of one are not before the first of another."""
 
     def turn(self) -> None:
         """Judge for a short while; what could not be judged is left as it is, and said in the log."""
@@ -85,8 +87,10 @@ class Rejudging:
     def _waiting(self) -> Iterator[Due]:
         while True:
             with self._database.read() as reading:
-                asked = rejudging.due(reading, limit=1)
-            yield from asked
+                asked = rejudging.due(reading, limit=1, served=self._served)
+            for one in asked:
+                self._served = one.tenant_id
+                yield one
             if asked:
                 continue
             if time.monotonic() < self._again_at:
