@@ -91,8 +91,8 @@ def shared_key(keys: Iterable[str]) -> str:
 def thawed_at(record: Record, tensor: int, since: int) -> int | None:
     """The site of the first statement after a moment that made a parameter trainable which was frozen then.
 
-    Where one statement of a function freezes and thaws, `p.requires_grad = flag`, it is the call that thawed. None where
-    an optimizer is built after it: that one could have been given the parameter.
+    Where one statement of a function freezes and thaws, `p.requires_grad = flag`, it is the call that thawed. None
+    where an optimizer is built after it: that one could have been given the parameter.
     """
     index = lookup(record)
     before: bool | None = None
