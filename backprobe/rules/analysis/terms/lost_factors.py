@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -94,14 +94,24 @@ def _scaled(record: Record) -> Iterator[tuple[Operation, int, Operation]]:
 
 
 def _names_of(record: Record, row: Operation) -> Iterator[tuple[ast.AST, str]]:
-    """The plain name that a statement gives the number, with its function."""
+    """The plain name that a statement gives the number, and no other statement, with its function."""
     site, node = site_of(record, row.statement), expression_of(record, row)
     tree = names(record)[site.source].tree if node is not None and site.source in names(record) else None
     above = None if tree is None or node is None else tree.parents.get(node)
     while tree is not None and isinstance(above, ast.BinOp | ast.UnaryOp):
         above = tree.parents.get(above)
     if tree is not None and isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Name):
-        yield scope_of(tree, above), above.targets[0].id
+        key = scope_of(tree, above), above.targets[0].id
+        if _stores(record)[key] == 1:
+            yield key
+
+
+@table
+def _stores(record: Record) -> Counter[tuple[ast.AST, str]]:
+    """How many statements bind each plain name, by its function."""
+    trees = [file.tree for file in names(record).values()]
+    found = ((tree, one) for tree in trees for one in ast.walk(tree.module) if isinstance(one, ast.Name))
+    return Counter((scope_of(tree, one), one.id) for tree, one in found if isinstance(one.ctx, ast.Store))
 
 
 def _names_in(record: Record, row: Operation) -> Iterator[tuple[ast.AST, str]]:

@@ -260,4 +260,27 @@ for _ in range(4):
     opt.step()
 print(loss.item())
 """,
+    "a name of a number is given another one": """
+import math
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(40, 4)
+y, z = x.sum(1, keepdim=True), x[:, :1]
+net, other = nn.Linear(4, 1), nn.Linear(4, 1)
+
+s = nn.Parameter(torch.zeros(()))
+opt = torch.optim.SGD([*net.parameters(), s], lr=0.01)
+for _ in range(4):
+    w = math.exp(-s)
+    print(w)
+    w = 0.5
+    loss = w * F.mse_loss(net(x), y) + s.pow(2)
+
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(loss.item())
+""",
 }
