@@ -7,8 +7,8 @@ What it finds:
     that statement.
 
 Why it matters:
-    Each stored tensor keeps the graph that made it. Lists for a log or a plot are filled for the whole run: memory
-    grows with every step, until an out-of-memory error far away from here.
+    Each stored tensor keeps the graph that made it, also as a part of a tuple or an object. Lists for a log or a plot
+    are filled for the whole run: memory grows with every step, until an out-of-memory error far away from here.
 
 What PyTorch does:
     A tensor holds its node, the node those below it. A backward call frees what the nodes saved, not the nodes; a
@@ -86,7 +86,8 @@ Near miss: what is stored has no history
 
 Blind spots:
     A container that is filled inside a library, or through a function of another name than those of list, dict, set and
-    deque, is not followed. A container with a greatest length is left alone, however long.
+    deque, is not followed; nor what is packed up before it is stored. A container with a greatest length is left alone
+    once it is full, and for its first ten.
 
 Source:
     "My model reports out of memory" in PyTorch's FAQ; three turns are the least that make a pattern.
@@ -101,6 +102,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.graph.detaching_edits import number_of
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
+    MANY,
     Operand,
     crossing,
     executions,
@@ -139,19 +141,21 @@ def check(record: Record) -> Iterator[Finding]:
         site = site_of(record, number)
         run = unwalked_run(record, moments)
         stored = _stored(record, site) if len(turns) >= LEAST or run else None
-        if stored is None or _is_bounded(record, site, stored[0]):
+        has_length = stored is not None and _has_length(record, site, stored[0])
+        # what has taken in more than a few, and still has the first one, is not full: it grows with each step
+        if stored is None or _is_emptied(record, site, stored[0]) or (has_length and len(moments) <= MANY):
             continue
         collected = _collected(record, site, stored[1], run)
-        if collected:
+        if collected and not (has_length and run[0] != moments[0]):
             yield _finding(record, site, ast.unparse(stored[0]), collected)
             continue
         if len(turns) < LEAST:
             continue
         kept = kept_alive(record, site, stored[1], turns)
         # what is stored several times before it is walked is a sequence that one loss looks back on
-        is_once = len(kept) < LEAST and len(turns) == len(moments)
+        is_once = len(kept) < LEAST and len(turns) == len(moments) and not has_length
         walked = kept_walked(record, site, stored[1], turns) if is_once else []
-        if len(kept) >= LEAST:
+        if len(kept) >= LEAST and not (has_length and kept[0][0] != turns[0]):
             yield _finding(record, site, ast.unparse(stored[0]), kept)
         elif len(walked) >= LEAST and _is_made_once(record, site, stored[0]):
             yield _finding(record, site, ast.unparse(stored[0]), walked, is_walked=True)
@@ -177,16 +181,25 @@ def _stored(record: Record, site: Site) -> tuple[ast.expr, ast.expr] | None:
     return None
 
 
-def _is_bounded(record: Record, site: Site, container: ast.expr) -> bool:
-    """The container has a greatest length, or the program takes things out of it."""
-    tree, name = tree_of(record, site), ast.unparse(container)
-    last = name.rpartition(".")[2]
+def _has_length(record: Record, site: Site, container: ast.expr) -> bool:
+    """The container has a greatest length."""
+    tree, last = tree_of(record, site), ast.unparse(container).rpartition(".")[2]
     for part in ast.walk(tree.module) if tree is not None else ():
         if isinstance(part, ast.Call) and any(given.arg == "maxlen" for given in part.keywords):
             above = tree.parents.get(part) if tree is not None else None
             targets = above.targets if isinstance(above, ast.Assign) else ()
+            if isinstance(above, ast.AnnAssign):
+                targets = [above.target]
             if any(ast.unparse(target).rpartition(".")[2] == last for target in targets):
                 return True
+    return False
+
+
+def _is_emptied(record: Record, site: Site, container: ast.expr) -> bool:
+    """The program takes things out of the container."""
+    tree, name = tree_of(record, site), ast.unparse(container)
+    last = name.rpartition(".")[2]
+    for part in ast.walk(tree.module) if tree is not None else ():
         if method_called(part) in ("pop", "popleft", "clear", "remove") and isinstance(part, ast.Call):
             taken = part.func.value if isinstance(part.func, ast.Attribute) else part.func
             if ast.unparse(taken).rpartition(".")[2] == last:

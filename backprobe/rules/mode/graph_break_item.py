@@ -3,7 +3,8 @@
 What it finds:
     The only way from trained parameters to a root goes through `.item()`, `float()`, `.tolist()` or a function of
     `math`. No backward call of the run reaches them. The finding stands at that expression.
-    So it is of one term of a loss whose other terms train.
+    So it is of one term of a loss whose other terms train; and of a number that was made of a trained tensor alone and
+    scales a term, where the tensor itself is added too, and nothing else of the loss trains it.
 
 Why it matters:
     The forward pass is right, the loss may even fall, and the parameters behind the cut never learn anything.
@@ -53,8 +54,22 @@ Near miss: numbers for a log, and a schedule that follows the loss
         print(loss.item())
         factor = 0.5 if float(loss) < 0.1 else 1.0
 
+Near miss: what has a loss of its own is a number in the other one
+    import torch
+    from torch import nn
+
+    net, log_alpha = nn.Linear(4, 1), nn.Parameter(torch.zeros(()))
+    optimizer = torch.optim.SGD([*net.parameters(), log_alpha], lr=0.1)
+    for x in torch.randn(3, 8, 4):
+        size = net(x).pow(2).mean()
+        loss = log_alpha.exp().item() * size - log_alpha * (size.detach() - 1)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
 Blind spots:
     Numbers that go through a file, a class of the program with its own arithmetic, or a library are not followed.
+    Of the elements of one parameter some of which stay tensors, none is told.
 
 Source:
     torch.Tensor.item in PyTorch's documentation; observed with torch 2.13.
@@ -68,6 +83,7 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.break_findings import breaks_of, ended_text, replaced, told_break, without_call
 from backprobe.rules.analysis.source.syntax import trees
+from backprobe.rules.analysis.terms.lost_factors import lost_factors
 from backprobe.rules.framework.finding import Edit, Fix
 from backprobe.rules.framework.rule import Rule
 
@@ -97,7 +113,8 @@ RULE = Rule(
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per expression that makes a number of what should have stayed a tensor."""
-    for one in breaks_of(record, "item"):
+    every = {one.ending.node: one for one in (*lost_factors(record), *breaks_of(record, "item"))}
+    for one in every.values():
         edit = _without(record, one)
         yield told_break(
             record,

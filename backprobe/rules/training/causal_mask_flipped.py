@@ -2,8 +2,8 @@
 
 What it finds:
     A mask is made by `tril` or `triu` and goes into attention in the way that blocks the places before: a lower
-    triangle of minus infinities, or of ones where ones are blocked, or an upper one of ones where ones take part. The
-    finding stands where the triangle is taken.
+    triangle of minus infinities, or of ones where ones are blocked, or an upper one of ones where ones take part. It is
+    followed through names, attributes and buffers. The finding stands where the triangle is taken.
 
 Why it matters:
     A language model then reads the very words that it is to predict. The loss falls fast, and what it generates later
@@ -72,6 +72,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.modules.attention_calls import MASK_PLACES, attention_at
 from backprobe.rules.analysis.source.scopes import last_name, scope_of
 from backprobe.rules.analysis.source.syntax import Tree, region_in, site_of, statement, tree_of
 from backprobe.rules.framework.finding_builder import told
@@ -88,12 +89,13 @@ RULE = Rule(
     severity="warning",
     confidence="likely",
     fix="manual",
-    needs=("backward",),
+    needs=("backward", "module"),
 )
 
 _TRIANGLES: Final = {"tril": "lower", "triu": "upper", "tril_": "lower", "triu_": "upper"}
 _KEEPS: Final = frozenset({
     "bool", "to", "float", "unsqueeze", "view", "expand", "reshape", "type", "contiguous", "cuda", "int", "byte",
+    "clone", "detach", "repeat", "type_as",
 })  # fmt: skip
 """Methods after which a mask means what it meant."""
 _BLOCKING: Final = frozenset({"attn_mask", "mask", "src_mask", "tgt_mask"})
@@ -113,7 +115,7 @@ def check(record: Record) -> Iterator[Finding]:
     for rows in found.values():
         call = _call_at(record, rows[0])
         tree = tree_of(record, site_of(record, rows[0].statement))
-        if call is not None and tree is not None and _blocks_the_past(tree, call):
+        if call is not None and tree is not None and _blocks_the_past(record, tree, call):
             yield _finding(record, rows, call)
 
 
@@ -128,7 +130,7 @@ def _call_at(record: Record, row: Operation) -> ast.Call | None:
     return None
 
 
-def _blocks_the_past(tree: Tree, call: ast.Call) -> bool:
+def _blocks_the_past(record: Record, tree: Tree, call: ast.Call) -> bool:
     """The lower triangle is what is blocked, as far as the source shows it."""
     half = _TRIANGLES[last_name(call.func)]
     inner = [part for part in ast.walk(call) if part is not call]
@@ -137,7 +139,7 @@ def _blocks_the_past(tree: Tree, call: ast.Call) -> bool:
         return half == "lower"
     if not any(isinstance(part, ast.Call) and last_name(part.func) in ("ones", "ones_like") for part in inner):
         return False
-    blocked = {one for one in _uses(tree, call, ones=True) if one is not None}
+    blocked = {one for one in _uses(record, tree, call, ones=True) if one is not None}
     wanted = half == "lower"
     return blocked == {wanted}
 
@@ -151,7 +153,7 @@ def _assigned(tree: Tree, name: ast.Name) -> Iterator[ast.AST]:
             yield from ast.walk(part.value)
 
 
-def _uses(tree: Tree, start: ast.expr, *, ones: bool, depth: int = 0) -> Iterator[bool | None]:
+def _uses(record: Record, tree: Tree, start: ast.expr, *, ones: bool, depth: int = 0) -> Iterator[bool | None]:
     """At each use of a mask whether what was 1 in the triangle is blocked; None where that is not known.
 
     Args:
@@ -159,6 +161,9 @@ def _uses(tree: Tree, start: ast.expr, *, ones: bool, depth: int = 0) -> Iterato
     """
     inner: ast.expr = start
     for above in tree.ancestors(start):
+        if isinstance(above, ast.Attribute) and above.attr in ("T", "mT"):
+            yield None
+            return
         if isinstance(above, ast.Attribute | ast.keyword):
             continue
         if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and _holds(above.func.value, inner):
@@ -168,7 +173,9 @@ def _uses(tree: Tree, start: ast.expr, *, ones: bool, depth: int = 0) -> Iterato
                 yield None
                 return
         elif isinstance(above, ast.Call):
-            yield _blocks_in(above, inner, ones=ones)
+            for load in _buffer_loads(tree, above, inner) if depth == 0 else ():
+                yield from _uses(record, tree, load, ones=ones, depth=1)
+            yield _blocks_in(above, inner, ones=ones, modules=attention_at(record, tree, above))
             return
         elif isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Invert):
             ones = not ones
@@ -176,7 +183,7 @@ def _uses(tree: Tree, start: ast.expr, *, ones: bool, depth: int = 0) -> Iterato
             ones = ones if _is_true_of_ones(above) else not ones
         elif isinstance(above, ast.Assign) and depth == 0 and len(above.targets) == 1:
             for load in _loads(tree, above.targets[0]):
-                yield from _uses(tree, load, ones=ones, depth=1)
+                yield from _uses(record, tree, load, ones=ones, depth=1)
             return
         elif not isinstance(above, ast.Subscript):
             yield None
@@ -196,8 +203,12 @@ def _is_true_of_ones(node: ast.Compare) -> bool:
     return isinstance(node.ops[0], ast.Gt | ast.GtE) or (isinstance(node.ops[0], ast.NotEq) and not value)
 
 
-def _blocks_in(call: ast.Call, part: ast.expr, *, ones: bool) -> bool | None:
-    """Whether a call blocks what was 1 in the triangle."""
+def _blocks_in(call: ast.Call, part: ast.expr, *, ones: bool, modules: frozenset[str]) -> bool | None:
+    """Whether a call blocks what was 1 in the triangle.
+
+    Args:
+        modules: The classes of torch's attention modules that ran in its statement.
+    """
     name = last_name(call.func)
     if name in ("masked_fill", "masked_fill_") and call.args:
         fill = call.args[-1]
@@ -208,7 +219,24 @@ def _blocks_in(call: ast.Call, part: ast.expr, *, ones: bool) -> bool | None:
     keyword = next((one.arg for one in call.keywords if _holds(one.value, part)), None)
     if name == "scaled_dot_product_attention" and keyword == "attn_mask":
         return not ones
-    return ones if keyword in _BLOCKING else None
+    if keyword is not None:
+        return ones if modules and keyword in _BLOCKING else None
+    place = next((number for number, one in enumerate(call.args) if _holds(one, part)), None)
+    if name == "scaled_dot_product_attention":
+        return not ones if place == 3 else None
+    return ones if any(place in MASK_PLACES[one] for one in modules) else None
+
+
+def _buffer_loads(tree: Tree, call: ast.Call, part: ast.expr) -> list[ast.expr]:
+    """Where a buffer that a call registers is read in its class: `self.causal` of `register_buffer("causal", mask)`."""
+    name = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
+    if last_name(call.func) != "register_buffer" or _holds(call.args[0], part) or not isinstance(name, str):
+        return []
+    around = next((above for above in tree.ancestors(call) if isinstance(above, ast.ClassDef)), None)
+    text = f"self.{name}"
+    return [
+        one for one in ast.walk(around or ast.Pass()) if isinstance(one, ast.Attribute) and ast.unparse(one) == text
+    ]
 
 
 def _is_far_below(node: ast.expr) -> bool:

@@ -3,7 +3,8 @@
 What it finds:
     A list is made of one module by `[module] * n`, or by a comprehension that always gives the same module. In one step
     its members get the same input, so all of them give the same; or they run one after another, and nothing but that
-    list refers to the module, or it was handed in only to be repeated. The finding stands where the list is made.
+    that list refers to the module, or it was handed in only to be repeated. The finding stands where the list is made.
+    Or a default argument made a module that is trained, and several objects run it: it stands at that default.
 
 Why it matters:
     An ensemble of such members is one network, its spread is zero, and the least of two critics is the one there is.
@@ -95,7 +96,8 @@ Near miss: one set of weights at every depth, by a name
         optimizer.step()
 
 Blind spots:
-    Members that are called by different statements are not compared.
+    Members that are called by different statements are not compared. A default argument that some call of the file
+    replaces is not judged.
 
 Source:
     The Python tutorial on lists; observed with torch 2.13.
@@ -107,6 +109,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.modules.default_modules import DefaultModule, default_modules
 from backprobe.rules.analysis.modules.module_sites import modules_by_number
 from backprobe.rules.analysis.modules.module_tree import calls_of_modules
 from backprobe.rules.analysis.modules.second_names import ModuleName, held_by, module_names
@@ -151,6 +154,9 @@ def check(record: Record) -> Iterator[Finding]:
                 found = _in_turn(record, module)
             if made is not None and len({step for step, _row in found}) >= LEAST_STEPS:
                 yield _finding(record, members, made, [row for _step, row in found], alike=alike)
+    for one in default_modules(record):
+        if not held_by(record, one.module).isdisjoint(in_optimizers(record)):
+            yield _by_default(record, one)
 
 
 def _repeating(node: ast.stmt | None) -> ast.expr | None:
@@ -256,4 +262,23 @@ def _finding(
         related=(("the members are called here", calls[0].site),),
         evidence={"times": len(members), "assumed": "members are meant to differ"},
         tensors=sorted(held_by(record, first.module))[:16],
+    )
+
+
+def _by_default(record: Record, one: DefaultModule) -> Finding:
+    return told(
+        record,
+        RULE,
+        one.site,
+        (
+            f"`{one.parameter}={ast.unparse(one.default)[:60]}` is one module for all {len(one.owners)} objects.",
+            "A default is made once, with the function: all of them share its weights, and train and move each other.",
+            f"Let the default be None, and build the module inside where `{one.parameter}` is None.",
+        ),
+        binding=one.parameter,
+        moments=[next((row.moment for row in record.moments if row.site == one.calls[0]), 0)],
+        region=region_in(record, one.source, one.default),
+        related=(("each object takes it here", one.site), ("it runs here", one.calls[0])),
+        evidence={"objects": len(one.owners), "assumed": "each object is meant to have its own"},
+        tensors=sorted(held_by(record, one.module))[:16],
     )

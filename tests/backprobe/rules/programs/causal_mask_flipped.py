@@ -81,4 +81,148 @@ class Model(nn.Module):
         return self.out(self.attend(x, x, x, attn_mask=mask)[0])
 """
     + TRAIN,
+    "a buffer of truth values goes to an encoder in a slice": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(12, 8), nn.Linear(8, 12)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        self.register_buffer("hidden", torch.tril(torch.ones(9, 9), diagonal=-1).bool())  # <- BP866
+
+    def forward(self, ids):
+        n = ids.size(1)
+        x = self.table(ids)
+        return self.out(self.layer(x, src_mask=self.hidden[:n, :n]))
+"""
+    + TRAIN,
+    "a buffer goes in by its place": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(12, 8), nn.Linear(8, 12)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        mask = torch.ones(9, 9, dtype=torch.bool)
+        self.register_buffer("past", mask.tril(-1), persistent=False)  # <- BP866
+
+    def forward(self, ids):
+        n = ids.size(1)
+        x = self.table(ids)
+        return self.out(self.layer(x, self.past[:n, :n]))
+"""
+    + TRAIN,
+    "a buffer that is turned round before it goes to attention": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(12, 8), nn.Linear(8, 12)
+        self.attend = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.register_buffer("past", torch.triu(torch.ones(9, 9)) == 0)  # <- BP866
+
+    def forward(self, ids):
+        n = ids.size(1)
+        x = self.table(ids)
+        return self.out(self.attend(x, x, x, attn_mask=self.past[:n, :n])[0])
+"""
+    + TRAIN,
+    "a buffer takes the scores of the past out": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(12, 8), nn.Linear(8, 12)
+        self.score = nn.Linear(8, 8)
+        self.register_buffer("keep", torch.triu(torch.ones(9, 9)).view(1, 9, 9))  # <- BP866
+
+    def forward(self, ids):
+        n = ids.size(1)
+        x = self.table(ids)
+        return self.out(self.score(x).matmul(x.transpose(1, 2)).masked_fill(self.keep[:, :n, :n] == 0, float("-inf")).softmax(-1) @ x)
+"""
+    + TRAIN,
+    "a buffer of truth values hides what comes after": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(12, 8), nn.Linear(8, 12)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        self.register_buffer("later", torch.triu(torch.ones(9, 9), diagonal=1).bool())
+
+    def forward(self, ids):
+        n = ids.size(1)
+        x = self.table(ids)
+        return self.out(self.layer(x, src_mask=self.later[:n, :n]))
+"""
+    + TRAIN,
+    "a buffer of the lower triangle is what takes part": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(12, 8), nn.Linear(8, 12)
+        self.score = nn.Linear(8, 8)
+        self.register_buffer("keep", torch.tril(torch.ones(9, 9)).view(1, 9, 9))
+
+    def forward(self, ids):
+        n = ids.size(1)
+        x = self.table(ids)
+        return self.out(self.score(x).matmul(x.transpose(1, 2)).masked_fill(self.keep[:, :n, :n] == 0, float("-inf")).softmax(-1) @ x)
+"""
+    + TRAIN,
+    "a buffer of what takes part is turned round for the encoder": """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(12, 8), nn.Linear(8, 12)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        self.register_buffer("keep", torch.tril(torch.ones(9, 9, dtype=torch.bool)))
+
+    def forward(self, ids):
+        n = ids.size(1)
+        x = self.table(ids)
+        return self.out(self.layer(x, ~self.keep[:n, :n]))
+"""
+    + TRAIN,
+    "a mask goes by its keyword to attention of the program's own": """
+import torch
+from torch import nn
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, x, mask=None):
+        scores = self.q(x) @ self.k(x).transpose(1, 2) / 8**0.5
+        return scores.masked_fill(~mask, -1e9).softmax(-1) @ self.v(x)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out, self.attend = nn.Embedding(12, 8), nn.Linear(8, 12), Attention()
+        self.register_buffer("keep", torch.tril(torch.ones(9, 9)).bool())
+
+    def forward(self, ids):
+        n = ids.size(1)
+        return self.out(self.attend(self.table(ids), mask=self.keep[:n, :n]))
+"""
+    + TRAIN,
 }

@@ -226,4 +226,187 @@ for chunk in torch.randn(5, 4, 8, 6):
     loss.backward()
     opt.step()
 """,
+    "a tuple with names goes into a long deque": """
+from collections import deque, namedtuple
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+
+Item = namedtuple("Item", "x value")
+memory = deque(maxlen=1000)
+for x in torch.randn(30, 5, 3):
+    value = net(x).mean()
+    memory.append(Item(x, value))  # <- BP305
+
+    loss = (net(x) - 1).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(len(memory))
+""",
+    "a tuple with a number goes into a list": """
+from collections import deque, namedtuple
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+
+memory = []
+for step, x in enumerate(torch.randn(6, 5, 3)):
+    value = net(x).mean()
+    memory.append((step, value))  # <- BP305
+
+    loss = (net(x) - 1).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(len(memory))
+""",
+    "a dict goes into the deque of a buffer": """
+from collections import deque, namedtuple
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+
+class Buffer:
+    def __init__(self, size):
+        self.rows: deque = deque(maxlen=size)
+    def __len__(self):
+        return len(self.rows)
+    def push(self, x, value):
+        self.rows.append({"x": x, "value": value})  # <- BP305
+memory = Buffer(200)
+for x in torch.randn(40, 5, 3):
+    value = net(x).mean()
+    memory.push(x, value)
+
+    loss = (net(x) - 1).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(len(memory))
+""",
+    "a value goes into a long deque without its history": """
+from collections import deque, namedtuple
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+
+Item = namedtuple("Item", "x value")
+memory = deque(maxlen=1000)
+for x in torch.randn(30, 5, 3):
+    value = net(x).mean()
+    memory.append(Item(x, value.detach()))
+
+    loss = (net(x) - 1).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(len(memory))
+""",
+    "a value that was computed without a history goes into a long deque": """
+from collections import deque, namedtuple
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+
+Item = namedtuple("Item", "x value")
+memory = deque(maxlen=1000)
+for x in torch.randn(30, 5, 3):
+    with torch.no_grad():
+        value = net(x).mean()
+    memory.append(Item(x, value))
+
+    loss = (net(x) - 1).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(len(memory))
+""",
+    "a deque is soon full": """
+from collections import deque, namedtuple
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+
+memory = deque(maxlen=12)
+for x in torch.randn(40, 5, 3):
+    value = net(x).mean()
+    memory.append((x, value))
+
+    loss = (net(x) - 1).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(len(memory))
+""",
+    "a deque has taken in a few only": """
+from collections import deque, namedtuple
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+
+memory = deque(maxlen=50)
+for x in torch.randn(8, 5, 3):
+    value = net(x).mean()
+    memory.append((x, value))
+
+    loss = (net(x) - 1).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print(len(memory))
+""",
+    "a deque of numbers beside a list that is walked": """
+from collections import deque, namedtuple
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+
+Step = namedtuple("Step", "logp reward")
+memory = deque(maxlen=5000)
+for episode in range(4):
+    steps = []
+    for x in torch.randn(15, 3):
+        steps.append(Step(net(x).squeeze(), x.sum()))
+    memory.append(sum(s.reward for s in steps).item())
+    loss = -sum(s.logp * s.reward for s in steps)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "a deque is walked and emptied": """
+from collections import deque, namedtuple
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+
+Step = namedtuple("Step", "logp reward")
+memory = deque(maxlen=5000)
+for episode in range(4):
+    for x in torch.randn(15, 3):
+        memory.append(Step(net(x).squeeze(), x.sum()))
+    loss = -sum(s.logp * s.reward for s in memory)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    memory.clear()
+""",
 }

@@ -44,4 +44,171 @@ for x in torch.randn(4, 8, 6):
     net(x).pow(2).mean().backward()
     optimizer.step()
 """,
+    "a default argument is one layer for all blocks": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Unit(nn.Module):
+    def __init__(self, act=nn.PReLU()):  # <- BP752
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+        self.act = act
+
+    def forward(self, x):
+        return x + self.act(self.linear(x))
+
+net = nn.Sequential(Unit(), Unit(), Unit())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 6):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "a default by keyword alone": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Unit(nn.Module):
+    def __init__(self, size=6, *, act=nn.LayerNorm(6)):  # <- BP752
+        super().__init__()
+        self.linear, self.act = nn.Linear(size, size), act
+
+    def forward(self, x):
+        return x + self.act(self.linear(x))
+
+net = nn.Sequential(*[Unit(6) for _ in range(3)])
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 6):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "a default has weights": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Unit(nn.Module):
+    def __init__(self, act: nn.Module = nn.Sequential(nn.Linear(6, 6), nn.Tanh())):  # <- BP752
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+        self.act = act
+
+    def forward(self, x):
+        return x + self.act(self.linear(x))
+
+net = nn.Sequential(Unit(), nn.Tanh(), Unit())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 6):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "a default without weights": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Unit(nn.Module):
+    def __init__(self, act=nn.ReLU()):
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+        self.act = act
+
+    def forward(self, x):
+        return x + self.act(self.linear(x))
+
+net = nn.Sequential(Unit(), Unit(), Unit())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 6):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "a default that is built inside": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Unit(nn.Module):
+    def __init__(self, act=None):
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+        self.act = nn.PReLU() if act is None else act
+
+    def forward(self, x):
+        return x + self.act(self.linear(x))
+
+net = nn.Sequential(Unit(), Unit(), Unit())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 6):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "a default class": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Unit(nn.Module):
+    def __init__(self, act=nn.PReLU):
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+        self.act = act()
+
+    def forward(self, x):
+        return x + self.act(self.linear(x))
+
+net = nn.Sequential(Unit(), Unit(), Unit())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 6):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "a default that each call replaces": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Unit(nn.Module):
+    def __init__(self, act=nn.PReLU()):
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+        self.act = act
+
+    def forward(self, x):
+        return x + self.act(self.linear(x))
+
+net = nn.Sequential(Unit(nn.PReLU()), Unit(act=nn.PReLU()))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 6):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
+    "one object with its default": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+class Unit(nn.Module):
+    def __init__(self, act=nn.PReLU()):
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+        self.act = act
+
+    def forward(self, x):
+        return x + self.act(self.linear(x))
+
+net = nn.Sequential(Unit())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 6):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
 }
