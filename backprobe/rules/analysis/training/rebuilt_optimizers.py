@@ -29,16 +29,16 @@ def is_once_an_epoch(record: Record, found: list[Optimizer], steps: dict[int, li
     outside, around = loops_around(record, built), loops_around(record, step)
     if not outside or around is None or around[1:] != outside:
         return False
-    written = statement_at(record, built)
-    if not _is_over_data(around[0]) or written is None or _is_over_tasks(outside[0], around[0], written):
+    written, inner = statement_at(record, built), around[0]
+    if isinstance(inner, ast.While) or not _is_over_data(inner):
+        return False
+    if written is None or _is_over_tasks(outside[0], inner, written):
         return False
     return not _is_reset(record, found, steps)
 
 
-def _is_over_data(loop: Loop) -> bool:
+def _is_over_data(loop: ast.For | ast.AsyncFor) -> bool:
     """Not `for step in range(100)`, which may be a phase of any length."""
-    if not isinstance(loop, ast.For):
-        return isinstance(loop, ast.AsyncFor)
     call = loop.iter
     if isinstance(call, ast.Call) and method_called(call) == "range" and len(call.args) == 1:
         parts = list(ast.walk(call.args[0]))
@@ -46,7 +46,7 @@ def _is_over_data(loop: Loop) -> bool:
     return True
 
 
-def _is_over_tasks(outer: Loop, inner: Loop, written: ast.stmt) -> bool:
+def _is_over_tasks(outer: Loop, inner: ast.For | ast.AsyncFor, written: ast.stmt) -> bool:
     """What the outer loop goes over gives data, or chooses it: each turn is a task, a fold or a client of its own."""
     if isinstance(outer, ast.While):
         return False
