@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.loops_around import Loop, loops_around
 from backprobe.rules.analysis.source.scopes import target_names
 from backprobe.rules.analysis.source.syntax import method_called, statement_at
+from backprobe.rules.analysis.training.enclosing_loops import Loop, enclosing_loops
 
 if TYPE_CHECKING:
     from backprobe.record import Optimizer, OptimizerEvent, Record
@@ -26,18 +26,18 @@ def is_once_an_epoch(record: Record, found: list[Optimizer], steps: dict[int, li
         return False
     if any(len(steps[one.optimizer]) < 2 or steps[one.optimizer][0].site != step for one in found):
         return False
-    outside, around = loops_around(record, built), loops_around(record, step)
+    outside, around = enclosing_loops(record, built), enclosing_loops(record, step)
     if not outside or around is None or around[1:] != outside:
         return False
     written, inner = statement_at(record, built), around[0]
-    if isinstance(inner, ast.While) or not _is_over_data(inner):
+    if isinstance(inner, ast.While) or not _is_over_batches(inner):
         return False
     if written is None or _is_over_tasks(outside[0], inner, written):
         return False
     return not _is_reset(record, found, steps)
 
 
-def _is_over_data(loop: ast.For | ast.AsyncFor) -> bool:
+def _is_over_batches(loop: ast.For | ast.AsyncFor) -> bool:
     """Not `for step in range(100)`, which may be a phase of any length."""
     call = loop.iter
     if isinstance(call, ast.Call) and method_called(call) == "range" and len(call.args) == 1:

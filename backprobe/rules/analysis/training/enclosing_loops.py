@@ -16,7 +16,7 @@ _DEPTH: Final = 8
 """Callers that are followed: a program that calls itself ends there."""
 
 
-def loops_around(record: Record, site: int) -> list[Loop] | None:
+def enclosing_loops(record: Record, site: int) -> list[Loop] | None:
     """Innermost first; None where a caller is not the only one, or the source does not tell."""
     node, file = statement_at(record, site), names(record).get(site_of(record, site).source)
     if node is None or file is None:
