@@ -27,6 +27,7 @@ from backprobe.rules.gradient import (
     other_loss_in_gradient,
     parameter_never_used,
     probe_gradient_left,
+    remainder_left_in_grad,
     result_wrapped_in_parameter,
     second_derivative_zero,
     units_stay_equal,
@@ -63,4 +64,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     closure_without_clear,
     accumulation_window_dropped,
     loss_saturated,
+    remainder_left_in_grad,
 )

@@ -72,7 +72,7 @@ Near miss: it comes out even
                 optimizer.zero_grad()
 
 Blind spots:
-    What is left over and not cleared goes into the first step of the next epoch; that is not judged.
+    What is left over and not cleared goes into the first step of the next epoch: BP270 is told of that.
 
 Source:
     Observed with torch 2.13.

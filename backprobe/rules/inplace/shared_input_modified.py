@@ -2,7 +2,8 @@
 
 What it finds:
     A statement changes untracked data in place at least twice at the same place in memory: in the `__getitem__` of a
-    data set, or in a training loop over stored batches. The finding stands at the first such statement.
+    data set, in a training loop over stored batches, or of batches that are slices of stored data and are trained on
+    with the change. The finding stands at the first such statement.
 
 Why it matters:
     What should be a fresh augmentation of an item is added to all earlier ones: the data set drifts from epoch to
@@ -68,9 +69,26 @@ Near miss: each batch is new
             model(x).pow(2).mean().backward()
             optimizer.step()
 
+Near miss: what is added is taken away again
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = torch.randn(12, 3)
+    for epoch in range(3):
+        for i in range(0, 12, 4):
+            x, noise = data[i : i + 4], torch.randn(4, 3)
+            x += noise
+            optimizer.zero_grad()
+            model(x).pow(2).mean().backward()
+            optimizer.step()
+            x -= noise
+
 Blind spots:
-    Items that worker processes of a loader change are changed in their copies, which are not recorded. A run of one
-    epoch shows nothing.
+    A slice that is changed by what a function of the program or a module gives is not judged: it may be a state that
+    moves on. Items that worker processes of a loader change are changed in their copies, which are not recorded. A run
+    of one epoch shows nothing.
 
 Source:
     "Tensor Views" in PyTorch's documentation; observed with torch 2.13.
@@ -87,6 +105,7 @@ from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.scopes import root_name, target_names
 from backprobe.rules.analysis.source.syntax import site_of, statement, statement_at, tree_of
 from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.analysis.training.stored_batches import are_batches
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -121,14 +140,20 @@ def check(record: Record) -> Iterator[Finding]:
             continue
         if site not in fitting:
             fitting[site] = site_of(record, site).function.endswith(_ITEM) or _is_taken_in_training(record, site)
-        if fitting[site] and _is_target(record, event, site):
+        if _is_target(record, event, site):
             base = event.tensor if row.view_of is None else row.view_of
             by_place.setdefault((site, base, row.storage_offset), []).append(event)
+    found: dict[int, list[list[InplaceEvent]]] = {}
     for (site, _base, _offset), events in by_place.items():
+        if len(events) >= LEAST and _is_stored(record, events):
+            found.setdefault(site, []).append(events)
+    for site, groups in found.items():
         place = site_of(record, site)
-        if len(events) >= LEAST and (place.source, place.function) not in said and _is_stored(record, events):
+        if (place.source, place.function) in said:
+            continue
+        if fitting[site] or are_batches(record, groups, _changed(statement_at(record, site) or ast.Pass())):
             said.add((place.source, place.function))
-            yield _finding(record, site, events)
+            yield _finding(record, site, groups[0])
 
 
 def _is_target(record: Record, event: InplaceEvent, site: int) -> bool:

@@ -15,6 +15,7 @@ from backprobe.rules.numeric import (
     nonfinite_masked_branch,
     saturated_activation,
     softmax_row_masked,
+    update_below_precision,
     vanishing_gradient,
 )
 
@@ -29,4 +30,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     exploding_gradient,
     saturated_activation,
     half_gradient_underflow,
+    update_below_precision,
 )

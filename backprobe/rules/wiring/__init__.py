@@ -6,6 +6,7 @@ from typing import Final
 
 from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.wiring import (
+    average_without_buffers,
     averaged_with_itself,
     clip_after_step,
     clip_before_unscale,
@@ -76,6 +77,7 @@ RULES: Final[tuple[RuleModule, ...]] = (
     one_module_repeated,
     kept_value_shares_memory,
     averaged_with_itself,
+    average_without_buffers,
     parametrization_bypassed,
     functional_result_dropped,
     swa_without_bn_update,

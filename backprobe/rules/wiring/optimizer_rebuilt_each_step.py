@@ -1,8 +1,9 @@
-"""BP708 optimizer-rebuilt-each-step: an optimizer with a state is built anew before each step.
+"""BP708 optimizer-rebuilt-each-step: an optimizer with a state is built anew before each step, or in each epoch.
 
 What it finds:
-    One statement builds an optimizer over the same parameters again and again, each makes a single step, and its
-    class keeps a state from step to step: all of torch's but plain SGD.
+    One statement builds an optimizer over the same parameters three times or more, and its class keeps a state from
+    step to step: all of torch's but plain SGD. Each makes a single step; or each makes the steps of one pass over the
+    data, in a loop inside of the one that builds them, and nothing but their steps writes the parameters.
 
 Why it matters:
     The state is what makes the method. Adam's averages start at 0 each time, so every step has the size of the
@@ -34,14 +35,28 @@ Use instead:
         model(x).pow(2).mean().backward()
         optimizer.step()
 
-Near miss: one per phase
+Near miss: one per phase of several epochs
     import torch
     from torch import nn
 
     model = nn.Linear(3, 1)
+    data = torch.randn(2, 8, 3)
     for rate in (0.1, 0.01, 0.001, 0.0001):
         optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-        for x in torch.randn(2, 8, 3):
+        for epoch in range(2):
+            for x in data:
+                optimizer.zero_grad()
+                model(x).pow(2).mean().backward()
+                optimizer.step()
+
+Near miss: one per task
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    for task in torch.randn(4, 2, 8, 3):
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for x in task:
             optimizer.zero_grad()
             model(x).pow(2).mean().backward()
             optimizer.step()
@@ -68,7 +83,9 @@ Near miss: a new model each time
         optimizer.step()
 
 Blind spots:
-    Whether SGD has momentum is read off the call that builds it.
+    Whether SGD has momentum is read off the call that builds it. Optimizers of several steps are taken for phases
+    where they step in a loop of a plain `range`, where a function on the way is called from two places, and where the
+    program writes the parameters between.
 
 Source:
     D. Kingma and J. Ba, Adam (2015), algorithm 1; torch.optim in PyTorch's documentation; observed with torch 2.13.
@@ -77,7 +94,6 @@ Source:
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -85,6 +101,7 @@ from backprobe.rules.analysis.source.expressions import keyword
 from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.analysis.training.parameter_lists import optimizer_call
+from backprobe.rules.analysis.training.rebuilt_optimizers import is_once_an_epoch
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -108,16 +125,19 @@ LEAST: Final = 3
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement that builds them."""
-    steps = [event for event in record.optimizer_events if event.kind == "step"]
-    times = Counter(event.optimizer for event in steps)
+    steps: dict[int, list[OptimizerEvent]] = {}
+    for event in record.optimizer_events:
+        if event.kind == "step" and event.optimizer is not None:
+            steps.setdefault(event.optimizer, []).append(event)
     by_site: dict[tuple[int, frozenset[int]], list[Optimizer]] = {}
     for optimizer in record.optimizers:
-        if optimizer.site is not None and times[optimizer.optimizer]:
+        if optimizer.site is not None and optimizer.optimizer in steps:
             held = frozenset(row.tensor for row in optimizer.tensors)
             by_site.setdefault((optimizer.site, held), []).append(optimizer)
     for (site, held), found in by_site.items():
-        once = all(times[optimizer.optimizer] == 1 for optimizer in found)
-        if len(found) >= LEAST and once and _keeps_state(record, found[0], site):
+        if len(found) < LEAST or not _keeps_state(record, found[0], site):
+            continue
+        if all(len(steps[optimizer.optimizer]) == 1 for optimizer in found) or is_once_an_epoch(record, found, steps):
             yield _finding(record, site, sorted(held), found, steps)
 
 
@@ -131,24 +151,27 @@ def _keeps_state(record: Record, optimizer: Optimizer, site: int) -> bool:
 
 
 def _finding(
-    record: Record, site: int, held: list[int], found: list[Optimizer], steps: list[OptimizerEvent]
+    record: Record, site: int, held: list[int], found: list[Optimizer], steps: dict[int, list[OptimizerEvent]]
 ) -> Finding:
     first = found[0]
-    who, numbers = first.binding or first.cls, {optimizer.optimizer for optimizer in found}
-    step = next(event for event in steps if event.optimizer in numbers)
+    who, made = first.binding or first.cls, sum(len(steps[optimizer.optimizer]) for optimizer in found)
+    once = made == len(found)
+    said = (
+        f"before each step: {len(found)} of them made one step each" if once else f"{len(found)} times in {made} steps"
+    )
     return told(
         record,
         RULE,
         site,
         (
-            f"`{who}` is built anew before each step: {len(found)} of them made one step each.",
+            f"`{who}` is built anew {said}.",
             f"What {first.cls} keeps from step to step for {together(record, held)} begins at 0 every time.",
             "Build it once, before the loop; to change the rate, set `param_groups[...]['lr']` or use a scheduler.",
         ),
         binding=who,
         moments=[optimizer.moment for optimizer in found],
-        related=(("it makes its only step here", step.site),),
+        related=(("it makes its only step here" if once else "it steps here", steps[first.optimizer][0].site),),
         evidence={"optimizers": len(found), "class": first.cls, "assumed": "the steps belong to one training"},
         tensors=held,
-        optimizers=sorted(numbers),
+        optimizers=sorted(optimizer.optimizer for optimizer in found),
     )

@@ -66,7 +66,7 @@ Near miss: the buffers are averaged with the parameters
         print(averaged(torch.randn(2, 3)))
 
 Blind spots:
-    An average that the program keeps by its own code is not judged.
+    An average that the program keeps by its own code is not judged here: BP755 is told of one without buffers.
 
 Source:
     "Taking care of batch normalization" in the documentation of torch.optim; observed with torch 2.13.

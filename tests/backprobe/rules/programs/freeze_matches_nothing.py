@@ -23,7 +23,9 @@ for x in torch.randn(3, 8, 6):
 """
 
 PROGRAMS = {
-    "a wrapper's prefix": LOOP.format(freeze="if name.startswith('module.encoder'): p.requires_grad_(False)  # <- BP114"),
+    "a wrapper's prefix": LOOP.format(
+        freeze="if name.startswith('module.encoder'): p.requires_grad_(False)  # <- BP114"
+    ),
     "none of several parts": LOOP.format(
         freeze="if any(part in name for part in ('backbone', 'trunk')): p.requires_grad = False  # <- BP114"
     ),
@@ -41,7 +43,7 @@ PROGRAMS = {
         freeze="pass\n    for name, p in {'x': next(model.parameters())}.items():\n"
         "        if name.startswith('backbone'): p.requires_grad = False"
     ),
-    "the name of a module that is asked": LOOP.format(freeze="if name in model._frozen: p.requires_grad = False").replace(
-        "self.head = nn.Linear(8, 2)", "self.head, self._frozen = nn.Linear(8, 2), set()"
-    ),
+    "the name of a module that is asked": LOOP.format(
+        freeze="if name in model._frozen: p.requires_grad = False"
+    ).replace("self.head = nn.Linear(8, 2)", "self.head, self._frozen = nn.Linear(8, 2), set()"),
 }

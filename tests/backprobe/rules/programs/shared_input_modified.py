@@ -89,4 +89,145 @@ for turn in range(6):
     (net(memory[: turn + 1]) - 1).pow(2).mean().backward()
     optimizer.step()
 """,
+    "slices are noised by a helper": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 5))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.randn(24, 5)
+def noisy(batch, sigma):
+    batch.add_(torch.randn_like(batch), alpha=sigma)  # <- BP469
+    return batch
+
+for epoch in range(3):
+    for i in range(0, 24, 8):
+        optimizer.zero_grad()
+        clean = data[i : i + 8].clone()
+        nn.functional.mse_loss(net(noisy(data[i : i + 8], 0.2)), clean).backward()
+        optimizer.step()
+""",
+    "slices are scaled with the same numbers in each epoch": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 5))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.randn(24, 5)
+mean, spread = data.mean(0), data.std(0)
+for epoch in range(3):
+    for start in range(0, 24, 6):
+        x = data.narrow(0, start, 6)
+        x -= mean  # <- BP469
+        x /= spread
+        loss = (net(x) - x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+    "parts of a tensor, split once, with noise by name": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 5))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.randn(24, 5)
+parts = data.split(8)
+for epoch in range(3):
+    for k in range(len(parts)):
+        x = parts[k]
+        noise = 0.1 * torch.randn(8, 5)
+        x += noise  # <- BP469
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+""",
+    "a copy of each slice": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 5))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.randn(24, 5)
+for epoch in range(3):
+    for i in range(0, 24, 8):
+        x = data[i : i + 8].clone()
+        x += 0.1 * torch.randn_like(x)
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+""",
+    "noise that is taken away again": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 5))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.randn(24, 5)
+for epoch in range(3):
+    for i in range(0, 24, 8):
+        x = data[i : i + 8]
+        noise = 0.1 * torch.randn_like(x)
+        x += noise
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+        x -= noise
+""",
+    "states that a network moves on": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 5))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.randn(24, 5)
+for turn in range(4):
+    for i in range(0, 24, 8):
+        state = data[i : i + 8]
+        with torch.no_grad():
+            state += 0.1 * net(state)
+        optimizer.zero_grad()
+        net(state).pow(2).mean().backward()
+        optimizer.step()
+""",
+    "a permuted copy is made in each epoch": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 5))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.randn(24, 5)
+for epoch in range(3):
+    shuffled = data[torch.randperm(24)]
+    for i in range(0, 24, 8):
+        x = shuffled[i : i + 8]
+        x += 0.1 * torch.randn_like(x)
+        optimizer.zero_grad()
+        net(x).pow(2).mean().backward()
+        optimizer.step()
+""",
+    "a buffer that is filled anew for each batch": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 5))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = torch.randn(24, 5)
+room = torch.empty(16, 5)
+for turn in range(6):
+    x = room[8 * (turn % 2) : 8 * (turn % 2) + 8]
+    x.copy_(data[8 * (turn % 3) : 8 * (turn % 3) + 8])
+    x += 0.1 * torch.randn_like(x)
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+""",
 }
