@@ -31,6 +31,7 @@ class Round:
     each: int
     longest: int
     comments: bool
+    told_in_public: bool = True
 
 
 ROUNDS = [
@@ -57,6 +58,14 @@ ROUNDS = [
             "identity", "loss", "mode", "numerics", "scale", "function", "hook", "distributed", "data",
         }),
         cases=90, clean=50, each=2, longest=90, comments=True,
+    ),
+    Round(
+        folder=OWN / "round6",
+        families=frozenset({
+            "graph-break", "accumulation", "retention", "higher-order", "flags", "leaf", "in-place", "optimizer",
+            "identity", "loss", "mode", "numerics", "scale", "function", "hook", "data", "loading", "shape",
+        }),
+        cases=72, clean=40, each=1, longest=90, comments=True, told_in_public=False,
     ),
 ]  # fmt: skip
 THREAD = re.compile(r"[\w.-]+/[\w.-]+#\d+")
@@ -97,7 +106,7 @@ def wrong(one: Round, name: str, told: dict) -> list[str]:
         found.append("symptom_check or raises")
     if bad.read_text() == good.read_text():
         found.append("the programs are the same")
-    return found + threads_wrong(told["evidence"])
+    return found + (threads_wrong(told["evidence"]) if one.told_in_public or told["evidence"] else [])
 
 
 def threads_wrong(evidence: list[dict]) -> list[str]:
