@@ -1,4 +1,7 @@
-"""The mutator: what it changes, that it puts it back, and that a condition which no test needs is told as a survivor."""
+"""The mutator: what it changes, that it puts it back, and that a condition which no test needs is told as a survivor.
+
+And the faults that are planted by hand: that each still has its place.
+"""
 
 import ast
 
@@ -8,7 +11,9 @@ from backprobe.rules.wiring import step_without_gradient
 from tests.corpus.records import Records
 from tests.mutation.mutants import mutants, switched_on
 from tests.mutation.own_tests import trials
+from tests.mutation.planted import faults, planted
 from tests.mutation.survivors import survival
+from tests.support.resources import ROOT
 
 SOURCE = """
 MOST: Final = 20
@@ -71,3 +76,14 @@ def test_a_rule_that_fails_its_own_tests_is_told_apart(records) -> None:
     told = survival(records, step_without_gradient, [moved])
     assert told.faults == ("moved: said [], not [('BP707', 1)]",)
     assert len(told.survivors) == told.mutants
+
+
+@pytest.mark.parametrize("one", faults(), ids=lambda one: one.what)
+def test_a_planted_fault_changes_one_place_and_names_tests_that_are_there(one) -> None:
+    source = (ROOT / one.file).read_text()
+    changed = planted(one, source)
+    compile(changed, one.file, "exec")
+    assert changed != source
+    assert all((ROOT / path).exists() for path in one.tests)
+    with pytest.raises(ValueError, match="0 times"):
+        planted(one, changed.replace(one.text, ""))
