@@ -1,9 +1,8 @@
 """BP814 micro-batches-not-divided: mean losses of micro-batches are added up, and nothing divides by their number.
 
 What it finds:
-    One statement walks back the mean loss of several parts of one batch for each step. The root is the loss as it is,
-    and the gradients are not divided either. Of the batches of a window, `if (i + 1) % k == 0`, it says so in a note:
-    there a sum may be meant.
+    One statement walks back the mean loss of several parts of one batch for each step, or of the batches of a window,
+    `if (i + 1) % k == 0`. The root is the loss as it is, and the gradients are not divided either.
 
 Why it matters:
     The step follows k times the mean gradient, as with k times the learning rate; and it changes with k.
@@ -275,7 +274,6 @@ def _finding(record: Record, optimizer: Optimizer, spans: list[Span], window: _W
         moments=[span.filled.moment for span in spans],
         related=((f"`{who}` steps on the sum here", first.updates[0].site),),
         evidence={"calls_of_a_step": number, "steps": len(spans), "assumed": "the mean over all parts is meant"},
-        level=None if window.is_cut else "note",
         fixes=_fixes(record, first, window),
         tensors=(first.tensor,),
         optimizers=(optimizer.optimizer,),

@@ -16,7 +16,7 @@ for epoch in range(3):
         F.mse_loss(net(x), y).backward()  # <- BP814
     optimizer.step()
 """,
-    "a window that a counter makes is only noted": """
+    "a window that a counter makes": """
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -28,7 +28,7 @@ accumulate = 4
 optimizer.zero_grad()
 for i, x in enumerate(torch.randn(12, 8, 4)):
     loss = F.mse_loss(net(x), x.sum(1, keepdim=True))
-    loss.backward()
+    loss.backward()  # <- BP814
     if (i + 1) % accumulate == 0:
         optimizer.step()
         optimizer.zero_grad()
