@@ -176,7 +176,12 @@ def send_frame(run: str, n: int) -> Response:
                       hint=f"Send `Content-Type: {MEDIA}`.")  # fmt: skip
     request.max_content_length = MOST_REQUEST_BYTES
     sent = request.get_data(cache=False)
-    frames = _frames(sent)
+    try:
+        frames = _frames(sent)
+    except Problem:
+        with shared.database.read() as transaction:
+            run_of(transaction, run)  # of a run that nobody has, nothing else is said
+        raise
     with within_quotas(), _refusals(run), shared.database.begin() as transaction:
         shared.room.demand(transaction, tenant_id=asking.tenant_id)
         try:
