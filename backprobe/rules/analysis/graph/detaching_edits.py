@@ -46,7 +46,7 @@ def _joins(tree: Tree) -> bool:
     return any(
         isinstance(node.func, ast.Attribute)
         and node.func.attr in _OF_LISTS
-        and isinstance(node.args[0], ast.Name | ast.Attribute | ast.Subscript)
+        and isinstance(node.args[0], ast.Name | ast.Attribute | ast.Subscript | ast.ListComp)
         for node in calls
     )
 

@@ -409,4 +409,26 @@ for episode in range(4):
     opt.step()
     memory.clear()
 """,
+    "a value that is stacked later out of what holds it": """
+import torch
+from collections import deque, namedtuple
+from torch import nn
+torch.manual_seed(0)
+Seen = namedtuple("Seen", "x value")
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+memory = deque(maxlen=100)
+for step in range(24):
+    x = torch.randn(4)
+    value = net(x).squeeze(-1)
+    memory.append(Seen(x, value))  # <- BP305
+    if step % 4 == 3:
+        batch = list(memory)[-4:]
+        base = torch.stack([one.value for one in batch]).detach()
+        now = net(torch.stack([one.x for one in batch])).squeeze(-1)
+        loss = (now - base - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+""",
 }
