@@ -134,7 +134,7 @@ def _larger(record: Record, spans: tuple[Span, ...], optimizer: int) -> list[Spa
     excess, left = sizes[at[0]] - sizes[0], len(rest[0].arrivals) if rest else 0
     is_one_size = 0 < excess < sizes[0] and {sizes[place] for place in at} == {sizes[at[0]]}
     begins = at == list(range(at[0], len(sizes), at[0]))
-    is_left_again = left == excess and rest[0].cleared is None
+    is_left_again = bool(rest) and left == excess and rest[0].cleared is None
     enough = is_left_again if at[0] == 1 else len(at) + is_left_again >= LEAST
     larger = [used[place] for place in at]
     return larger if is_one_size and begins and enough and not _is_rescaled(record, larger) else []

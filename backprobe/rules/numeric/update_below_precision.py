@@ -153,7 +153,9 @@ def _steps_without_effect(record: Record, optimizer: int, tensor: int, group: in
     for state in index.snapshots_of[tensor]:
         one = state.value
         if one is not None and state.moment < first:
-            values = {_numbers(one)} if _is_exact(record, tensor, one) else set()
+            values.clear()
+            if _is_exact(record, tensor, one):
+                values.add(_numbers(one))
         elif one is not None:
             values.add(_numbers(one))
             step = steps.get(state.moment)
