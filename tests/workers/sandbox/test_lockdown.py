@@ -1,5 +1,6 @@
 """What a child must have done to itself before it goes: each step left out, each field that is read changed or absent."""
 
+import codecs
 import contextlib
 import ctypes
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from tests.support.isolation import confined
 from workers.sandbox.levels import attestation, probe
 from workers.sandbox.levels.names import SANDBOX_UID
 from workers.sandbox.process import landlock
-from workers.sandbox.process.lockdown import STEPS
+from workers.sandbox.process.lockdown import STEPS, own_uid
 from workers.sandbox.remote import boot
 from workers.sandbox.remote.boot import exec_zygote
 from workers.sandbox.supervisor.job import Job
@@ -253,6 +255,27 @@ def test_a_child_that_cannot_be_read_does_not_go(locked, monkeypatch) -> None:
 
     monkeypatch.setattr(attestation, "text_of", text)
     assert_did_not_run(tried(locked))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a child another uid")
+def test_with_its_own_uid_go_the_groups_and_the_way_back_to_privileges() -> None:
+    codecs.lookup("ascii")  # with that uid the child may not be able to read Python's own files any more
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([0, 4242])
+            own_uid(SimpleNamespace(order=SimpleNamespace(uid=SANDBOX_UID)))
+            os.write(writing, Path("/proc/self/status").read_bytes())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as said:
+        told = dict(line.split(":\t", 1) for line in said.read().decode().splitlines())
+    os.waitpid(child, 0)
+    assert told["Uid"].split() == [str(SANDBOX_UID)] * 4
+    assert told["Groups"].split() == []
+    assert told["NoNewPrivs"] == "1"
 
 
 def test_without_a_network_of_its_own_a_child_is_not_told_what_the_machine_is_connected_to():
