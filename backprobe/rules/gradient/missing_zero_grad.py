@@ -42,7 +42,7 @@ Near miss: several backward calls feed one step, which is then cleared
     model = nn.Linear(3, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for step in range(6):
-        model(torch.randn(4, 3)).pow(2).mean().backward()
+        (model(torch.randn(4, 3)).pow(2).mean() / 2).backward()
         if step % 2:
             optimizer.step()
             optimizer.zero_grad()

@@ -29,7 +29,7 @@ Use instead:
     model = nn.Linear(3, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for part in range(6):
-        model(torch.randn(4, 3)).pow(2).mean().backward()
+        (model(torch.randn(4, 3)).pow(2).mean() / 3).backward()
         if part % 3 == 2:
             optimizer.step()
             optimizer.zero_grad()

@@ -79,6 +79,21 @@ Near miss: each task has a loss of its own, and they add up
             nn.functional.mse_loss(model(x)[:, task], x[:, task]).backward()
         optimizer.step()
 
+Near miss: another optimizer steps on each loss, so that it cannot be divided
+    import torch
+    from torch import nn
+
+    body, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    often = torch.optim.SGD(body.parameters(), lr=0.01)
+    seldom = torch.optim.SGD(head.parameters(), lr=0.01)
+    for step in range(8):
+        often.zero_grad()
+        head(body(torch.randn(6, 4))).pow(2).mean().backward()
+        often.step()
+        if step % 4 == 3:
+            seldom.step()
+            seldom.zero_grad()
+
 Blind spots:
     Losses that are weighted before they are added are not judged, nor is a learning rate that was divided instead.
 
@@ -149,7 +164,7 @@ def check(record: Record) -> Iterator[Finding]:
             ]
             full = [span for span in spans if _is_summed(record, span)]
             window = _window(record, full) if full and len(full) >= len(spans) - 1 else None
-            if window is not None:
+            if window is not None and not _serves_another_step(record, optimizer, full):
                 yield _finding(record, optimizer, full, window)
                 break
 
@@ -164,6 +179,19 @@ def _is_summed(record: Record, span: Span) -> bool:
     if any(row.kind in changed and span.filled.moment <= row.moment <= last for row in rows):
         return False
     return all(_is_mean(record, call) for call in calls if call is not None)
+
+
+def _serves_another_step(record: Record, optimizer: Optimizer, spans: list[Span]) -> bool:
+    """Another optimizer steps on some of the losses before all are there: for it each is whole as it is."""
+    calls = {row.call for row in spans[0].arrivals}
+    others = (row.tensor for one in record.optimizers if one.optimizer != optimizer.optimizer for row in one.tensors)
+    shorter = (
+        {row.call for row in span.arrivals}
+        for one in others
+        for span in grad_spans(record).get(one, ())
+        if span.updates
+    )
+    return any(part < calls for part in shorter if part)
 
 
 def _is_mean(record: Record, call: int) -> bool:
