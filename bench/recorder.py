@@ -2,9 +2,11 @@
 
 usage: python -m bench.recorder [--models mlp,lstmcell] [--steps 1000] [--sets 2]
 
-Fresh processes, one plain, one that sends and one whose service is silent, take turns of twenty steps; only one runs at
-a time. A figure is CPU time (the process's clock, all its threads) over that of plain, of the turns of one set summed;
-`first 20` is the first turn alone, seven steps of which are taken in full. Sampling is the default. Two other ways to
+A fresh process builds the model and makes a plain turn; a fork of it for each way to train takes turns of twenty steps,
+only one at a time, and another begins each round. The first ten turns of all are plain, for a process may be a fifth
+slower than its neighbour for where its memory lies: a figure is CPU time (the process's clock, all its threads) of the
+turns that follow over those ten, divided by the same of the job that stays plain. `first 20` is the first turn
+under the recorder alone, seven steps of which are taken in full. Sampling is the default. Two other ways to
 the same goal stand beside it (`rivals.py`): `wandb.watch`, offline, logs every step to a local file, and where it is
 not installed its row says so; `hooks` on every module and parameter save reductions to a local file every ten steps.
 Bytes are those of the requests' bodies that the service took and of the files that the job left in its own folder.
@@ -14,16 +16,19 @@ import argparse
 import contextlib
 import importlib.util
 import json
+import multiprocessing
 import os
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +36,16 @@ from bench.tables import spread, table, write
 
 ROOT = Path(__file__).parents[1]
 TURN_STEPS = 20
+PLAIN_TURNS = 10
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(8 << 30)}
+"""glibc keeps what is freed. Else a plain job may give its gradients back to the kernel at each step and a watched one
+not, or the other way about, by where the heap ends: watched jobs were seen at 0.79 and 1.15 of plain for that alone."""
+
 MODES = ("plain", "sends", "silent service", "hooks", "wandb.watch")
 
 
 def training(model_name: str) -> tuple[Any, Any, Any]:
-    """A step, its model and its optimizer."""
+    """A step, which returns its loss, its model and its optimizer."""
     sys.path[0:0] = [str(ROOT / "bench" / "training")]
     import torch
     from models import build  # pyright: ignore[reportMissingImports]
@@ -45,7 +55,7 @@ def training(model_name: str) -> tuple[Any, Any, Any]:
     model, inputs = build(model_name)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
-    def step() -> float:
+    def step() -> Any:
         optimizer.zero_grad()
         loss = model(*inputs)
         loss.backward()
@@ -55,9 +65,16 @@ def training(model_name: str) -> tuple[Any, Any, Any]:
     return step, model, optimizer
 
 
-def job(model_name: str, mode: str, url: str) -> None:
-    """The measured process: so many steps for each line that it is sent, and their CPU seconds."""
-    step, model, optimizer = training(model_name)
+def job(trained: tuple[Any, Any, Any], mode: str, url: str, folder: Path, asked: Connection) -> None:
+    """The measured process: so many steps for each number that it is sent, and their CPU seconds; 0 ends it."""
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(quiet, stream)
+    os.environ |= {"BACKPROBE_HOME": str(folder), "TMPDIR": str(folder)}
+    tempfile.tempdir = None  # asked for anew
+    step, model, optimizer = trained
+    for _ in range(PLAIN_TURNS):
+        asked.send(_seconds(step, asked.recv()))
     after: Any = dict
     with contextlib.ExitStack() as stack:
         if mode in ("sends", "silent service"):
@@ -69,15 +86,18 @@ def job(model_name: str, mode: str, url: str) -> None:
             from bench.rivals import under
 
             step, _ = under(mode, step, model, (), optimizer)
-        loss = None
-        for line in sys.stdin:
-            began = time.process_time()
-            for _ in range(int(line)):
-                loss = step()
-            print(json.dumps(time.process_time() - began), flush=True)
+        while steps := asked.recv():
+            asked.send(_seconds(step, steps))
     told = after()
     values = {} if not told else {"requests": told.requests, "frames": told.sent_frames, "state": told.state}
-    print(json.dumps({"loss": None if loss is None else loss.item(), **values}), flush=True)
+    asked.send({"loss": step().item(), **values})
+
+
+def _seconds(step: Any, times: int) -> float:
+    began = time.process_time()
+    for _ in range(times):
+        step()
+    return time.process_time() - began
 
 
 def served() -> None:
@@ -133,27 +153,31 @@ def silent() -> Iterator[str]:
 
 def one_set(model: str, modes: tuple[str, ...], steps: int, urls: dict[str, str]) -> dict[str, dict[str, Any]]:
     """CPU seconds of each turn, and what the job told at its end, by mode."""
-    with tempfile.TemporaryDirectory() as home, contextlib.ExitStack() as stack:
+    trained = training(model)
+    for _ in range(TURN_STEPS):
+        trained[0]()
+    fork = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as home:
         taken = _taken(urls["sends"])
         folders = {mode: Path(home) / str(at) for at, mode in enumerate(modes)}
-        jobs = {}
+        jobs: dict[str, tuple[Connection, Any]] = {}
         for mode, folder in folders.items():
             folder.mkdir()
-            environment = os.environ | {"BACKPROBE_HOME": str(folder), "TMPDIR": str(folder), "PYTHONPATH": str(ROOT)}
-            command = [sys.executable, "-m", "bench.recorder", "--job", model, mode, urls.get(mode, "")]
-            piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-            jobs[mode] = stack.enter_context(subprocess.Popen(command, env=environment, cwd=ROOT, **piped))
+            ours, theirs = fork.Pipe()
+            process = fork.Process(target=job, args=(trained, mode, urls.get(mode, ""), folder, theirs))
+            process.start()
+            jobs[mode] = ours, process
         found: dict[str, dict[str, Any]] = {mode: {"turns": []} for mode in modes}
-        for _ in range(steps // TURN_STEPS):
-            for mode, process in jobs.items():
-                process.stdin.write(f"{TURN_STEPS}\n")
-                process.stdin.flush()
-                found[mode]["turns"].append(json.loads(process.stdout.readline()))
-        for mode, process in jobs.items():
+        for turn in range(PLAIN_TURNS + steps // TURN_STEPS):
+            for at in range(len(modes)):
+                mode = modes[(turn + at) % len(modes)]
+                jobs[mode][0].send(TURN_STEPS)
+                found[mode]["turns"].append(jobs[mode][0].recv())
+        for mode, (asked, process) in jobs.items():
             began = time.monotonic()
-            process.stdin.close()
-            found[mode] |= json.loads(process.stdout.readline()) | {"end_seconds": time.monotonic() - began}
-            process.wait()
+            asked.send(0)
+            found[mode] |= asked.recv() | {"end_seconds": time.monotonic() - began}
+            process.join()
             found[mode]["bytes"] = sum(one.stat().st_size for one in folders[mode].rglob("*") if one.is_file())
         found["sends"]["bytes"] += _taken(urls["sends"]) - taken
         return found
@@ -176,7 +200,7 @@ def measured(models: list[str], steps: int, sets: int) -> list[list[str]]:
         with silent() as address:
             urls = {"sends": f"http://127.0.0.1:{port}", "silent service": address}
             for model in models:
-                found = [one_set(model, modes, steps, urls) for _ in range(sets)]
+                found = [_in_a_fresh_process(model, modes, steps, urls) for _ in range(sets)]
                 rows += [row(model, mode, found) for mode in modes[1:]]
                 if len(modes) < len(MODES):
                     rows.append([model, MODES[-1], *["not installed"] * 7])
@@ -186,21 +210,36 @@ def measured(models: list[str], steps: int, sets: int) -> list[list[str]]:
     return rows
 
 
+def _in_a_fresh_process(
+    model: str, modes: tuple[str, ...], steps: int, urls: dict[str, str]
+) -> dict[str, dict[str, Any]]:
+    asked = json.dumps([model, modes, steps, urls])
+    command = [sys.executable, "-m", "bench.recorder", "--set", asked]
+    ended = subprocess.run(command, cwd=ROOT, env=os.environ | ALLOCATOR, stdout=subprocess.PIPE, check=True)
+    return json.loads(ended.stdout)
+
+
 def row(model: str, mode: str, found: list[dict[str, dict[str, Any]]]) -> list[str]:
     """What one mode cost, over plain."""
-    whole = [sum(one[mode]["turns"]) / sum(one["plain"]["turns"]) for one in found]
-    first = [one[mode]["turns"][0] / one["plain"]["turns"][0] for one in found]
-    light = [_middle(one[mode]["turns"]) / _middle(one["plain"]["turns"]) for one in found]
+    ratios = [
+        [_over_its_own(one[mode]["turns"], how) / _over_its_own(one["plain"]["turns"], how) for one in found]
+        for how in (statistics.mean, _first, statistics.median)
+    ]
     same = all(one[mode]["loss"] == one["plain"]["loss"] for one in found)
     last = found[-1][mode]
     return [
-        model, mode, spread(whole, "{:.3f}"), spread(first, "{:.2f}"), spread(light, "{:.3f}"),
+        model, mode, spread(ratios[0], "{:.3f}"), spread(ratios[1], "{:.2f}"), spread(ratios[2], "{:.3f}"),
         str(last.get("requests", 0)), f"{last['bytes']:,}", f"{last['end_seconds']:.1f}", "yes" if same else "no",
     ]  # fmt: skip
 
 
-def _middle(turns: list[float]) -> float:
-    return sorted(turns)[len(turns) // 2]
+def _over_its_own(turns: list[float], how: Callable[[list[float]], float]) -> float:
+    """What the turns took, over the plain ones that the same process began with."""
+    return how(turns[PLAIN_TURNS:]) / statistics.median(turns[:PLAIN_TURNS])
+
+
+def _first(turns: list[float]) -> float:
+    return turns[0]
 
 
 def main() -> None:
@@ -209,13 +248,14 @@ def main() -> None:
     parser.add_argument("--models", default="mlp,lstmcell")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--sets", type=int, default=2)
-    parser.add_argument("--job", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--set", help=argparse.SUPPRESS)
     parser.add_argument("--service", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.service:
         served()
-    elif args.job:
-        job(*args.job)
+    elif args.set:
+        model, modes, steps, urls = json.loads(args.set)
+        print(json.dumps(one_set(model, tuple(modes), steps, urls)))
     else:
         rows = measured(args.models.split(","), args.steps, args.sets)
         head = ["model", "job", "mean", "first 20", "median turn", "requests", "bytes", "end, s", "same loss"]
