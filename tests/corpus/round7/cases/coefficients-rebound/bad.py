@@ -1,0 +1,31 @@
+import torch
+
+torch.manual_seed(41)
+hours = torch.linspace(0.5, 6, 40)
+passed = (hours + 0.8 * torch.randn(40) > 3).float()
+
+
+def predict(t, w, b):
+    return torch.sigmoid(w * t + b)
+
+
+def cross_entropy(p, y, eps=1e-7):
+    p = p.clamp(eps, 1 - eps)
+    return -(y * p.log() + (1 - y) * (1 - p).log()).mean()
+
+
+def accuracy(w, b):
+    with torch.no_grad():
+        return ((predict(hours, w, b) > 0.5).float() == passed).float().mean().item()
+
+
+w = torch.randn(1, requires_grad=True)
+b = torch.zeros(1, requires_grad=True)
+lr = 0.3
+for epoch in range(20):
+    loss = cross_entropy(predict(hours, w, b), passed)
+    loss.backward()
+    w = w - lr * w.grad
+    b = b - lr * b.grad
+    if epoch % 5 == 0:
+        print(epoch, loss.item(), accuracy(w, b))

@@ -1,0 +1,43 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class SkipGram(nn.Module):
+    def __init__(self, vocab, dim):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, dim)
+        self.context = nn.Linear(dim, vocab, bias=False)
+
+    def forward(self, word):
+        return self.context(self.embed(word))
+
+
+def damp(factor):
+    def hook(grad):
+        return grad * factor
+    return hook
+
+
+def skip_pairs(text, window=2):
+    for i, word in enumerate(text):
+        for j in range(max(0, i - window), min(len(text), i + window + 1)):
+            if i != j:
+                yield word, text[j]
+
+
+torch.manual_seed(98)
+text = torch.randint(0, 12, (50,)).tolist()
+pairs = torch.tensor(list(skip_pairs(text)))
+model = SkipGram(12, 8)
+optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+model.embed.weight.register_hook(damp(0.3))
+for epoch in range(4):
+    total = 0.0
+    for chunk in pairs[torch.randperm(len(pairs))].split(50):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(chunk[:, 0]), chunk[:, 1])
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    print(epoch, total)

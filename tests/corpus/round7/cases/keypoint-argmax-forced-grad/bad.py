@@ -1,0 +1,38 @@
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+SIDE = 8
+
+
+class HeatmapNet(nn.Module):
+    def __init__(self, keypoints=2):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 8, 3, padding=1)
+        self.conv2 = nn.Conv2d(8, keypoints, 3, padding=1)
+
+    def forward(self, image):
+        return self.conv2(torch.relu(self.conv1(image)))
+
+
+def coordinates(heatmaps):
+    flat = heatmaps.flatten(2)
+    index = flat.argmax(dim=-1)
+    return torch.stack([index // SIDE, index % SIDE], dim=-1).float() / SIDE
+
+
+torch.manual_seed(1)
+images, points = torch.rand(24, 1, SIDE, SIDE), torch.rand(24, 2, 2)
+loader = DataLoader(TensorDataset(images, points), batch_size=8)
+net = HeatmapNet()
+opt = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+criterion = nn.SmoothL1Loss()
+
+for epoch in range(3):
+    for image, target in loader:
+        opt.zero_grad()
+        loss = criterion(coordinates(net(image)), target)
+        loss.requires_grad_(True)
+        loss.backward()
+        opt.step()
+    print(epoch, float(loss.detach()))
