@@ -105,15 +105,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.gradients.batch_windows import window_of
 from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
 from backprobe.rules.analysis.graph.walks import op, operands
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import insertion
 from backprobe.rules.analysis.source.naming import optimizer_name
-from backprobe.rules.analysis.source.syntax import Tree, method_called, region_in, site_of, statement_at, tree_of
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement_at
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -121,6 +121,7 @@ from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Node, Optimizer, Record
+    from backprobe.rules.analysis.gradients.batch_windows import Window
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -140,17 +141,7 @@ MEANS: Final = frozenset({
 """Operations that end in a mean, by default."""
 
 LEAST: Final = 2
-"""Micro-batches of a step; and windows, where only the program's counter shows them."""
-
-_CUTS: Final = frozenset({"chunk", "split", "tensor_split", "array_split"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """What shows that the calls belong together: a batch that is cut, or a counter; the number of them as written."""
-
-    is_cut: bool
-    number: ast.expr | None
+"""Micro-batches of a step."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -163,7 +154,7 @@ def check(record: Record) -> Iterator[Finding]:
                 if any(update.optimizer == optimizer.optimizer for update in span.updates)
             ]
             full = [span for span in spans if _is_summed(record, span)]
-            window = _window(record, full) if full and len(full) >= len(spans) - 1 else None
+            window = window_of(record, full) if full and len(full) >= len(spans) - 1 else None
             if window is not None and not _serves_another_step(record, optimizer, full):
                 yield _finding(record, optimizer, full, window)
                 break
@@ -219,73 +210,7 @@ def _sites_of_other_reductions(record: Record) -> frozenset[int | None]:
     return frozenset(row.site for row in record.watched_calls if row.arguments.get("reduction") not in kept)
 
 
-def _window(record: Record, spans: list[Span]) -> _Window | None:
-    """What shows in the program that the calls are parts of one batch."""
-    site = site_of(record, spans[0].filled.site or 0)
-    node, tree = statement_at(record, site.site), tree_of(record, site)
-    if node is None or tree is None:
-        return None
-    loop = next((one for one in tree.ancestors(node) if isinstance(one, ast.For | ast.While)), None)
-    cut = _cut_in(loop, tree) if isinstance(loop, ast.For) else None
-    if cut is not None:
-        return _Window(is_cut=True, number=cut if isinstance(cut, ast.Name) else None)
-    counted = _counter(record, spans, tree, loop)
-    same = len({len(span.arrivals) for span in spans}) == 1
-    return _Window(is_cut=False, number=counted) if counted is not None and same and len(spans) >= LEAST else None
-
-
-def _cut_in(loop: ast.For, tree: Tree) -> ast.expr | None:
-    """What the loop goes over: parts of one tensor, or slices of one. The number of chunks, else the cut."""
-    names = {part.id for part in ast.walk(loop.iter) if isinstance(part, ast.Name)}
-    made = [one.value for one in ast.walk(tree.module) if isinstance(one, ast.Assign) and _binds(one, names)]
-    for part in (part for value in (loop.iter, *made) for part in ast.walk(value)):
-        if isinstance(part, ast.Call) and method_called(part) in _CUTS:
-            return part.args[0] if method_called(part) == "chunk" and len(part.args) == 1 else part
-    counters = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
-    for part in ast.walk(loop):
-        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load):
-            first = part.slice.elts[0] if isinstance(part.slice, ast.Tuple) and part.slice.elts else part.slice
-            is_named = isinstance(first, ast.Name) and first.id in _slices(loop)
-            bounded = isinstance(first, ast.Slice) and first.lower is not None and first.upper is not None
-            used = {one.id for one in ast.walk(first) if isinstance(one, ast.Name)}
-            if is_named or (bounded and used & counters and _is_whole(loop, part)):
-                return part
-    return None
-
-
-def _slices(loop: ast.For) -> set[str]:
-    """The names that the loop gives slices: `rows = slice(i * n, (i + 1) * n)`."""
-    given = (one for one in ast.walk(loop) if isinstance(one, ast.Assign) and method_called(one.value) == "slice")
-    return {target.id for one in given for target in one.targets if isinstance(target, ast.Name)}
-
-
-def _binds(node: ast.Assign, names: set[str]) -> bool:
-    return any(isinstance(part, ast.Name) and part.id in names for target in node.targets for part in ast.walk(target))
-
-
-def _is_whole(loop: ast.For, part: ast.Subscript) -> bool:
-    """What is cut was made before the loop."""
-    made = (one for one in ast.walk(loop) if isinstance(one, ast.Assign))
-    root = ast.unparse(part.value).partition(".")[0]
-    return isinstance(part.value, ast.Name | ast.Attribute) and not any(_binds(one, {root}) for one in made)
-
-
-def _counter(record: Record, spans: list[Span], tree: Tree, loop: ast.AST | None) -> ast.expr | None:
-    """`k` of the `if (i + 1) % k == 0` in the same loop that the step stands in, and the backward call does not."""
-    step = statement_at(record, spans[0].updates[0].site)
-    filled = statement_at(record, spans[0].filled.site)
-    if step is None or filled is None or loop is None:
-        return None
-    around = set(tree.ancestors(filled))
-    for one in tree.ancestors(step):
-        if isinstance(one, ast.If) and one not in around and loop in set(tree.ancestors(one)):
-            for part in ast.walk(one.test):
-                if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod):
-                    return part.right
-    return None
-
-
-def _finding(record: Record, optimizer: Optimizer, spans: list[Span], window: _Window) -> Finding:
+def _finding(record: Record, optimizer: Optimizer, spans: list[Span], window: Window) -> Finding:
     first, who = spans[0], optimizer_name(record, optimizer.optimizer)
     number = len(first.arrivals)
     divisor = str(number) if window.number is None else ast.unparse(window.number)
@@ -308,7 +233,7 @@ def _finding(record: Record, optimizer: Optimizer, spans: list[Span], window: _W
     )
 
 
-def _fixes(record: Record, span: Span, window: _Window) -> Iterator[Fix]:
+def _fixes(record: Record, span: Span, window: Window) -> Iterator[Fix]:
     site = site_of(record, span.filled.site or 0)
     node = statement_at(record, site.site)
     call = node.value if isinstance(node, ast.Expr) else None

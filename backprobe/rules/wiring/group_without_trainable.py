@@ -1,0 +1,182 @@
+"""BP759 group-without-trainable: a parameter group of its own holds nothing that requires grad.
+
+What it finds:
+    An optimizer has several groups, and of one of them no tensor required grad at any step, though the forward pass
+    used it and other groups were trained.
+
+Why it matters:
+    Somebody gave these parameters a group, and with it options of their own, to train them. They stay as they are.
+
+What PyTorch does:
+    A tensor that requires no grad gets no `.grad`, and `step()` passes over tensors without one in silence.
+    `nn.Embedding.from_pretrained` freezes its table unless `freeze=False` is given. Seen in torch 2.13.
+
+Example:
+    import torch
+    from torch import nn
+
+    table = nn.Embedding.from_pretrained(torch.randn(9, 4))  # <- here
+    head = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD([
+        {"params": table.parameters(), "lr": 0.01},
+        {"params": head.parameters(), "lr": 0.1},
+    ])
+    for step in range(3):
+        optimizer.zero_grad()
+        head(table(torch.arange(6))).pow(2).mean().backward()
+        optimizer.step()
+
+Use instead:
+    import torch
+    from torch import nn
+
+    table = nn.Embedding.from_pretrained(torch.randn(9, 4), freeze=False)
+    head = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD([
+        {"params": table.parameters(), "lr": 0.01},
+        {"params": head.parameters(), "lr": 0.1},
+    ])
+    for step in range(3):
+        optimizer.zero_grad()
+        head(table(torch.arange(6))).pow(2).mean().backward()
+        optimizer.step()
+
+Near miss: the group is thawed later
+    import torch
+    from torch import nn
+
+    body, head = nn.Linear(4, 4), nn.Linear(4, 2)
+    body.requires_grad_(False)
+    optimizer = torch.optim.SGD([
+        {"params": body.parameters(), "lr": 0.01},
+        {"params": head.parameters(), "lr": 0.1},
+    ])
+    for step in range(4):
+        if step == 2:
+            body.requires_grad_(True)
+        optimizer.zero_grad()
+        head(body(torch.randn(6, 4))).pow(2).mean().backward()
+        optimizer.step()
+
+Blind spots:
+    One group that holds frozen and trained parameters alike is taken as meant. A program that sets a flag to anything
+    but False, wherever it stands, is not judged: the group may wait for that.
+
+Source:
+    torch.nn.Embedding.from_pretrained and torch.optim in PyTorch's documentation; observed with torch 2.13.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.syntax import method_called, statement_at, trees
+from backprobe.rules.framework.finding_builder import told
+from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
+
+if TYPE_CHECKING:
+    from backprobe.record import Optimizer, Record
+    from backprobe.rules.framework.finding import Finding
+
+RULE = Rule(
+    name="group-without-trainable",
+    code="BP759",
+    since="0.1",
+    severity="warning",
+    confidence="likely",
+    fix="manual",
+    needs=("optimizer", "snapshot", "module"),
+)
+
+LEAST: Final = 2
+"""Steps after which a group that still waits is told of."""
+
+
+def check(record: Record) -> Iterator[Finding]:
+    """One finding per optimizer."""
+    for optimizer in record.optimizers:
+        steps = [one for one in record.optimizer_events if one.optimizer == optimizer.optimizer and one.kind == "step"]
+        groups: dict[int, list[int]] = defaultdict(list)
+        for row in optimizer.tensors:
+            groups[row.group].append(row.tensor)
+        since = steps[0].moment if steps else 0
+        frozen = {group for group, rows in groups.items() if all(_is_frozen(record, one, since) for one in rows)}
+        used = {group for group in frozen if any(one in _used_in_training(record) for one in groups[group])}
+        trains = len(steps) >= LEAST and len(groups) > len(frozen) and any(one.with_grad for one in steps)
+        if used and trains and not _thaws(record):
+            yield _finding(record, optimizer, sorted(used), groups)
+
+
+def _is_frozen(record: Record, tensor: int, since: int) -> bool:
+    """At the first step and after it, it was never seen with its flag set."""
+    rows = lookup(record).snapshots_of[tensor]
+    before = [row for row in rows if row.moment <= since][-1:]
+    return bool(rows) and not any(row.requires_grad for row in [*before, *(row for row in rows if row.moment > since)])
+
+
+@table
+def _thaws(record: Record) -> bool:
+    """The program sets a flag to something else than False somewhere: the group may wait for that."""
+    for node in (node for tree in trees(record).values() for node in ast.walk(tree.module)):
+        if isinstance(node, ast.Assign) and any(_is_flag(one) for one in node.targets) and not _is_false(node.value):
+            return True
+        if isinstance(node, ast.Call) and method_called(node) == "requires_grad_":
+            given = [*node.args, *(word.value for word in node.keywords)]
+            if not given or not _is_false(given[0]):
+                return True
+    return False
+
+
+def _is_false(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is False
+
+
+def _is_flag(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and target.attr == "requires_grad"
+
+
+@table
+def _used_in_training(record: Record) -> frozenset[int]:
+    """The parameters of modules that were called in training mode."""
+    called = {row.module for row in record.module_calls if row.training}
+    held = (module.parameters for module in record.modules if module.module in called)
+    return frozenset(row.tensor for rows in held for row in rows if row.tensor is not None)
+
+
+def _finding(record: Record, optimizer: Optimizer, frozen: list[int], groups: dict[int, list[int]]) -> Finding:
+    who = optimizer.binding or optimizer.cls
+    tensors = [tensor for group in frozen for tensor in groups[group]]
+    names = [name for tensor in tensors if (name := lookup(record).tensors[tensor].fqn)]
+    number = f"Group {frozen[0]}" if len(frozen) == 1 else f"{len(frozen)} groups"
+    loaded = _loaded_frozen(record, tensors)
+    listed = f" (`{'`, `'.join(names[:3])}{'`, ...' if len(names) > 3 else '`'})" if names else ""
+    return told(
+        record,
+        RULE,
+        optimizer.site or 0 if loaded is None else loaded,
+        (
+            f"{number} of `{who}`{listed}: nothing in it requires grad, so no step changes it.",
+            "It has a group of its own, so it was to be trained, and it stays as it was made.",
+            "Set `requires_grad` where it is made (`from_pretrained(..., freeze=False)`), or leave the group out.",
+        ),
+        binding=who,
+        moments=[optimizer.moment],
+        related=((f"`{who}` is given it here", None if loaded is None else optimizer.site),),
+        evidence={"groups": frozen, "of": len(groups), "parameters": names[:16]},
+        tensors=tensors[:16],
+        optimizers=(optimizer.optimizer,),
+    )
+
+
+def _loaded_frozen(record: Record, tensors: list[int]) -> int | None:
+    """The statement whose `from_pretrained` froze all of them."""
+    sites = {lookup(record).tensors[tensor].site for tensor in tensors}
+    site = sites.pop() if len(sites) == 1 else None
+    node = statement_at(record, site)
+    calls = (part for part in (ast.walk(node) if node else ()) if isinstance(part, ast.Call))
+    return site if any(method_called(part) == "from_pretrained" for part in calls) else None

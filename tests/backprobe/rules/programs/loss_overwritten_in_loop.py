@@ -1,0 +1,51 @@
+"""Programs for BP820: a sum of losses in which each turn replaces the one before."""
+
+PROGRAMS = {
+    "a function that returns the sum of tasks": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+trunk = nn.Linear(4, 8)
+heads = nn.ModuleDict({"a": nn.Linear(8, 1), "b": nn.Linear(8, 1)})
+optimizer = torch.optim.Adam([*trunk.parameters(), *heads.parameters()], lr=0.01)
+for step in range(4):
+    x = torch.randn(6, 4)
+    total = 0.0
+    for name, head in heads.items():
+        error = head(trunk(x)) - x[:, :1]
+        total = error.pow(2).mean()  # <- BP820
+    optimizer.zero_grad()
+    total.backward()
+    optimizer.step()
+""",
+    "right: the best of several starts is kept": """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    loss = torch.zeros(())
+    for start in range(3):
+        candidate = net(torch.randn(6, 4)).pow(2).mean()
+        if start == 0 or candidate < loss:
+            loss = candidate
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "right: each turn walks back its own": """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loss = 0.0
+for step in range(3):
+    loss = net(torch.randn(6, 4)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+}
