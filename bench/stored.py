@@ -17,8 +17,8 @@ from backprobe import record as r
 from bench.service import stores
 from store.database import migrator
 from store.database.session import Database
+from store.records.chunk_encoding import Columns
 from store.records.chunk_format import GRAD_NONE, IS_LEAF, REQUIRES_GRAD, VALUE_MEASURED
-from store.records.chunks import Columns
 from store.runs import lifecycle
 
 DATABASES = ("SQLite", "PostgreSQL")
