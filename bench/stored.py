@@ -123,7 +123,7 @@ def short_record(tensors: int = 20, moments: int = 15) -> r.Record:
         for n in range(tensors) for k in range(moments)
     )  # fmt: skip
     header = r.Header(
-        schema_version=r.SCHEMA_VERSION, backprobe_version="0", tier="full", entry="main.py",
+        schema_version=r.SCHEMA_VERSION, backprobe_version="0", tier="full", entry="run",
         started_at="2026-11-21T00:00:00.000Z",
         environment=r.Environment(python="3.11", platform="Linux", torch="2.13.0"),
     )  # fmt: skip
