@@ -28,7 +28,7 @@ from store.database.session import Database
 from store.records import storage
 from store.records.bulk import Batch
 from store.records.bulk import write as write_rows
-from store.records.chunks import chunk_rows
+from store.records.chunk_encoding import chunk_rows
 from store.records.live_snapshots import FLUSH_MOMENTS, Live
 from store.runs import completion, lifecycle
 from store.runs.claims import renew

@@ -17,8 +17,8 @@ from backprobe import record as r
 from bench.service import stores
 from store.database import migrator
 from store.database.session import Database
+from store.records.chunk_encoding import Columns
 from store.records.chunk_format import GRAD_NONE, IS_LEAF, REQUIRES_GRAD, VALUE_MEASURED
-from store.records.chunks import Columns
 from store.runs import lifecycle
 
 DATABASES = ("SQLite", "PostgreSQL")
@@ -123,7 +123,7 @@ def short_record(tensors: int = 20, moments: int = 15) -> r.Record:
         for n in range(tensors) for k in range(moments)
     )  # fmt: skip
     header = r.Header(
-        schema_version=r.SCHEMA_VERSION, backprobe_version="0", tier="full", entry="main.py",
+        schema_version=r.SCHEMA_VERSION, backprobe_version="0", tier="full", entry="run",
         started_at="2026-11-21T00:00:00.000Z",
         environment=r.Environment(python="3.11", platform="Linux", torch="2.13.0"),
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """How snapshots lie as bytes: each column of a chunk, its elements, and the value that takes no room.
 
-`chunks.py` encodes and decodes by this table.
+`chunk_encoding.py` encodes and decodes by this table.
 
 A column is NULL where all its values are the absent one, has one element where all are equal, else one element per
 snapshot, little-endian. Elision, not compression: zstd would save 12 % more and cost a dependency and time.

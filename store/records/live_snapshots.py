@@ -14,8 +14,8 @@ import sqlalchemy as sa
 
 from store.database.session import Database, Transaction
 from store.records.bulk import Batch, write
+from store.records.chunk_encoding import NAMES, Columns, chunk_rows, merge
 from store.records.chunk_format import CHUNK
-from store.records.chunks import NAMES, Columns, chunk_rows, merge
 from store.records.reader import mappings
 from store.runs.claims import Beat, renew
 from store.runs.model import Claim
@@ -68,7 +68,7 @@ class Live:
         """Write snapshots that come after all written before, and merge the tails that have become long enough.
 
         Args:
-            columns: In order of (tensor, moment), as `store.records.chunks` has them.
+            columns: In order of (tensor, moment), as `store.records.chunk_encoding` has them.
 
         Raises:
             FencedOut: the attempt is stale; nothing was written. Kill the child.

@@ -13,7 +13,7 @@ from backprobe.record.state_flags import flags_in
 from store import tables
 from store.database.session import Transaction
 from store.records import chunk_format
-from store.records.chunks import NAMES, columns_of, numbers
+from store.records.chunk_encoding import NAMES, columns_of, numbers
 from store.records.mapping import IN_HEAD, SPECS, STATISTICS, STATISTICS_OF, RowSpec, as_array
 from store.runs.model import RunKey
 

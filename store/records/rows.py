@@ -15,7 +15,7 @@ from backprobe.record import BadRecord, state_flags
 from store import tables
 from store.records import chunk_format
 from store.records.bulk import Batch, fitted, fitting
-from store.records.chunks import chunk_rows, floats
+from store.records.chunk_encoding import chunk_rows, floats
 from store.records.last_state import Lookup, lookup
 from store.records.mapping import IN_HEAD, SPECS, Derived, RowSpec, plain
 from store.tables import KEY
@@ -126,7 +126,7 @@ def _grad_fns(snapshots: Sequence[Snapshot]) -> dict[str, int]:
 
 
 def snapshot_columns(snapshots: Sequence[Snapshot], grad_fns: Mapping[str, int]) -> dict[str, Any]:
-    """Snapshots in order of (tensor, moment) as columns for `store.records.chunks`.
+    """Snapshots in order of (tensor, moment) as columns for `store.records.chunk_encoding`.
 
     Raises:
         BadRecord: a number does not fit its column.

@@ -172,8 +172,8 @@ class RecorderShort:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow:
-    """One run, as `GET /v1/runs/{id}` shows it.
+class RunView:
+    """One run, as `GET /v1/runs/{id}` shows it: the store's row, the answer and its description are made from this.
 
     Attributes:
         id: Public. version: rises with every change that a reader can see; the ETag.
@@ -185,10 +185,6 @@ class RunRow:
         audit: Public id of the last audit that it is an item of; None: of none.
         trial: None: it is none.
         isolation: `{"level": ..., "demanded": ...}` and what the worker attested; None until it has run.
-        key: Where its visible record lies, also one that still comes; None while there is none. Every function of
-            `store.queries` takes the run.
-        record_gone: Why its record is: kept-until, database-full or deleted; None: it is there, or nobody noted why.
-        tenant_id, project_id, run_id: Not shown, as record_gone.
     """
 
     id: str
@@ -230,16 +226,28 @@ class RunRow:
     trial: TrialShort | None
     created_by: str
     min_isolation: IsolationLevel
-    key: RunKey | None
-    record_gone: str | None
-    tenant_id: int
-    project_id: int
-    run_id: int
 
     @property
     def unnamed(self) -> str | None:
         """Public id of its snippet, if whoever sent that named no file."""
         return self.snippet if self.named is False else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow(RunView):
+    """One run, with what only the server knows of it.
+
+    Attributes:
+        key: Where its visible record lies, also one that still comes; None while there is none. Every function of
+            `store.queries` takes the run.
+        record_gone: Why its record is: kept-until, database-full or deleted; None: it is there, or nobody noted why.
+    """
+
+    key: RunKey | None
+    record_gone: str | None
+    tenant_id: int
+    project_id: int
+    run_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

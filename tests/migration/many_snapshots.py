@@ -22,8 +22,8 @@ from store.database.ids import new_id, part
 from store.database.migrator import downgrade, upgrade
 from store.database.session import Database
 from store.records.bulk import Batch, write
+from store.records.chunk_encoding import NAMES, chunk_rows, floats
 from store.records.chunk_format import CHUNK
-from store.records.chunks import NAMES, chunk_rows, floats
 from store.records.expiry.partitions import ensure
 from store.runs.model import RunKey
 from store.tables import snapshot_chunk

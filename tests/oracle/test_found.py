@@ -166,6 +166,23 @@ def f(x):
     return x
 d = f(a)
 """,
+    "a tensor that changed places with another has its node and its flags": """\
+import torch
+a = torch.tensor([1.0, 2.0], requires_grad=True)
+b = torch.ones(2)
+c = a * 2
+torch.utils.swap_tensors(c, b)
+d = b * 3
+d.sum().backward()
+""",
+    "tensors of one version that changed places have each other's nodes": """\
+import torch
+a = torch.tensor([1.0, 2.0], requires_grad=True)
+b = a * 2
+c = -a
+torch.utils.swap_tensors(b, c)
+b.sum().backward()
+""",
 }
 
 

@@ -120,6 +120,19 @@ class Truth:
     raised: tuple[str, str, int] | None = None
 
 
+class _Ref(weakref.ref[torch.Tensor]):
+    """A weak reference of the reader's, which the program does not see: `torch.utils.swap_tensors` refuses any."""
+
+    __slots__ = ()
+
+
+def _without_ours(thing: Any, /) -> list[Any]:
+    return [ref for ref in _every_ref(thing) if not isinstance(ref, _Ref)]
+
+
+_every_ref: Final = weakref.getweakrefs
+
+
 class Reader:
     """Reads a running program."""
 
@@ -165,7 +178,7 @@ class Reader:
             if self._by_id.get(key) == number:
                 del self._by_id[key]
 
-        self._refs[number] = weakref.ref(tensor, gone)
+        self._refs[number] = _Ref(tensor, gone)
         self._by_id[key] = number
         base = tensor._base if tensor._is_view() else None
         shape = tuple(tensor.shape)
@@ -394,6 +407,7 @@ def _reading(reader: Reader) -> Iterator[None]:
     from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
     plain, zero = torch.autograd._engine_run_backward, Optimizer.zero_grad
+    weakref.getweakrefs = _without_ours
     torch.autograd._engine_run_backward = reader.engine(plain)
     Optimizer.zero_grad = reader.zeroed(zero)
     handles = [
@@ -404,6 +418,7 @@ def _reading(reader: Reader) -> Iterator[None]:
         yield
     finally:
         torch.autograd._engine_run_backward, Optimizer.zero_grad = plain, zero
+        weakref.getweakrefs = _every_ref
         for handle in handles:
             handle.remove()
 

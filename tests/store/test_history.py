@@ -5,8 +5,8 @@ import pytest
 
 from store import queries, tables
 from store.records.bulk import Batch, write
+from store.records.chunk_encoding import chunk_rows, floats
 from store.records.chunk_format import CHUNK, GRAD_NONE, REQUIRES_GRAD
-from store.records.chunks import chunk_rows, floats
 from store.runs import completion
 
 TENSORS, MOMENTS = 6, CHUNK + 200

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from store import tables
 from store.records import live_snapshots, storage
+from store.records.chunk_encoding import NAMES, chunk_rows, columns_of, floats
 from store.records.chunk_format import CHUNK
-from store.records.chunks import NAMES, chunk_rows, columns_of, floats
 from store.records.live_snapshots import Live
 from store.records.rows import _grad_fns, snapshot_columns
 from store.runs import completion, lifecycle

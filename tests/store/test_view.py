@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from backprobe import record as r
 from store import tables
 from store.records.bulk import Batch, write
+from store.records.chunk_encoding import chunk_rows, floats
 from store.records.chunk_format import CHUNK, GRAD_MEASURED
-from store.records.chunks import chunk_rows, floats
 from store.runs import completion
 from store.tables.base.types import float32
 

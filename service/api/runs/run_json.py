@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from service.auth.caller import caller
@@ -9,12 +10,12 @@ from service.problems.errors import Problem
 from store import queries
 from store.database.ids import is_id
 from store.runs import lifecycle
+from store.runs.model import RunRow, RunView
 
 if TYPE_CHECKING:
     from store.database.session import Transaction
-    from store.runs.model import RunRow
 
-_NOT_SHOWN: Final = ("key", "record_gone", "tenant_id", "project_id", "run_id")
+_NOT_SHOWN: Final = {field.name for field in fields(RunRow)} - {field.name for field in fields(RunView)}
 _GONE: Final = {
     "kept-until": "The record of {id} was kept until {until}, and then deleted.",
     "deleted": "The record of {id} was deleted on request.",

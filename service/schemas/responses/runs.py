@@ -9,23 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from backprobe.isolation import IsolationLevel
 from backprobe.rules.framework.rule import Confidence, Level
 from service.schemas.responses.findings import FindingList
 from service.schemas.rule_families import Family
 from service.web.listing import Listing
 from store.queries import BackwardCallRow, SnapshotRow, SourceLine, Streams, TensorFull, TensorRow
-from store.runs.model import (
-    FindingCounts,
-    Origin,
-    Outcome,
-    Queue,
-    RecorderShort,
-    RecordShort,
-    RunError,
-    Status,
-)
-from store.runs.trial import TrialShort
+from store.runs.model import RunView
 
 __all__ = ["BackwardCallRow", "SnapshotRow", "Streams", "TensorFull", "TensorRow"]
 
@@ -146,7 +135,7 @@ class Included:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunTold:
+class RunTold(RunView):
     """One run: what was asked, where it stands, how it ended.
 
     Attributes:
@@ -159,45 +148,6 @@ class RunTold:
         included: Null unless `include=` was given.
     """
 
-    id: str
-    status: Status
-    ended: bool
-    origin: Origin
-    version: int
-    project: str
-    snippet: str | None
-    entry: str | None
-    named: bool | None
-    arguments: list[str]
-    labels: dict[str, str]
-    queue: Queue
-    device_class: str | None
-    priority: int
-    queue_position: int | None
-    attempt: int
-    max_attempts: int
-    min_isolation: IsolationLevel
-    isolation: dict[str, Any] | None
-    created_at: str
-    started_at: str | None
-    cancel_requested_at: str | None
-    finished_at: str | None
-    kept_until: str
-    pinned: bool
-    outcome: Outcome
-    error: RunError | None
-    limits: dict[str, int]
-    capture: dict[str, Any]
-    seed: int | None
-    rules: dict[str, Any] | None
-    record: RecordShort
-    findings: FindingCounts
-    recorder: RecorderShort | None
-    audit: str | None
-    custom_id: str | None
-    rerun_of: str | None
-    trial: TrialShort | None
-    created_by: str
     links: RunLinks
     included: Included | None
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
+from store.records.chunk_encoding import HEAD, columns_of
 from store.records.chunk_format import BLOCK
-from store.records.chunks import HEAD, columns_of
 from store.records.reader import at_key, mappings
 from store.runs.model import RunKey, RunRow
 

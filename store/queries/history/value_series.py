@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from store import tables
 from store.database.in_clause import among
 from store.database.session import Transaction
+from store.records.chunk_encoding import HEAD, Columns, columns_of, unpack
 from store.records.chunk_format import COLUMNS, GRAD_NONE, MISSING, REQUIRES_GRAD
-from store.records.chunks import HEAD, Columns, columns_of, unpack
 from store.records.reader import at_key, mappings
 from store.runs.model import RunRow
 

@@ -16,7 +16,7 @@ from store.database.in_clause import among
 from store.database.session import Transaction
 from store.queries.tensors.tensor_answers import SnapshotPage, SnapshotRow, StatisticsRow
 from store.queries.tensors.tensor_filter import TensorFilter
-from store.records.chunks import NAMES
+from store.records.chunk_encoding import NAMES
 from store.records.reader import at_key, mappings, snapshots_of
 from store.runs.model import RunKey, RunRow
 

@@ -84,13 +84,15 @@ class States:
         value_changed = value_changed or (raw is not None and self._tensors.is_reshaped(known, tensor))
         if value_changed and not known.is_new:
             self._changed(known, version, self._put_down(known, cause, version != known.version))
-        if not known.is_new and (value_changed or storage_address(tensor) != known.ref.storage):
+        moved = storage_address(tensor) != known.ref.storage
+        if not known.is_new and (value_changed or moved):
             self._tensors.refresh(known, tensor)  # `.data =` gives other memory, whose elements may be the same
         number = next_sequence_number()
         if known.is_new or version != known.version:
             known.versions.append((number if known.is_new else known.looked_at, number, version or 0))
         known.looked_at = number
-        self._node(known, tensor, made=requires_grad and not is_leaf, changed=version != known.version)
+        changed = version != known.version
+        self._node(known, tensor, made=requires_grad and not is_leaf, changed=changed, moved=moved)
         gradient = tensor.grad if is_leaf or retains else None
         grad_kind = "not-read" if not (is_leaf or retains) else "none" if gradient is None else "present"
         followed = is_leaf and requires_grad
@@ -170,13 +172,14 @@ class States:
         )  # fmt: skip
         self._inplace_events += 1
 
-    def _node(self, known: Known, tensor: torch.Tensor, *, made: bool, changed: bool) -> None:
-        """Keep up which node made a tensor."""
+    def _node(self, known: Known, tensor: torch.Tensor, *, made: bool, changed: bool, moved: bool) -> None:
+        """Keep up which node made a tensor. One in other memory may have changed places with another tensor."""
         if not made:
             known.node, known.grad_fn, known.grad_fn_read = None, None, True
             return
-        if known.node is not None and not changed:
+        if known.node is not None and not changed and not moved:
             return
+        told = None if changed else known.node
         known.node, known.grad_fn, known.grad_fn_read = None, None, False
         if not self._options.walks:
             return
@@ -191,6 +194,8 @@ class States:
         if facts is None:
             return
         known.node = facts.number
+        if known.node == told:
+            return
         self._writer.add(
             "tensor_nodes",
             TensorNode(tensor=known.number, node=facts.number, output_nr=tensor.output_nr, proof="seen"),

@@ -192,7 +192,7 @@ static PyObject *type_of_node(PyObject *node)
 }
 
 /* A node was read of a tensor: its name, its number, its row. */
-static int take_node(bp_states *states, bp_known *known, PyObject *tensor, PyObject *node)
+static int take_node(bp_states *states, bp_known *known, PyObject *tensor, PyObject *node, int64_t told)
 {
     int64_t output_nr = bp_integer(tensor, bp_name_output_nr, -1);
     PyObject *type = NULL;
@@ -212,6 +212,9 @@ static int take_node(bp_states *states, bp_known *known, PyObject *tensor, PyObj
         return 0;
     }
     known->node = number;
+    if (number == told) {
+        return 0;
+    }
     if (write_tensor_node(states, known->number, number, output_nr) < 0) {
         return -1;
     }
@@ -224,11 +227,13 @@ static int take_node(bp_states *states, bp_known *known, PyObject *tensor, PyObj
     return 0;
 }
 
-static int look_at_node(bp_states *states, bp_known *known, PyObject *tensor, int made, int changed)
+/* A tensor in other memory may have changed places with another, which gives it another node under the same version. */
+static int look_at_node(bp_states *states, bp_known *known, PyObject *tensor, int made, int changed, int moved)
 {
-    if (made && known->node >= 0 && !changed) {
+    if (made && known->node >= 0 && !changed && !moved) {
         return 0;
     }
+    int64_t told = changed ? -1 : known->node;
     known->node = -1;
     Py_CLEAR(known->grad_fn);
     known->grad_fn_read = !made;
@@ -242,7 +247,7 @@ static int look_at_node(bp_states *states, bp_known *known, PyObject *tensor, in
         return done == NULL ? -1 : 0;
     }
     PyObject *node = PyObject_GetAttr(tensor, bp_name_grad_fn);
-    int done = node == NULL ? -1 : node == Py_None ? 0 : take_node(states, known, tensor, node);
+    int done = node == NULL ? -1 : node == Py_None ? 0 : take_node(states, known, tensor, node, told);
     Py_XDECREF(node);
     return done;
 }
@@ -512,6 +517,7 @@ static int compare(bp_states *states, bp_known *known, const bp_cause *cause, se
         bp_refresh(states->tensors, known, tensor) < 0) {
         return -1;
     }
+    int moved = now->value.data != NULL && now->value.data != known->data;
     known->data = now->value.data;
     int64_t number = cause->sequence >= 0 ? cause->sequence : bp_sequence_number();
     if (number < 0) {
@@ -522,7 +528,7 @@ static int compare(bp_states *states, bp_known *known, const bp_cause *cause, se
         return -1;
     }
     known->looked_at = number;
-    if (look_at_node(states, known, tensor, state->requires_grad && !state->is_leaf, version_changed) < 0) {
+    if (look_at_node(states, known, tensor, state->requires_grad && !state->is_leaf, version_changed, moved) < 0) {
         return -1;
     }
     int reads = state->is_leaf || state->retains_grad;

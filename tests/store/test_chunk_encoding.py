@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from store.records.chunk_encoding import NAMES, chunk_row, chunk_rows, columns_of, floats, merge, numbers, pack, unpack
 from store.records.chunk_format import CHUNK, COLUMNS, MISSING
-from store.records.chunks import NAMES, chunk_row, chunk_rows, columns_of, floats, merge, numbers, pack, unpack
 
 LENGTHS = st.sampled_from([1, 2, 15, 16, 17, CHUNK - 1, CHUNK, CHUNK + 1]) | st.integers(1, 40)
 BYTES = {"<i2": 2, "<i4": 4, "<i8": 8, "<f4": 4}
