@@ -78,9 +78,11 @@ class Work:
     def __init__(self, turns: Turns, channel: HTTPChannel, lane: Lane, since: float) -> None:
         self._turns, self._channel = turns, channel
         self.lane, self.since, self.held_back = lane, since, False
+        self.began_at = since
 
-    def begins(self) -> None:
+    def begins(self, at: float) -> None:
         """It waits no longer."""
+        self.began_at = at
         self._channel.waits = False  # type: ignore[attr-defined] as in `append`
 
     def service(self) -> None:
@@ -93,7 +95,7 @@ class Work:
             self._channel.service()
         finally:
             _current.work = None
-            self._turns.leave(self.lane, goes_on=True)
+            self._turns.leave(self.lane, goes_on=True, began_at=self.began_at)
 
     def cancel(self) -> None:
         """It will not be answered: the server stops."""
@@ -201,7 +203,7 @@ class Turns:
         lane = _CHECKS if _CHECKS in self._waiting else next(one for one in self._waiting if self._room(one) > 0)
         its = self._waiting.pop(lane)
         found = its.popleft()
-        found.begins()
+        found.begins(self._clock())
         if its:
             self._waiting[lane] = its
         self._at_work[lane] += 1
@@ -221,15 +223,18 @@ class Turns:
         with self._free:
             self._at_work[lane] += 1
 
-    def leave(self, lane: Lane, *, goes_on: bool) -> None:
+    def leave(self, lane: Lane, *, goes_on: bool, began_at: float | None = None) -> None:
         """A request of this lane is at work no more.
 
         Args:
             lane: Its.
+            began_at: When it began, if it has ended now.
             goes_on: The thread that calls takes a request next; one that does not leaves that to another.
         """
         with self._free:
             self._at_work[lane] -= 1
+            if began_at is not None:
+                self._steps.ended(lane, began_at)
             if not self._at_work[lane]:
                 del self._at_work[lane]
             ready = sum(min(len(its), max(0, self._room(one))) for one, its in self._waiting.items())

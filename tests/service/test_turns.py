@@ -11,7 +11,7 @@ from waitress.task import ThreadedTaskDispatcher
 
 from service.limits import turns
 from service.limits.request_bodies import Senders
-from service.limits.steps import STEP_SECONDS
+from service.limits.steps import REST_SECONDS, STEP_SECONDS
 from service.limits.turns import ASKING_SECONDS, LONGEST_SECONDS, HeldTooLong, Turns, aside
 
 GREEDY, OTHER, THIRD, STRANGERS = "Bearer greedy", "Bearer other", "Bearer third", ""
@@ -207,7 +207,26 @@ def test_what_is_at_work_for_longer_than_a_step_holds_nobody_up(stepping, clock)
     clock.now += 2 * STEP_SECONDS
     assert stepping.begin() == [], "and no third"
     stepping.end("a1")
-    assert stepping.begin() == ["a3"], "forty a second, whatever others have at work"
+    clock.now += REST_SECONDS
+    assert stepping.begin() == ["a3"], "whatever others have at work"
+
+
+@pytest.mark.parametrize(("took", "rests"), [(4 * STEP_SECONDS, 4 * STEP_SECONDS), (9.0, REST_SECONDS)])
+def test_after_one_that_took_long_others_go_first_for_as_long(stepping, clock, took, rests):
+    """An audit's hundred runs, say: each is answered, and the next is in its place at once."""
+    stepping.come("b0", OTHER)
+    stepping.begin()
+    stepping.come("w1 w2", GREEDY, method="POST")
+    assert stepping.begin() == ["w1"]
+    clock.now += took
+    stepping.end("b0")
+    stepping.come("b1", OTHER)
+    assert stepping.begin() == ["b1"]
+    stepping.end("w1")
+    clock.now += rests / 2
+    assert stepping.begin() == []
+    clock.now += rests
+    assert stepping.begin() == ["w2"]
 
 
 def test_of_two_that_ask_without_a_pause_each_has_one_at_work(stepping):
