@@ -34,11 +34,9 @@ BATCH_ROWS: Final = 2000
 """Rows in one batch frame: 2.8 million rows/s are decoded at this size, a third of that in one piece."""
 
 MOST_BATCH_ROWS: Final = 4 * BATCH_ROWS
-"""That a batch frame may have. Decoding is one call into C, for which all threads of a process wait: 350,000 rows of
-three bytes took a tenth of a second and a hundred times the frame's bytes."""
+"""That one may have: a process waits while it decodes; 350,000 took a tenth of a second and 100 times their bytes."""
 
-LENGTH: Final = struct.Struct("<I")
-"""Stands before each frame."""
+LENGTH: Final = struct.Struct("<I")  # before each frame
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
