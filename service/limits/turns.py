@@ -1,12 +1,13 @@
 """Whose request a thread takes next, and how many of one tenant are at work at the same time.
 
     reads came as a1 a2 a3 a4 b1, a tenant may have 2 at work
-    ->  a1 a2 b1 are at work; a3 begins when a1 or a2 is answered
+    ->  a1 b1 are at work; a2 begins when both are answered, or after 25 ms; then a3 waits for a1 or a2
 
 1. Tenants take turns; of one tenant the request that came first is first.
 2. While another tenant asks, or has asked within ten seconds, a tenant has at most `most` reads at work, and half as
    many writes, which take turns at SQLite: Python runs one thread at a time, so each more of one tenant makes every
-   other's slower. One that asks alone leaves a quarter of the threads free, for whoever comes.
+   other's slower. They go one after the other where they are short (`service.limits.steps`). One that asks alone leaves
+   a quarter of the threads free, for whoever comes.
 3. Frames and ends of recorders' runs are counted apart: a tenant's other requests do not delay its training jobs.
    Health checks are not counted, and are first.
 4. A request that waits for a run's end, or for its client to read, is not at work; nor is one that has one of the few
@@ -24,11 +25,12 @@ import time
 from collections import Counter, deque
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from waitress.utilities import Error
 
 from service.limits.request_bodies import credentials
+from service.limits.steps import STEP_SECONDS, Lane, Pulse, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -64,13 +66,6 @@ class HeldTooLong(Error):
     problem = "too-many-at-work"
 
 
-class Lane(NamedTuple):
-    """What is counted together. `tenant` None: all of whom it is not known."""
-
-    name: str
-    tenant: int | None
-
-
 _CHECKS: Final = Lane("health", None)
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _current = threading.local()
@@ -83,6 +78,12 @@ class Work:
     def __init__(self, turns: Turns, channel: HTTPChannel, lane: Lane, since: float) -> None:
         self._turns, self._channel = turns, channel
         self.lane, self.since, self.held_back = lane, since, False
+        self.began_at = since
+
+    def begins(self, at: float) -> None:
+        """It waits no longer."""
+        self.began_at = at
+        self._channel.waits = False  # type: ignore[attr-defined] as in `append`
 
     def service(self) -> None:
         """Answer it."""
@@ -94,7 +95,7 @@ class Work:
             self._channel.service()
         finally:
             _current.work = None
-            self._turns.leave(self.lane, goes_on=True)
+            self._turns.leave(self.lane, goes_on=True, began_at=self.began_at)
 
     def cancel(self) -> None:
         """It will not be answered: the server stops."""
@@ -131,6 +132,7 @@ class Turns:
         dispatcher: Whose threads take the requests.
         most: Reads of one tenant at work, while others ask; writes are half as many, and one at least.
         alone: Reads, and writes, of one tenant at work, while nobody else asks.
+        step: As of `Steps`.
         clock: Seconds that only grow.
 
     Attributes:
@@ -145,6 +147,7 @@ class Turns:
         *,
         most: int,
         alone: int,
+        step: float = STEP_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._senders, self._most, self._alone, self._clock = senders, most, alone, clock
@@ -152,6 +155,8 @@ class Turns:
         self._at_work: Counter[Lane] = Counter()
         self._asked_at: dict[int | None, float] = {}
         """When each tenant asked last, the latest at the end."""
+        self._steps = Steps(step, clock)
+        self._pulse = Pulse(self._look_again)
         self._stopping = False
         self.held_back = self.refused = 0
         self._free: threading.Condition = dispatcher.queue_cv
@@ -182,41 +187,54 @@ class Turns:
             self._asked_at.pop(lane.tenant, None)
             self._asked_at[lane.tenant] = work.since
             while next(iter(self._asked_at.values())) < work.since - ASKING_SECONDS:
-                del self._asked_at[next(iter(self._asked_at))]
+                silent = next(iter(self._asked_at))
+                del self._asked_at[silent]
+                self._steps.forget(silent)
         its = self._waiting.setdefault(lane, deque())
-        work.held_back = self._room(lane) <= len(its)
+        work.held_back = self._free_of(lane) <= len(its)
         self.held_back += work.held_back
         its.append(work)
+        channel.waits = True  # type: ignore[attr-defined] of `service.server.connections.Channel`
+        if self._room(lane) < len(its):
+            self._pulse.start()
 
     def popleft(self) -> Work:
         """The next one that may begin, whose tenant is the last to have another."""
         lane = _CHECKS if _CHECKS in self._waiting else next(one for one in self._waiting if self._room(one) > 0)
         its = self._waiting.pop(lane)
         found = its.popleft()
+        found.begins(self._clock())
         if its:
             self._waiting[lane] = its
         self._at_work[lane] += 1
+        self._steps.began(lane)
+        if self._waiting:
+            self._pulse.start()
         return found
 
     def stop(self) -> None:
         """Hold nothing back any more: what still waits is to be canceled."""
         with self._free:
             self._stopping = True
+            self._pulse.stop()
 
     def enter(self, lane: Lane) -> None:
         """A request of this lane is at work again."""
         with self._free:
             self._at_work[lane] += 1
 
-    def leave(self, lane: Lane, *, goes_on: bool) -> None:
+    def leave(self, lane: Lane, *, goes_on: bool, began_at: float | None = None) -> None:
         """A request of this lane is at work no more.
 
         Args:
             lane: Its.
+            began_at: When it began, if it has ended now.
             goes_on: The thread that calls takes a request next; one that does not leaves that to another.
         """
         with self._free:
             self._at_work[lane] -= 1
+            if began_at is not None:
+                self._steps.ended(lane, began_at)
             if not self._at_work[lane]:
                 del self._at_work[lane]
             ready = sum(min(len(its), max(0, self._room(one))) for one, its in self._waiting.items())
@@ -240,11 +258,25 @@ class Turns:
         return Lane("reads" if method in _READS else "writes", tenant)
 
     def _room(self, lane: Lane) -> int:
-        """How many more of this lane may begin."""
+        """How many more of this lane may begin now."""
+        room = self._free_of(lane)
+        if lane == _CHECKS or self._stopping or room <= 0 or not self._others_ask(lane.tenant):
+            return room
+        at_work = [one for one in self._at_work if one != _CHECKS]
+        return int(self._steps.may_begin(lane, at_work, self._waiting))
+
+    def _free_of(self, lane: Lane) -> int:
+        """How many more of this lane may be at work."""
         if lane == _CHECKS or self._stopping:
             return len(self._waiting.get(lane, ())) + 1
         most = max(1, self._most // 2) if lane.name == "writes" else self._most
         return (most if self._others_ask(lane.tenant) else self._alone) - self._at_work[lane]
+
+    def _look_again(self) -> bool:
+        with self._free:
+            if self:
+                self._free.notify()
+            return bool(self._waiting)
 
     def _others_ask(self, tenant: int | None) -> bool:
         if any(lane.tenant != tenant for lane in self._at_work if lane != _CHECKS):

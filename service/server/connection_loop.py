@@ -3,7 +3,8 @@
     waitress: before each wait every connection is asked whether it would read or write: 2,000 idle ones, 6 ms an answer
     here:     before each wait those are asked to which something happened; the kernel keeps what the others want
 
-1. A connection is quiet when it has no request, no answer to send and no end before it: it wants to read, as before.
+1. A connection is quiet when it has no request but one that waits for a thread, no answer to send and no end before it:
+   it wants what it wanted before.
 2. One that is not quiet is asked before each wait: what other threads change, they change at a connection whose request
    they have in hand. Whoever changes a quiet one says so by `ask`.
 3. A file leaves epoll before it is closed: a copy of its socket, made for a stream, would keep it there for ever.
@@ -19,6 +20,9 @@ from waitress.channel import HTTPChannel
 
 HAS_EPOLL: Final = hasattr(select, "epoll")
 """Linux; elsewhere waitress's own loop serves."""
+
+MOST_ACCEPTED: Final = 32
+"""Connections that are taken in one turn, besides the first."""
 
 
 class Watched(dict[int, Any]):
@@ -65,6 +69,18 @@ class Watched(dict[int, Any]):
             if (watched := self.get(file)) is not None:
                 self._to_ask.add(file)
                 wasyncore.readwrite(watched, events)  # epoll's events have poll's numbers
+                if watched.accepting:
+                    self._accept_more(watched)
+
+    def _accept_more(self, listening: Any) -> None:
+        """Those that came at once: one a turn, the last of a thousand waited for a thousand turns."""
+        for _ in range(MOST_ACCEPTED):
+            before = len(self)
+            if not listening.readable():
+                return
+            listening.handle_accept()
+            if len(self) == before:
+                return
 
     def _want(self, file: int, watched: Any) -> None:
         wanted = select.EPOLLIN | select.EPOLLPRI if watched.readable() else 0
@@ -89,7 +105,8 @@ def ask(connection: HTTPChannel) -> None:
 
 
 def is_quiet(watched: Any) -> bool:
-    """A connection that wants to read and nothing else; the listening socket and the trigger are asked each time."""
+    """A connection that nothing changes meanwhile; the listening socket and the trigger are asked each time."""
     if not isinstance(watched, HTTPChannel):
         return False
-    return not (watched.requests or watched.total_outbufs_len or watched.will_close or watched.close_when_flushed)
+    in_hand = watched.requests and not getattr(watched, "waits", False)
+    return not (in_hand or watched.total_outbufs_len or watched.will_close or watched.close_when_flushed)

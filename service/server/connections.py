@@ -119,6 +119,9 @@ class Channel(HTTPChannel):
     task_class = _Task
     error_task_class = _ProblemTask
 
+    waits = False
+    """Its request waits for a thread (`service.limits.turns`)."""
+
     taker: tuple[Stream, bool] | None = None
     """Who gets the socket when all has been written and it would be closed, and whether the answer is in chunks."""
 
@@ -158,6 +161,7 @@ class Channel(HTTPChannel):
 
     def service(self) -> None:
         """Answer one request; the loop may have closed the connection before its socket was promised."""
+        connection_loop.ask(self)  # while it waited for a thread, nothing of it changed
         super().service()
         connection_loop.ask(self)  # it may have written what the next request on it waits for
         if not self.connected:

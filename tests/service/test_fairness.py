@@ -350,6 +350,35 @@ def test_workers_take_turns_among_tenants(served, two):
     emptied(site)
 
 
+def test_frames_of_one_are_decoded_while_anothers_are(served, two, held, samples, monkeypatch):
+    """However long those take."""
+    from service.api.runs import recorders
+
+    greedy, other = two
+    decoding, goes_on, decoded = threading.Event(), threading.Event(), recorders.frame_kind
+    held.callback(goes_on.set)
+    frames = list(split(dumps(samples.tutorial())))
+    slow = frames[0][:-1] + b"?"
+
+    def kind_of(frame):
+        if frame == slow:
+            decoding.set()
+            assert goes_on.wait(SECONDS)
+        return decoded(frame)
+
+    monkeypatch.setattr(recorders, "frame_kind", kind_of)
+    jobs = [new_run_id(), new_run_id()]
+    for one, job in zip(two, jobs, strict=True):
+        assert one.ask("PUT", f"/v1/runs/{job}", {})[0] == 201
+    hanging = greedy.sent(f"PUT /v1/runs/{jobs[0]}/frames/0", **{"Content-Type": MEDIA, "Content-Length": len(slow)})
+    hanging.sendall(slow)
+    assert decoding.wait(SECONDS)
+    for number, frame in enumerate(frames):
+        path = f"/v1/runs/{jobs[1]}/frames/{number}"
+        assert other.ask("PUT", path, frame, **{"Content-Type": MEDIA})[0] == 204
+    assert not goes_on.is_set()
+
+
 @pytest.fixture
 def standing(module_make, held):
     """A server, two tenants, and a view that stands until `go` is set; `begun` has the tenants that are in it."""

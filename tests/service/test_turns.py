@@ -11,9 +11,10 @@ from waitress.task import ThreadedTaskDispatcher
 
 from service.limits import turns
 from service.limits.request_bodies import Senders
+from service.limits.steps import REST_SECONDS, STEP_SECONDS
 from service.limits.turns import ASKING_SECONDS, LONGEST_SECONDS, HeldTooLong, Turns, aside
 
-GREEDY, OTHER, STRANGERS = "Bearer greedy", "Bearer other", ""
+GREEDY, OTHER, THIRD, STRANGERS = "Bearer greedy", "Bearer other", "Bearer third", ""
 
 
 @dataclasses.dataclass
@@ -39,6 +40,15 @@ def line(clock):
     senders = Senders()
     senders.met(GREEDY, 1)
     senders.met(OTHER, 2)
+    return Line(Turns(senders, ThreadedTaskDispatcher(), most=2, alone=12, step=0.0, clock=clock))
+
+
+@pytest.fixture
+def stepping(clock):
+    """The same, where those of a tenant go one after the other."""
+    senders = Senders()
+    for number, key in enumerate((GREEDY, OTHER, THIRD), 1):
+        senders.met(key, number)
     return Line(Turns(senders, ThreadedTaskDispatcher(), most=2, alone=12, clock=clock))
 
 
@@ -168,6 +178,106 @@ def test_a_request_that_waits_for_something_is_not_at_work_and_is_again_afterwar
     line.end("a1")
     assert seen == [["a3"], []]  # a1 and a3 are at work then
     assert line.begin() == ["a4"]
+
+
+def test_a_tenant_begins_its_next_after_its_last_and_after_that_of_one_who_waits_for_nothing(stepping):
+    stepping.come("b0", OTHER)
+    stepping.begin()
+    stepping.end("b0")
+    stepping.come("a1 a2 a3 a4", GREEDY)
+    assert stepping.begin() == ["a1"]
+    stepping.come("b1", OTHER)
+    assert stepping.begin() == ["b1"]
+    stepping.end("a1")
+    assert stepping.begin() == [], "who asks without a pause lets the other be answered first"
+    stepping.end("b1")
+    assert stepping.begin() == ["a2"]
+    stepping.end("a2")
+    assert stepping.begin() == ["a3"], "nobody else has anything at work"
+
+
+def test_what_is_at_work_for_longer_than_a_step_holds_nobody_up(stepping, clock):
+    stepping.come("b1", OTHER)
+    stepping.come("a1 a2 a3", GREEDY)
+    assert stepping.begin() == ["b1", "a1"]
+    clock.now += STEP_SECONDS / 2
+    assert stepping.begin() == []
+    clock.now += STEP_SECONDS
+    assert stepping.begin() == ["a2"], "a second one beside a long one"
+    clock.now += 2 * STEP_SECONDS
+    assert stepping.begin() == [], "and no third"
+    stepping.end("a1")
+    clock.now += REST_SECONDS
+    assert stepping.begin() == ["a3"], "whatever others have at work"
+
+
+@pytest.mark.parametrize(("took", "rests"), [(4 * STEP_SECONDS, 4 * STEP_SECONDS), (9.0, REST_SECONDS)])
+def test_after_one_that_took_long_others_go_first_for_as_long(stepping, clock, took, rests):
+    """An audit's hundred runs, say: each is answered, and the next is in its place at once."""
+    stepping.come("b0", OTHER)
+    stepping.begin()
+    stepping.come("w1 w2", GREEDY, method="POST")
+    assert stepping.begin() == ["w1"]
+    clock.now += took
+    stepping.end("b0")
+    stepping.come("b1", OTHER)
+    assert stepping.begin() == ["b1"]
+    stepping.end("w1")
+    clock.now += rests / 2
+    assert stepping.begin() == []
+    clock.now += rests
+    assert stepping.begin() == ["w2"]
+
+
+def test_of_two_that_ask_without_a_pause_each_has_one_at_work(stepping):
+    """So a database that is waited for serves as many as there are tenants."""
+    stepping.come("a1 a2 a3", GREEDY)
+    stepping.come("b1 b2 b3", OTHER)
+    assert stepping.begin() == ["a1", "b1"]
+    stepping.end("a1")
+    assert stepping.begin() == ["a2"]
+    stepping.end("b1")
+    stepping.end("a2")
+    assert stepping.begin() == ["b2", "a3"]
+
+
+def test_reads_and_writes_of_a_tenant_go_one_after_the_other_and_its_recorders_beside_them(stepping):
+    stepping.come("b1", OTHER)
+    stepping.come("a1", GREEDY)
+    stepping.come("w1", GREEDY, method="POST")
+    stepping.come("f1 f2", GREEDY, "/v1/runs/run_01JD8PZ4T8W2K5C7Q9R3M6X1BA/frames/7", method="PUT")
+    assert stepping.begin() == ["b1", "a1", "f1"]
+    stepping.end("b1")
+    stepping.end("a1")
+    assert stepping.begin() == ["w1"]
+
+
+def test_who_asks_alone_takes_no_steps(stepping):
+    stepping.come("a1 a2 a3 a4", GREEDY)
+    assert stepping.begin() == ["a1", "a2", "a3", "a4"]
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_what_waits_for_the_clock_alone_begins_without_anybody_s_end(stepping, clock, others):
+    """A thread looks at the clock for it: nobody comes, and nothing ends."""
+    for key in (OTHER, THIRD)[:others]:
+        stepping.come(f"b{key[-1]}", key)
+    stepping.come("a1 a2", GREEDY)
+    stepping.begin()
+    free, woken, ready = stepping.turns._free, threading.Event(), threading.Event()
+
+    def idle():
+        with free:
+            ready.set()
+            while not stepping.turns:
+                free.wait(60)
+        woken.set()
+
+    threading.Thread(target=idle, daemon=True).start()
+    assert ready.wait(60)
+    assert not woken.wait(0.2)
+    clock.now += 2 * STEP_SECONDS
+    assert woken.wait(60)
 
 
 def test_nothing_is_at_work_where_nothing_is_served():

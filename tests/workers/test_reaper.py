@@ -1,19 +1,24 @@
 """The reaper's round, in this process, on both databases: what is due is done, and one duty's failure stops no other."""
 
 import threading
+import time
 
 import pytest
 import sqlalchemy as sa
 
+from backprobe.rules import RuleTooSlow
 from store import tables
-from store.access import idempotency, shares
+from store.access import idempotency, shares, tenants
+from store.audits import audits
 from store.database.ids import new_id
 from store.database.session import Database
 from store.runs import completion, lifecycle, snippets
 from store.webhooks import outbox
 from store.webhooks.destination import Allowed
 from tests.store.small_record import a_record
+from tests.support.waiting import until
 from workers.upkeep import reaper as reapers
+from workers.upkeep.leader import Leadership
 from workers.upkeep.reaper import Reaper
 from workers.upkeep.sender import Sender
 
@@ -107,3 +112,75 @@ def test_a_database_that_is_away_is_one_line_of_the_reaper_s_process(tmp_path, c
     serving.join(60)
     (line,) = caplog.messages
     assert "Connection refused" in line
+
+
+@pytest.fixture
+def serving(database, tmp_path):
+    """`serving()`: a reaper at work in a thread, as `backprobe reaper` is."""
+    stop, threads = threading.Event(), []
+
+    def serve(one=None):
+        one = one or Reaper(database, tmp_path, lambda _: None)
+        threads.append(threading.Thread(target=one.serve, args=(stop,)))
+        threads[-1].start()
+
+    yield serve
+    stop.set()
+    for one in threads:
+        one.join(60)
+        assert not one.is_alive()
+
+
+@pytest.mark.parametrize(
+    "slow", ["Rejudging.turn", "WatchedJudging.turn", "Views.turn", "recorder_end.overdue"], ids=lambda name: name
+)
+def test_a_duty_that_takes_long_holds_up_no_lease_no_delivery_and_no_audit(
+    database, waiting, serving, monkeypatch, slow
+):
+    """Judging one record may take 80 s, and so may what a recorder sent: both are strangers'."""
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def judged_for_long(*_):
+        begun.set()
+        goes_on.wait(60)
+        return ()
+
+    monkeypatch.setattr(f"workers.upkeep.reaper.{slow}", judged_for_long)
+    with database.begin() as transaction:
+        lifecycle.submit(transaction, lifecycle.Submission(files={"a.py": "x = 1\n"}, entry="a.py"))
+        where = tenants.first_project(transaction, 1)
+        audit = audits.create(transaction, audits.NewAudit(name="a", project_id=where, created_by="t"), ())
+    try:
+        serving()
+        assert begun.wait(30)
+        lifecycle.claim(database, "w1", lease_seconds=0.0)
+        with database.begin() as transaction:
+            outbox.enqueue(transaction, "run.ended", "run_2", {})
+        until(lambda: column(database, tables.run.c.status) == ["queued"], "the run is taken back", 20)
+        until(lambda: column(database, tables.delivery.c.state) == ["pending"] * 2, "the deliveries are planned", 20)
+        until(lambda: column(database, tables.audit.c.status) == ["judged"], "the audit has its verdict", 20)
+        with database.read() as reading:
+            assert audits.get(reading, audit).verdicts[0].verdict == "passed"
+    finally:
+        goes_on.set()
+
+
+def test_judging_begins_again_after_what_no_fence_holds_and_rests_while_another_leads(
+    database, serving, monkeypatch, tmp_path
+):
+    """An exception for a record that took too long may come late: it is none that a fence catches."""
+    turns = []
+
+    def ends_its_thread(_):
+        turns.append(threading.current_thread())
+        raise RuleTooSlow
+
+    monkeypatch.setattr(reapers.Rejudging, "turn", ends_its_thread)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    leader = Leadership(database, tmp_path)
+    assert leader.mine()
+    serving()
+    time.sleep(2.5)
+    assert turns == []
+    leader.close()
+    until(lambda: len(set(turns)) >= 2, "a second thread judges", 20)

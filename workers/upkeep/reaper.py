@@ -1,7 +1,8 @@
 """The only scheduler: every second it takes back what died, and wakes up who sleeps.
 
 Each duty is a short transaction of its own and may fail alone; two reapers do no harm, each statement is fenced by the
-run's status, but one of them leads.
+run's status, but one of them leads. What may take long has threads of its own beside this one: what recorders sent is
+shown and ended by one, and records are judged by another.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from store.runs.clock import Clock, move_times
 from store.webhooks import outbox
 from workers.upkeep.leader import Leadership
 from workers.upkeep.rejudging import Rejudging
+from workers.upkeep.side_thread import SideThread
 from workers.watched_judging import WatchedJudging
 
 TURN_SECONDS: Final = 1.0
@@ -87,25 +89,34 @@ class Reaper:
         self._clock = clock or Clock(database)
         self._set_by = 0.0
         """Seconds that are still to be made up for."""
-        self._behind = False
-        """Ends of watched runs wait for the next round."""
 
     def serve(self, stop: threading.Event) -> None:
         """Work until `stop` is set."""
+        leads = threading.Event()
+        duties = {"recorders": self._see_to_recorders, "judging": self._judge}
+        beside = [SideThread(name, duty, stop, leads) for name, duty in duties.items()]
         while not stop.is_set():
-            self._fenced("leading", self._round_if_leader)
+            if not self._fenced("leading", lambda: self._reap_if_leader(leads)):
+                leads.clear()
+            for one in beside:
+                one.see_to()
             (self._home / BEAT_FILE).touch()
-            stop.wait(BEHIND_SECONDS if self._behind else TURN_SECONDS)
+            stop.wait(TURN_SECONDS)
+        for one in beside:
+            one.end()
         self._leadership.close()
 
     def round(self) -> None:
-        """Each duty once."""
+        """Each duty once, one after the other."""
+        self._reap()
+        self._see_to_recorders()
+        self._judge()
+
+    def _reap(self) -> None:
+        """What is short."""
         if self._fenced("looking at the clock", self._make_up_for_clock):
             self._fenced("expiring leases", self._expire_leases)
             self._fenced("expiring queued runs", self._expire_queued)
-        self._fenced("ending recorders", self._end_recorders)
-        self._fenced("showing recorders", lambda: self._views.turn(SHOWING_SECONDS))
-        self._fenced("judging recorders", self._watched.turn)
         self._fenced("dropping silent workers", self._drop_silent)
         self._fenced("waking workers", self._wake)
         self._fenced("planning deliveries", self._plan_deliveries)
@@ -115,12 +126,26 @@ class Reaper:
         self._fenced("dropping old records", self._expire_records)
         self._fenced("deleting programs", self._expire_programs)
         self._fenced("folding what tenants store", self._fold_bytes)
-        self._fenced("judging again", self._rejudging.turn)
 
-    def _round_if_leader(self) -> None:
+    def _see_to_recorders(self) -> float:
+        """What they sent is decoded, as long as it may take; seconds to rest come back."""
+        behind: list[bool] = []
+        self._fenced("ending recorders", lambda: behind.append(self._end_recorders()))
+        self._fenced("showing recorders", lambda: self._views.turn(SHOWING_SECONDS))
+        return BEHIND_SECONDS if any(behind) else TURN_SECONDS
+
+    def _judge(self) -> float:
+        """Up to 80 s for one record; seconds to rest come back."""
+        self._fenced("judging recorders", self._watched.turn)
+        self._fenced("judging again", self._rejudging.turn)
+        return TURN_SECONDS
+
+    def _reap_if_leader(self, leads: threading.Event) -> None:
         if self._leadership.mine():
-            self.round()
+            leads.set()
+            self._reap()
         else:
+            leads.clear()
             self._clock.look()  # whoever leads makes up for what is seen meanwhile
 
     def _fenced(self, what: str, duty: Callable[[], None]) -> bool:
@@ -155,19 +180,20 @@ class Reaper:
         if lost:
             _log.warning("no worker came; lost: %s", ", ".join(lost))
 
-    def _end_recorders(self) -> None:
-        until, self._behind = time.monotonic() + ENDING_SECONDS, False
+    def _end_recorders(self) -> bool:
+        """Whether more of them wait than there was time for."""
+        until = time.monotonic() + ENDING_SECONDS
         for one in recorder_end.overdue(self._database):
             try:
                 if recorder_end.end_overdue(self._database, one) and not one.was_told:
                     _log.warning("its recorder is silent, or it was canceled: %s was ended", one.public_id)
             except Exception as error:  # noqa: BLE001 - the fence around a task: the next one's frames may be better
                 if self._database.away(error):
-                    return
+                    return False
                 _log.error("the run %s of a recorder could not be ended: %s", one.public_id, type(error).__name__)
             if time.monotonic() > until:
-                self._behind = True
-                return
+                return True
+        return False
 
     def _drop_silent(self) -> None:
         if not self._is_due("silent", workers.SILENT_SECONDS / 6):

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -47,8 +46,6 @@ MOST_FRAMES_AT_ONCE: Final = 2000
 """In one request: 30 steps of a job are some 500 frames."""
 
 _BYTES: Final = {MEDIA: {"schema": {"type": "string", "contentMediaType": MEDIA}}}
-_DECODING: Final = threading.Lock()
-"""One frame's rows in memory at a time: those of a hostile one take a hundred times its bytes."""
 
 
 @contextmanager
@@ -161,7 +158,7 @@ def begin_run(run: str, body: RecorderAsked) -> Response:
     takes=_BYTES,
 )  # fmt: skip
 def send_frame(run: str, n: int) -> Response:
-    """Send frames of a record, of at most 1 MiB each: the header first, in order, without a gap.
+    """Send frames of a record, of at most 1 MiB and 8,000 rows each: the header first, in order, without a gap.
 
     A body has one frame or several that follow each other, up to 4 MiB and 2,000 of them; `n` is the first one's
     number. All that are new are kept, or none; the same frames again change nothing. A run has at most 64 MiB,
@@ -197,7 +194,7 @@ def send_frame(run: str, n: int) -> Response:
 
 
 def _frames(sent: bytes) -> list[recorder_requests.Sent]:
-    """The frames in a body, each one decoded by itself and let go again.
+    """The frames in a body, each one decoded by itself and let go again, beside those of others.
 
     Raises:
         Problem: `bad-record`.
@@ -205,8 +202,7 @@ def _frames(sent: bytes) -> list[recorder_requests.Sent]:
     found: list[recorder_requests.Sent] = []
     try:
         for one in islice(split(sent) if sent and not sent.startswith(MAGIC) else (sent,), MOST_FRAMES_AT_ONCE + 1):
-            with _DECODING:
-                kind, rows = frame_kind(one)
+            kind, rows = frame_kind(one)
             found.append(recorder_requests.Sent(body=one, kind=kind, rows=rows))
     except BadRecord as error:
         raise _bad(error.code, error) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import struct
+import tracemalloc
 
 import msgspec
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backprobe import record as r
-from backprobe.record.encoding.codec import MAGIC, MAX_FRAME
+from backprobe.record.encoding.codec import MAGIC, MAX_FRAME, MOST_BATCH_ROWS
 from tests.backprobe.record.rows import END, HEADER, full_record
 
 STREAM = b"".join(r.encode(full_record()))
@@ -171,3 +172,21 @@ def test_many_rows_leave_in_frames_of_bounded_size() -> None:
     assert all(len(frame) <= MAX_FRAME + 4 for frame in frames)
     with pytest.raises(ValueError, match="cut its text"):
         list(r.batch_frames("sources", [r.Source(source=0, path="p", sha256="", text="x" * (MAX_FRAME + 1))]))
+
+
+@pytest.mark.parametrize("decoded", [r.frame_kind, lambda frame: read(r.header_frame(HEADER) + frame)])
+def test_a_frame_of_more_rows_than_one_call_may_decode_is_refused_before_they_are_made(decoded) -> None:
+    most = [msgspec.Raw(msgspec.msgpack.encode([1, 0, None, 0]))] * MOST_BATCH_ROWS
+
+    def frame(rows: list[msgspec.Raw]) -> bytes:
+        body = msgspec.msgpack.encode(["edges", rows])
+        return struct.pack("<I", len(body)) + body
+
+    assert r.frame_kind(frame(most)) == ("edges", MOST_BATCH_ROWS)
+    hostile = frame(most * 20)
+    tracemalloc.start()
+    with pytest.raises(r.BadRecord, match=rf"length <= {MOST_BATCH_ROWS}"):
+        decoded(hostile)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * len(hostile)
