@@ -28,7 +28,7 @@ class Programs:
         self._folder = tempfile.TemporaryDirectory()
         self._kept: dict[str, bytes] = {}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "backprobe.capture.program.fork_server"],
+            [sys.executable, "-m", "backprobe.capture.forks.fork_server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
