@@ -12,22 +12,23 @@ from typing import Final
 
 _IMPORTS: Final = frozenset(
     {
-        "__future__", "abc", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "itertools", "json",
-        "math", "numpy", "operator", "random", "time", "torch", "typing",
+        "__future__", "abc", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "itertools",
+        "json", "math", "numpy", "operator", "random", "time", "torch", "typing",
     }
 )  # fmt: skip
 """Modules of which a program may use what leaves no trace."""
 
 _WORDS: Final = re.compile(
     r"""\b(
-        \w*warn\w* | distributed | multiprocessing | parallel | num_workers | compile | \w*dynamo\w* | jit | fx | export
-      | library | backends | profiler | swa_utils | parametri[sz]\w* | set_\w+(?=\() | use_deterministic\w* | register_module_\w+
-      | register_optimizer_\w+ | __enter__ | __dict__ | __class__ | __globals__ | __builtins__ | setattr | delattr | vars
-      | globals | exec | eval | __import__ | importlib | patch | _C | cuda | mps | lru_cache | cache
+        \w*warn\w* | \w*anomaly\w* | distributed | multiprocessing | parallel | num_workers | compile | \w*dynamo\w*
+      | jit | fx | export | library | backends | profiler | swa_utils | parametri[sz]\w* | set_\w+(?=\() | cuda | mps
+      | use_deterministic\w* | register_module_\w+ | register_optimizer_\w+ | __enter__ | __dict__ | __class__
+      | __globals__ | __builtins__ | setattr | delattr | vars | globals | exec | eval | __import__ | importlib | patch
+      | _C | lru_cache | cache | \w*empty\w* | resize\w* | \w*Tensor(?=\()
     )\b""",
     re.VERBOSE,
 )
-"""What changes a process, or has an effect once in it."""
+"""What changes a process, has an effect once in it, or reads memory as an earlier program left it."""
 
 
 def is_plain(text: str) -> bool:

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import torch
 from torch.nn.modules import module as torch_module
-from torch.optim import optimizer as torch_optimizer
 
 _CLASSES: Final = (torch.Tensor, torch.nn.Module, torch.nn.Parameter, torch.autograd.Function, torch.optim.Optimizer)
 """What programs subclass or patch."""
@@ -66,10 +65,8 @@ def _of_python() -> tuple[object, ...]:
 
 
 def _of_torch() -> tuple[object, ...]:
-    hooks = [
-        *(len(value) for name, value in vars(torch_module).items() if name.startswith("_global_") and name.endswith("hooks")),
-        *(len(value) for name, value in vars(torch_optimizer).items() if name.startswith("_global_")),
-    ]  # fmt: skip
+    tables = vars(torch_module) | vars(sys.modules[torch.optim.Optimizer.__module__])
+    hooks = [len(tables[name]) for name in tables if name.startswith("_global_") and name.endswith("hooks")]
     return (
         torch.is_grad_enabled(),
         torch.is_inference_mode_enabled(),

@@ -1,19 +1,21 @@
 """Forks of this process in which programs run: a plain program shares one with others, any other has one for itself.
 
-Most of what a small program costs in a fork is the fork: 3,500 pages are copied when they are first written to, 40 ms of
-processor time where the program takes 12. So a fork in which a program ended and left nothing behind runs the next one.
+Most of what a small program costs in a fork is the fork: 3,500 pages are copied when they are first written to, and that
+takes 40 ms of processor time where the program takes 12. So a fork that a program left as it was runs the next one.
 
 1. Programs share a fork only if their text is plain (`plain_programs`).
-2. A fork that its program left otherwise than it had found it (`process_state`), or that a warning or exception was
-   printed in, ends with that program.
-3. A program that ended its shared fork, by a signal or its own exit, is run again in a fork of its own, and that counts.
+2. A fork that its program left otherwise than it had found it (`process_state`), that it exited, or that a warning was
+   printed in, ends with that program: torch gives many a warning once in a process.
+3. A program that ended its shared fork, by a signal or its own exit, is run again in one of its own, and that counts.
 4. A shared record differs from a lone one in times and in the numbers that autograd counts from the process's start.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+import signal
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Final, Self
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 MOST_SHARED: Final = 24
 """Programs of one fork: what the engine and torch keep for ever stays small beside what the fork costs."""
 
+AS_BEFORE: Final = "as before\n"
+OTHERWISE: Final = "otherwise\n"
+
 Run = Callable[[str], "End | None"]
 
 
@@ -35,16 +40,20 @@ class _Fork:
     def __init__(self, pid: int, asks: IO[str], answers: IO[str]) -> None:
         self.pid, self.asks, self.answers, self.ran = pid, asks, answers, 0
 
-    def goes_on(self, line: str) -> bool:
-        """Run a program: whether the fork is as it was before; if not, it has ended."""
+    def answer(self, line: str) -> str:
+        """What it says when the program has run: `AS_BEFORE`, `OTHERWISE`, or nothing, for it has ended."""
         self.ran += 1
-        self.asks.write(line)
-        self.asks.flush()
-        return bool(self.answers.readline())
+        try:
+            self.asks.write(line)
+            self.asks.flush()
+        except BrokenPipeError:
+            return ""
+        return self.answers.readline()
 
     def close(self) -> int:
         """Wait for its end, which comes at the latest now: its wait status."""
-        self.asks.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.asks.close()
         self.answers.close()
         return os.waitpid(self.pid, 0)[1]
 
@@ -57,7 +66,8 @@ class Forks:
     """
 
     def __init__(self, run: Run) -> None:
-        self._run, self._shared = run, None
+        self._run = run
+        self._shared: _Fork | None = None
         gc.collect()
         gc.freeze()
 
@@ -71,12 +81,11 @@ class Forks:
             return self._alone(line)
         shared = self._shared = self._shared or self._forked()
         is_first = shared.ran == 0
-        if shared.goes_on(line):
-            if shared.ran == MOST_SHARED:
-                self._end_shared()
+        answer = shared.answer(line)
+        if answer == AS_BEFORE and shared.ran < MOST_SHARED:
             return 0
         status = self._end_shared()
-        return status if is_first or status == 0 else self._alone(line)
+        return status if is_first or (answer and status == 0) else self._alone(line)
 
     def _alone(self, line: str) -> int:
         pid = os.fork()
@@ -84,8 +93,12 @@ class Forks:
             if self._shared is not None:
                 self._shared.asks.close()
                 self._shared.answers.close()
-            _be_quiet()
-            os._exit(0 if self._run(line) is not None else 1)
+            code = 1
+            try:
+                _be_quiet()
+                code = 0 if self._run(line) is not None else 1
+            finally:
+                os._exit(code)
         return os.waitpid(pid, 0)[1]
 
     def _forked(self) -> _Fork:
@@ -110,10 +123,12 @@ class Forks:
             for line in asks:
                 end = self._run(line)
                 code = 0 if end is not None else 1
-                if end is None or end.ending != "ended" or os.lseek(printed, 0, os.SEEK_END) or not before.holds():
-                    break
-                answers.write("as before\n")
+                stays = end is not None and end.ending != "exited" and not _warned(printed) and before.holds()
+                signal.alarm(0)
+                answers.write(AS_BEFORE if stays else OTHERWISE)
                 answers.flush()
+                if not stays:
+                    break
         finally:
             os._exit(code)
 
@@ -128,10 +143,18 @@ class Forks:
         self._end_shared()
 
 
+def _warned(printed: int) -> bool:
+    """A warning is among what was printed as errors; that is thrown away."""
+    text = os.pread(printed, 1 << 20, 0)
+    os.ftruncate(printed, 0)
+    os.lseek(printed, 0, os.SEEK_SET)
+    return b"Warning" in text or len(text) == 1 << 20
+
+
 def _be_quiet() -> int:
     """Nothing is read or shown; the file that takes what would be printed as an error."""
     quiet = os.open(os.devnull, os.O_RDWR)
-    errors = os.memfd_create("errors") if hasattr(os, "memfd_create") else quiet
+    errors = os.memfd_create("errors")
     os.dup2(quiet, 0)
     os.dup2(quiet, 1)
     os.dup2(errors, 2)
