@@ -1,6 +1,6 @@
 """Forks of this process in which programs run: a plain program shares one with others, any other has one for itself.
 
-Most of what a small program costs in a fork is the fork: 3,500 pages are copied when they are first written to, and that
+Most of what a small program costs in a fork is the fork: 3,500 pages are copied when they are first written to, which
 takes 40 ms of processor time where the program takes 12. So a fork that a program left as it was runs the next one.
 
 1. Programs share a fork only if their text is plain (`plain_programs`).
