@@ -51,7 +51,6 @@ def _of_python() -> tuple[object, ...]:
         threading.active_count(),
         _has_children(),
         os.getcwd(),
-        tuple(os.environ.items()),
         [signal.getsignal(one) for one in range(1, signal.NSIG)],
         list(sys.path),
         list(sys.meta_path),
