@@ -1,8 +1,8 @@
 """Which programs may share a process, by their text: those that do nothing whose traces `process_state` cannot see.
 
 A wrong no costs a fork. (One that imports `os` is not plain, so nobody changes the environment.) A yes that could be
-wrong is one that changes torch or Python themselves: a module's attribute, a switch of the process, what is done once in
-a process only.
+wrong is one that changes torch or Python themselves: a module's attribute, a switch of the process, what is done once
+in a process only.
 """
 
 from __future__ import annotations
