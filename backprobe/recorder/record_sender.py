@@ -91,6 +91,8 @@ class Sender:
         self._closing = self._abandoned = self._run_kept = self._resumed = False
         self._away = self._silent = self._broken = self._asked_for_time = False
         self._why: str | None = None
+        self._ended: Mapping[str, Any] | None = None
+        """How the job ended. The delivery gets it with the last frames: told before, it ends the run without them."""
         self._send_by = 0.0
         """On the monotonic clock, while closing: until then a service that asked for time is asked again."""
         self._pid = os.getpid()
@@ -119,10 +121,10 @@ class Sender:
         wait = max(0.0, seconds - _KEEP_SECONDS)
         self._send_by = time.monotonic() + wait
         self._end_later = min(self._end_later, wait / 2)
+        self._ended = ended
         self._closing = True
         if self._thread is None:
             return  # nothing was ever put
-        self._delivery.end = ended
         self._wake.set()
         if self._done.wait(wait):
             return
@@ -224,19 +226,20 @@ class Sender:
 
     def _cut(self) -> None:
         """What is buffered becomes pieces. Whoever calls holds `_keeping`."""
+        closing = self._closing  # looked at first: if it is set, nothing comes after what is drained
         held = self._buffer.drain()
         if self._poll is not None and sum(map(len, held)) >= SOON_BYTES:
             self._poll.soon()
-        frames = list(self._source.applied(self._frames(held)))
+        frames = list(self._source.applied(self._frames(held, closing=closing)))
         for piece in gathered(frames, self._next):
             self._delivery.pieces.append(piece)
             self._next = piece.first + piece.count
         if frames:
             self._pace.sent()
-        if self._delivery.end is not None and self._closing:
-            self._delivery.end = {**self._delivery.end, "frames": self._next}
+        if self._ended is not None and closing:
+            self._delivery.end = {**self._ended, "frames": self._next}
 
-    def _frames(self, held: deque[bytes]) -> Iterator[bytes]:
+    def _frames(self, held: deque[bytes], *, closing: bool) -> Iterator[bytes]:
         for several in held:
             for one in split(several):
                 if not self._delivery.body:
@@ -244,7 +247,7 @@ class Sender:
                     environment = header.environment
                     self._delivery.body = self._target.body(environment.torch, environment.python)
                 yield one
-        if self._closing:
+        if closing:
             yield from self._buffer.told()
 
     def _send(self) -> None:

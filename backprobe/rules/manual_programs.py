@@ -28,7 +28,7 @@ class Programs:
         self._folder = tempfile.TemporaryDirectory()
         self._kept: dict[str, bytes] = {}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "backprobe.capture.program.fork_server"],
+            [sys.executable, "-m", "backprobe.capture.forks.fork_server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -47,8 +47,11 @@ class Programs:
         seed: int | None = 0,
         files: Mapping[str, str] | None = None,
         check: bool = False,
+        alone: bool = False,
     ) -> Record:
         """The record of a program, with files beside it; with `check` its gradients are checked.
+
+        Plain programs run one after the other in one process; with `alone` it has one for itself.
 
         Raises:
             RuntimeError: it did not end within `SECONDS`.
@@ -61,6 +64,7 @@ class Programs:
             "tier": tier,
             "seed": seed,
             "check": check,
+            "alone": alone,
         }
         line = json.dumps({**asked, "seconds": SECONDS, "record": str(target)})
         if line not in self._kept:

@@ -16,7 +16,10 @@ import tempfile
 import traceback
 import warnings
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from backprobe.record import End
 
 NAME = "train.py"
 """What every program is called when it runs: a folder's or a file's name would tell the answer."""
@@ -88,22 +91,54 @@ def main() -> None:
     import torch.optim  # what programs load lazily is loaded once
 
     from backprobe.capture import warm
+    from backprobe.capture.forks.shared_fork import Forks
 
     torch.set_num_threads(1)
     warm()
-    print(json.dumps({"warm": True}), flush=True)
-    for line in sys.stdin:
-        asked = json.loads(line)
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reading)
-            _run(asked, writing)
-        os.close(writing)
-        with os.fdopen(reading) as pipe:
-            said = pipe.read()
-        _pid, status = os.waitpid(child, 0)
-        print(json.dumps({"status": status, "said": json.loads(said or "null")}), flush=True)
+    with Forks(_captured) as forks:
+        print(json.dumps({"warm": True}), flush=True)
+        for line in sys.stdin:
+            asked = json.loads(line)
+            if asked["mode"] == "capture":
+                answer = {"status": forks.status(line, asked["source"]), "said": None}
+            else:
+                answer = _said(asked)
+            print(json.dumps(answer), flush=True)
+
+
+def _captured(line: str) -> "End | None":
+    """Run a program in this process, a fork for such, in an empty folder: how it ended."""
+    from backprobe.capture import Options, run_files
+    from backprobe.record.encoding.codec import MAGIC
+
+    asked = json.loads(line)
+    signal.alarm(SECONDS)
+    before = os.getcwd()
+    with contextlib.suppress(BaseException), tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        with contextlib.ExitStack() as after, Path(asked["record"]).open("wb") as record:
+            after.callback(os.chdir, before)
+            record.write(MAGIC)
+
+            def sink(piece: bytes) -> None:
+                record.write(piece)
+
+            return run_files({NAME: asked["source"]}, NAME, [], Options(seed=0), sink)
+    return None
+
+
+def _said(asked: dict[str, Any]) -> dict[str, Any]:
+    """What came of a program that is run as it is, in a fork of its own."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _run(asked, writing)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        said = pipe.read()
+    _pid, status = os.waitpid(child, 0)
+    return {"status": status, "said": json.loads(said or "null")}
 
 
 def _run(asked: dict[str, Any], writing: int) -> None:
@@ -114,19 +149,9 @@ def _run(asked: dict[str, Any], writing: int) -> None:
     code = 1
     with contextlib.suppress(BaseException), tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        said = _captured(asked) if asked["mode"] == "capture" else _plainly(asked, folder)
-        os.write(writing, json.dumps(said).encode())
+        os.write(writing, json.dumps(_plainly(asked, folder)).encode())
         code = 0
     os._exit(code)
-
-
-def _captured(asked: dict[str, Any]) -> None:
-    from backprobe.capture import Options, run_files
-    from backprobe.record.encoding.codec import MAGIC
-
-    with Path(asked["record"]).open("wb") as record:
-        record.write(MAGIC)
-        run_files({NAME: asked["source"]}, NAME, [], Options(seed=0), record.write)
 
 
 def _plainly(asked: dict[str, Any], folder: str) -> list[tuple[int, str]]:

@@ -32,7 +32,7 @@ def test_a_record_arrives_whole_in_few_requests_with_its_key_and_its_end(service
     sender = make(key="bp_secret")
     for one in frames:
         sender.put(one)
-    sender.close({})
+    sender.close({}, seconds=60.0)
     (run,) = service.frames
     assert service.frames[run] == frames
     assert service.ends == {run: {"frames": len(frames)}}
@@ -49,7 +49,7 @@ def test_the_ranks_of_a_job_send_their_last_frames_one_after_the_other(service, 
     until(lambda: service.frames, "the first frame")
     sender.put(b"".join(frames[1:]))
     began = time.monotonic()
-    sender.close({})
+    sender.close({}, seconds=60.0)
     assert time.monotonic() - began >= 25 * RANK_ENDS_SECONDS
     assert list(service.frames.values()) == [frames]
 
@@ -59,8 +59,30 @@ def test_a_job_that_goes_on_is_seen_before_its_end(service, make, frames, until)
     sender.put(frames[0] + frames[1])
     until(lambda: service.frames, "the first frames")
     sender.put(b"".join(frames[2:]))
-    sender.close({})
+    sender.close({}, seconds=60.0)
     assert list(service.frames.values()) == [frames]
+
+
+def test_what_was_put_while_a_request_was_under_way_is_sent_before_the_end(service, make, frames, until):
+    came, answers = threading.Event(), threading.Event()
+
+    def slow(request):
+        if "/frames/" in request.path:
+            came.set()
+            answers.wait(60)
+
+    service.refusal = slow
+    sender = make()
+    sender.put(frames[0])
+    assert came.wait(60)
+    sender.put(b"".join(frames[1:]))
+    closing = threading.Thread(target=sender.close, args=({}, 60.0))
+    closing.start()
+    until(lambda: sender.health.state == "closed", "the end of the job")
+    answers.set()
+    closing.join(60)
+    assert list(service.frames.values()) == [frames]
+    assert list(service.ends.values()) == [{"frames": len(frames)}]
 
 
 def test_a_service_that_comes_back_gets_all_of_it_once(service, make, frames, until, home):
@@ -74,7 +96,7 @@ def test_a_service_that_comes_back_gets_all_of_it_once(service, make, frames, un
     service.start()
     until(lambda: sender.health.state == "sending" and not sender.health.spooled_bytes, "the service has all of it")
     sender.put(frames[-1])
-    sender.close({})
+    sender.close({}, seconds=60.0)
     assert list(service.frames.values()) == [frames]
     assert list(home.glob("run_*")) == []
 

@@ -12,12 +12,20 @@ import pytest
 
 from store.runs.limits import Limits
 from workers.sandbox.remote.boot import Link, connect_executor, exec_zygote
-from workers.sandbox.supervisor.attempt import Attempt
+from workers.sandbox.supervisor.attempt import UNDECODED_BYTES, Attempt
 from workers.sandbox.supervisor.job import Job
 from workers.sandbox.supervisor.outcome import Outcome
 from workers.sandbox.supervisor.supervisor import Supervisor
 
 SLEEPS = "import torch, time\nx = torch.ones(2)\nprint('here', flush=True)\ntime.sleep(3600)"
+TRAINS = """
+import torch, time
+w = torch.ones(2, requires_grad=True)
+print('here', flush=True)
+for _ in range(100):
+    (w * w).sum().backward()
+    time.sleep(0.02)
+"""
 RELAYED = """
 import os, time
 for _ in range(2):
@@ -113,6 +121,23 @@ def test_a_record_that_nobody_reads_on_for_is_read_on(supervisor, until):
     in_thread(supervisor, pause)
     outcome = flight.outcome()
     assert (outcome.status, outcome.reason) == ("exceeded", "wall")
+    assert outcome.record is not None
+
+
+def test_a_record_that_comes_faster_than_it_is_decoded_waits_in_the_pipe(supervisor, until):
+    flight = Flight(supervisor, TRAINS)
+    attempt = until(flight.attempt, "the run is at work")
+    record = attempt.pipes["record"]
+
+    def late(more: int) -> None:  # as if so much had come since
+        attempt.record_sent += more
+
+    in_thread(supervisor, lambda: late(UNDECODED_BYTES + 1))
+    until(lambda: record.paused or not record.open, "the next piece")
+    assert record.paused
+    in_thread(supervisor, lambda: late(-UNDECODED_BYTES - 1))
+    outcome = flight.outcome()
+    assert outcome.status == "succeeded"
     assert outcome.record is not None
 
 

@@ -1,4 +1,4 @@
-"""Runs programs under capture, each in a fork of one warm process: `python -m backprobe.capture.program.fork_server`.
+"""Runs programs under capture in forks of one warm process: `python -m backprobe.capture.forks.fork_server`.
 
 It reads a line of JSON for each program and answers with one, `{"status": wait status}`; the record is in the file that
 was named. Whoever starts it stays without torch, and pays for its import once. The programs are trusted as any script
@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from backprobe.capture.forks.shared_fork import Forks
+
+if TYPE_CHECKING:
+    from backprobe.record import End
 
 
 def main() -> None:
@@ -21,14 +25,12 @@ def main() -> None:
     from backprobe.capture import warm
 
     warm()
-    _say("warm")
-    for line in sys.stdin:
-        asked = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            _run(asked)
-        _pid, status = os.waitpid(child, 0)
-        _say(json.dumps({"status": status}))
+    with Forks(run) as forks:
+        _say("warm")
+        for line in sys.stdin:
+            asked = json.loads(line)
+            shares = not (asked["files"].keys() - {asked["entry"]} or asked["tier"] == "deep" or asked.get("alone"))
+            _say(json.dumps({"status": forks.status(line, asked["files"][asked["entry"]] if shares else None)}))
 
 
 def _say(line: str) -> None:
@@ -36,15 +38,13 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _run(asked: dict[str, Any]) -> None:
+def run(line: str) -> End | None:
+    """Run a program in this process, which is a fork for such: how it ended; None: it could not be run."""
     from backprobe.capture import Options, run_files
     from backprobe.record.encoding.codec import MAGIC
 
+    asked: dict[str, Any] = json.loads(line)
     signal.alarm(asked["seconds"])
-    quiet = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(quiet, stream)
-    code = 1
     with contextlib.suppress(BaseException), Path(asked["record"]).open("wb") as record:
         record.write(MAGIC)
         options = Options(tier=asked["tier"], seed=asked["seed"], check=asked.get("check", False))
@@ -52,9 +52,8 @@ def _run(asked: dict[str, Any]) -> None:
         def sink(frames: bytes) -> None:
             record.write(frames)
 
-        run_files(asked["files"], asked["entry"], asked["argv"], options, sink)
-        code = 0
-    os._exit(code)
+        return run_files(asked["files"], asked["entry"], asked["argv"], options, sink)
+    return None
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Runs many small programs under capture, in forks of one warm process."""
