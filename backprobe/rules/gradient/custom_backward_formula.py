@@ -92,6 +92,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.gradients.one_element import Context, Unknown, Value, value_returned
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.custom_functions import (
     CustomFunction,
@@ -101,7 +102,6 @@ from backprobe.rules.analysis.source.custom_functions import (
     returns,
     tensor_inputs,
 )
-from backprobe.rules.analysis.source.one_element import Context, Unknown, Value, value_returned
 from backprobe.rules.analysis.source.syntax import parts_of, region_in, site_at
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
