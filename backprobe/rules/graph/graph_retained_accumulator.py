@@ -110,6 +110,7 @@ from backprobe.rules.analysis.graph.retained_values import (
     is_walked_after,
     kept_alive,
     operands,
+    results_kept,
     taken_unwalked,
     unwalked_run,
 )
@@ -155,6 +156,8 @@ def check(record: Record) -> Iterator[Finding]:
         kept = _kept(record, site, _element(record, site, name), turns)
         if not kept and isinstance(statement(record, site), ast.AugAssign):
             kept = _kept_unseen(record, site, value, turns)
+        if not kept and "[" in name:
+            kept = results_kept(record, site.site, turns)
         taken = [one for one in operands(record, site, value, turns[-1] - 1) if one.name != name]
         if kept and is_walked_after(record, kept[0][1], kept[0][0]):
             kept = kept[1:]  # what it begins with may be the first loss itself, which is walked once
