@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.breaks import Break, site_around
@@ -107,7 +107,7 @@ def _ending(record: Record, row: Operation) -> tuple[Ending, ast.expr] | None:
     method = node.func if isinstance(node.func, ast.Attribute) else None
     ending = None if method is None else ending_at(method, method.value)
     if ending is not None and method is not None:
-        return ending, method.value
+        return replace(ending, node=node), method.value
     for part in node.args:
         ending = ending_at(node, part)
         if ending is not None:
