@@ -96,8 +96,8 @@ def check(record: Record) -> Iterator[Finding]:
         before = None if one.root is None else first.get(one.root)
         if before is None or before.by != one.by or one.call.site is None:
             continue
-        shape = lookup(record).tensors[one.by].shape or ()
-        if len(shape) > 1 and shape[-1] > 1 and shape[0] > 1 and _mixes(record, before):
+        shape = lookup(record).tensors[one.by].shape
+        if shape is not None and len(shape) > 1 and shape[-1] > 1 and shape[0] > 1 and _mixes(record, before):
             found.setdefault(one.call.site, []).append(one)
     for site, rows in found.items():
         yield _finding(record, site, rows)
@@ -112,7 +112,7 @@ def _mixes(record: Record, first: InputGradient) -> bool:
 
 def _finding(record: Record, site: int, rows: list[InputGradient]) -> Finding:
     one = rows[0]
-    shape = lookup(record).tensors[one.by].shape or ()
+    shape: tuple[int, ...] = lookup(record).tensors[one.by].shape or (0,)
     name = next((row.name for row in one.call.inputs or () if row.name), "the input")
     root = lookup(record).bindings_of[one.root] if one.root is not None else []
     what = f"`{root[-1].name}`" if root else "the gradient"

@@ -136,7 +136,7 @@ def _shape(record: Record, one: InputGradient) -> tuple[int, ...] | None:
 
 def _finding(record: Record, number: int, rows: list[tuple[InputGradient, Operation]]) -> Finding:
     one, norm = rows[0]
-    shape = one.made.shape or _shape(record, one) or ()
+    shape: tuple[int, ...] = one.made.shape or _shape(record, one) or (0,)
     count = prod(norm.shape or ())
     samples = shape[0]
     what = "one norm for the whole batch" if count == 1 else f"{count} norms, {count // samples} for each sample"

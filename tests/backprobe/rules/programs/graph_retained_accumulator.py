@@ -111,7 +111,7 @@ opt = torch.optim.SGD(net.parameters(), 0.01)
 class EMA:
     def __init__(self, model, decay=0.99):
         self.decay = decay
-        self.shadow = {k: v.clone() for k, v in model.named_parameters()}
+        self.shadow = {k: v.detach().clone() for k, v in model.named_parameters()}
     def update(self, model):
         for k, v in model.named_parameters():
             self.shadow[k] = self.decay * self.shadow[k] + (1 - self.decay) * v  # <- BP304
