@@ -18,6 +18,7 @@ from backprobe.rules.graph import (
     graph_retained_accumulator,
     graph_retained_in_container,
     missing_create_graph,
+    mixed_second_derivatives,
     needless_create_graph,
     needless_retain_graph,
     nonscalar_root,
@@ -51,4 +52,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     unfit_root_gradient,
     frozen_before_root,
     out_of_memory,
+    mixed_second_derivatives,
 )

@@ -110,6 +110,7 @@ from backprobe.rules.analysis.graph.retained_values import (
     is_walked_after,
     kept_alive,
     operands,
+    results_kept,
     taken_unwalked,
     unwalked_run,
 )
@@ -155,6 +156,7 @@ def check(record: Record) -> Iterator[Finding]:
         kept = _kept(record, site, _element(record, site, name), turns)
         if not kept and isinstance(statement(record, site), ast.AugAssign):
             kept = _kept_unseen(record, site, value, turns)
+        kept = kept or (results_kept(record, site.site, turns) if "[" in name else [])
         taken = [one for one in operands(record, site, value, turns[-1] - 1) if one.name != name]
         if kept and is_walked_after(record, kept[0][1], kept[0][0]):
             kept = kept[1:]  # what it begins with may be the first loss itself, which is walked once
@@ -272,9 +274,7 @@ def _fix(record: Record, site: Site, taken: list[Operand]) -> Fix:
 
 def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]], taken: list[Operand]) -> Finding:
     what = f"`{taken[0].name}`" if taken else "a value"
-    fixes: list[Fix] = []
-    if taken:
-        fixes = [_fix(record, site, taken)]
+    fixes = [_fix(record, site, taken)] if taken else []
     said = (
         f"`{name}` takes in {what} at each step with its history, and no backward call ever walks it.",
         f"It keeps the graphs of all steps alive, {len(kept)} here: memory grows with every one.",

@@ -23,6 +23,7 @@ from backprobe.rules.training import (
     micro_batches_not_divided,
     nll_without_log,
     padding_counted_in_mean,
+    penalty_norm_over_wrong_axes,
     ratio_of_one_policy,
     result_dropped,
     single_class_softmax,
@@ -59,4 +60,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     padding_counted_in_mean,
     kl_arguments_swapped,
     targets_all_ignored,
+    penalty_norm_over_wrong_axes,
 )

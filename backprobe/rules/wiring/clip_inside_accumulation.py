@@ -77,6 +77,16 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.clips import Clip, clips, only_measures
 from backprobe.rules.analysis.source.naming import optimizer_name, together
+from backprobe.rules.analysis.source.scopes import Function, scope_of
+from backprobe.rules.analysis.source.syntax import (
+    method_called,
+    number_at,
+    parts_of,
+    site_of,
+    statement_at,
+    tree_of,
+)
+from backprobe.rules.analysis.training.enclosing_loops import called_from
 from backprobe.rules.analysis.training.updates import Update
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -95,6 +105,11 @@ RULE = Rule(
     fix="manual",
     needs=("optimizer", "grad-life", "backward"),
 )
+
+_HELPERS: Final = 4
+"""Callers that are followed."""
+
+_ORDERED: Final = frozenset({"backward", "step"})
 
 LEAST: Final = 2
 """Updates whose gradient was clipped too early: once is no pattern."""
@@ -130,6 +145,22 @@ def _in_span(span: Span, at: int) -> tuple[LeafGrad, Update] | None:
     return (later[0], use) if later else None
 
 
+def _out_of_order(record: Record, site: int) -> int:
+    """The clip, or the call of the helper around it: in a function that neither walks back nor steps it is in order."""
+    here = site
+    for _ in range(_HELPERS):
+        node, tree = statement_at(record, here), tree_of(record, site_of(record, here))
+        function = None if node is None or tree is None else scope_of(tree, node)
+        if not isinstance(function, Function) or any(method_called(part) in _ORDERED for part in parts_of(function)):
+            return here
+        above = called_from(record, here)
+        called = None if above is None else number_at(record, above)
+        if called is None:
+            return site
+        here = called
+    return site
+
+
 def _finding(record: Record, site: int, early: list[tuple[Clip, LeafGrad, Update]]) -> Finding:
     clip, added, update = early[0]
     who = optimizer_name(record, update.optimizer)
@@ -137,7 +168,7 @@ def _finding(record: Record, site: int, early: list[tuple[Clip, LeafGrad, Update
     return told(
         record,
         RULE,
-        site,
+        _out_of_order(record, site),
         (
             f"`{clip.name}` clips here while gradients are still being summed for a step of `{who}`.",
             f"Later backward calls add to {together(record, tensors)}, beyond the limit, and the first count less.",

@@ -54,6 +54,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.graph.reach import leaves_behind
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.syntax import region_in, site_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
@@ -89,6 +90,7 @@ def _finding(record: Record, raised: Raised, number: int) -> Finding:
     call = optimizer_call(record, site)
     argument = None if call is None else parameters_argument(call)
     given = None if argument is None else _given(record, argument, raised.moment or 0, site.function)
+    given = given or _kept_in_object(record, raised.moment or 0)
     what = "One of the tensors" if given is None else f"`{given.name}`"
     made = None if given is None else lookup(record).tensors[given.tensor]
     came = (
@@ -97,11 +99,13 @@ def _finding(record: Record, raised: Raised, number: int) -> Finding:
         else f"it is the result of an operation{_how(made.created_how)}"
     )
     leaf = None if given is None else _leaf(record, given)
+    born = _born(record, given) if given is not None and leaf is None else None
     instead = "the tensor that it was computed from" if leaf is None else f"`{leaf}`"
+    region = None if argument is None or born is not None else region_in(record, site.source, argument)
     return told(
         record,
         RULE,
-        number,
+        number if born is None else born,
         (
             f"{what} is no leaf: {came}, and an optimizer can only hold leaves.",
             "A step would change a value that the next forward pass computes anew.",
@@ -109,12 +113,45 @@ def _finding(record: Record, raised: Raised, number: int) -> Finding:
         ),
         binding=given.name if given is not None else "",
         moments=[raised.moment or 0],
-        region=None if argument is None else region_in(record, site.source, argument),
-        related=(() if given is None else ((f"`{given.name}` is computed here", given.site),)),
+        region=region,
+        related=_related(given, number, born),
         evidence={"raised": raised.message, "leaf": leaf},
         tensors=() if given is None else (given.tensor,),
         level=level_of(record, raised),
     )
+
+
+def _related(given: Binding | None, number: int, born: int | None) -> tuple[tuple[str, int | None], ...]:
+    if born is not None:
+        return (("the optimizer is given it here", number),)
+    return () if given is None else ((f"`{given.name}` is computed here", given.site),)
+
+
+def _born(record: Record, given: Binding) -> int | None:
+    """Where it was computed from a leaf that no name holds, `torch.randn(3, requires_grad=True) * 0.1`.
+
+    There is no other tensor that the optimizer could be given, so that expression is to be changed.
+    """
+    row = lookup(record).tensors[given.tensor]
+    leaves = _leaves(record, given.tensor)
+    if not leaves or any(one in lookup(record).bindings_of for one in leaves):
+        return None
+    return given.site if row.site is None else row.site
+
+
+def _leaves(record: Record, tensor: int) -> frozenset[int]:
+    made = lookup(record).node_of.get(tensor)
+    return frozenset() if made is None else leaves_behind(record, made.node)
+
+
+def _kept_in_object(record: Record, moment: int) -> Binding | None:
+    """An attribute that held a result of an unnamed leaf then: `self.u`, behind `model.parameters()`."""
+    for row in record.bindings:
+        if row.moment <= moment and "." in row.name and lookup(record).tensors[row.tensor].fqn is None:
+            state = state_at(record, row.tensor, moment)
+            if state is not None and not state.is_leaf and state.requires_grad and _born(record, row) is not None:
+                return row
+    return None
 
 
 def _how(created: str) -> str:

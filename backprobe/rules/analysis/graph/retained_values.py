@@ -16,6 +16,7 @@ from backprobe.rules.analysis.source.break_expressions import cause_between
 from backprobe.rules.analysis.source.expression_places import operations_at
 from backprobe.rules.analysis.source.named_values import binding_named, tensor_named
 from backprobe.rules.analysis.source.syntax import Tree, parts_of, region_in, tree_of
+from backprobe.rules.analysis.tensors.parents import undetached_from
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.tables import table
 
@@ -273,3 +274,21 @@ def kept_walked(record: Record, site: Site, value: ast.expr, turns: list[int]) -
         if new:
             found.append((moment, new))
     return found
+
+
+def results_kept(record: Record, site: int, turns: list[int]) -> list[tuple[int, int]]:
+    """The turns with what a statement gave an element without a name, `shadow[key] = ...`, made of what it gave before.
+
+    The longest chain of tracked results, each of which went into the next one with its history.
+    """
+    chains: dict[int, tuple[int, int, int | None]] = {}  # tensor -> its place in a chain, its moment, the one before
+    for row in operations_at(record).get(site, ()):
+        if row.is_value and row.tensor is not None and row.requires_grad and row.moment is not None:
+            before = max(undetached_from(record, row.tensor) & chains.keys(), default=None)
+            chains[row.tensor] = (1 if before is None else chains[before][0] + 1, row.moment, before)
+    last = max(chains, key=lambda one: chains[one][0], default=None)
+    found: list[tuple[int, int]] = []
+    while last is not None:
+        found.append((chains[last][1], last))
+        last = chains[last][2]
+    return found[::-1] if len(found) <= len(turns) else []

@@ -26,7 +26,8 @@ from backprobe.rules.analysis.source.expression_places import expression_of, giv
 from backprobe.rules.analysis.source.syntax import site_of, statement_at
 from backprobe.rules.analysis.tensors.parents import operations_by_number
 from backprobe.rules.analysis.terms.cut_inputs import is_cut
-from backprobe.rules.analysis.terms.term_sources import linear_sources, trained_by
+from backprobe.rules.analysis.terms.recorded_cuts import recorded_cut
+from backprobe.rules.analysis.terms.term_sources import linear_sources, takes_tracked, trained_by
 from backprobe.rules.analysis.terms.terms import Term, terms
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.tables import table
@@ -76,7 +77,10 @@ def _cut(record: Record, rows: list[Term]) -> Break | None:
         return None
     ways = [one for one in _into_terms(record, held) if one.root in rows[0].nodes]
     ended = [one for one in (_ended(record, way) for way in ways) if one is not None and is_cut(record, one)]
-    if not ended or any(_has_own_gradient(record, one, rows[0]) for one in ended):
+    if not ended:
+        hidden = None if ways else recorded_cut(record, rows, held)
+        return None if hidden is None else _of_term(record, hidden, rows)
+    if any(_has_own_gradient(record, one, rows[0]) for one in ended):
         return None
     best = min(ended, key=lambda way: _order(record, way, rows[0]))
     one = cut_at(record, best, [row.call for row in rows], held)
@@ -84,16 +88,13 @@ def _cut(record: Record, rows: list[Term]) -> Break | None:
         return None
     every = [way.step.ending for way in ended if way.step.ending is not None]
     others = {way.node: way for way in every if way.kind == one.kind and way.node is not one.ending.node}
-    tensors = tuple(row.tensor for row in rows if row.tensor is not None)
     of_parameters = not any(way.step.origin in called_modules(record) for way in ended)
-    return replace(
-        one,
-        others=tuple(others.values()),
-        term=_name(record, rows[0]),
-        tensors=tensors,
-        of_parameters=of_parameters,
-        made=rows[0].site,
-    )
+    return _of_term(record, replace(one, others=tuple(others.values()), of_parameters=of_parameters), rows)
+
+
+def _of_term(record: Record, one: Break, rows: list[Term]) -> Break:
+    tensors = tuple(row.tensor for row in rows if row.tensor is not None)
+    return replace(one, term=_name(record, rows[0]), tensors=tensors, made=rows[0].site)
 
 
 def stepped_after(record: Record, calls: Iterable[BackwardCall]) -> frozenset[int]:
@@ -143,11 +144,18 @@ def _used_later(record: Record, term: Term, leaves: frozenset[int]) -> set[int]:
 
 
 def is_meant(record: Record, term: Term) -> bool:
-    """A tensor that was added as it is, and has a gradient of its own, is a summand too, or is taken away elsewhere."""
+    """A tensor that was added as it is, and has a gradient of its own, is a summand too, or is taken away elsewhere.
+
+    As it is: nothing else that trains went into the term through an exponential or a square, as into a divergence.
+    """
     if term.is_tracked:
         return False
-    sources, passed = linear_sources(record, term)
-    if any(one in term.beside or node_of(record, one) in walked(record) for one in sources):
+    sources, passed, bent = linear_sources(record, term)
+    if any(one in term.beside for one in sources):
+        return True
+    if any(node_of(record, one) in walked(record) for one in sources) and not any(
+        takes_tracked(record, one) for one in bent
+    ):
         return True
     return any(len(_tracked_users(record).get(one, ())) > 1 for one in passed)
 

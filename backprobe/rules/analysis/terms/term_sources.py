@@ -24,13 +24,15 @@ _MOST: Final = 200
 """Operations that one term is followed through."""
 
 
-def linear_sources(record: Record, term: Term) -> tuple[set[int], set[int]]:
+def linear_sources(record: Record, term: Term) -> tuple[set[int], set[int], list[Operation]]:
     """The tensors that require grad which sums, scalings and detaching alone lead from to an untracked term.
 
-    And the tensors without a history that lie between.
+    And the tensors without a history that lie between, and the operations at which such a way ends: an exponential, a
+    square.
     """
     found: set[int] = set()
     passed: set[int] = set() if term.tensor is None else {term.tensor}
+    bent: list[Operation] = []
     waiting: list[int | Operation] = [one for one in (term.operation or term.tensor,) if one is not None]
     seen: set[int] = set()
     while waiting and len(seen) < _MOST:
@@ -50,10 +52,11 @@ def linear_sources(record: Record, term: Term) -> tuple[set[int], set[int]]:
         seen.add(one.operation)
         name = one.function.rpartition(".")[2]
         if name not in SUMS and name not in PRODUCTS and name not in _DETACHED:
+            bent.append(one)
             continue
         known = operations_by_number(record)
         waiting += [*one.operands, *(known[inner] for inner in one.inner if inner in known)]
-    return found, passed
+    return found, passed, bent
 
 
 def trained_by(record: Record, value: int | Operation | None) -> frozenset[int]:
@@ -86,3 +89,24 @@ def _held_by_called(record: Record, made: Operation) -> set[int]:
     rows = (one for number in numbers for one in modules_by_number(record)[number].parameters)
     tensors = (one.tensor for one in rows if one.tensor is not None)
     return {one for one in tensors if (was := state_at(record, one, made.moment or 0)) and was.requires_grad}
+
+
+def takes_tracked(record: Record, made: Operation) -> bool:
+    """Something with a history went into an operation, be it that its history was cut on the way."""
+    known, makers = operations_by_number(record), made_by(record)
+    waiting, seen = [made], set[int]()
+    while waiting and len(seen) < _MOST:
+        row = waiting.pop()
+        if row.operation in seen:
+            continue
+        seen.add(row.operation)
+        for one in row.operands:
+            state = state_at(record, one, row.moment or 0)
+            if state is not None and state.requires_grad:
+                return True
+            waiting += [makers[one]] if one in makers else []
+        inner = [known[one] for one in row.inner if one in known]
+        if any(one.requires_grad for one in inner):
+            return True
+        waiting += inner
+    return False

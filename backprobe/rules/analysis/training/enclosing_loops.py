@@ -38,6 +38,17 @@ def enclosing_loops(record: Record, site: int) -> list[Loop] | None:
     return None
 
 
+def called_from(record: Record, site: int) -> ast.stmt | None:
+    """The statement that calls the function of a site, if there is one alone."""
+    node, file = statement_at(record, site), names(record).get(site_of(record, site).source)
+    function = None if node is None or file is None else scope_of(file.tree, node)
+    if file is None or not isinstance(function, Function):
+        return None
+    call = _only_call(file, function)
+    above = () if call is None else file.tree.ancestors(call)
+    return next((one for one in above if isinstance(one, ast.stmt)), None)
+
+
 def _only_call(file: Names, function: Function) -> ast.Call | None:
     """The call of a function, or of the class whose `__init__` it is, if there is one alone."""
     around = scope_of_class(file.tree, function)

@@ -70,4 +70,24 @@ for i, x in enumerate(torch.randn(9, 8, 4)):
         optimizer.step()
         optimizer.zero_grad()
 """,
+    "a trainer's helper that clips, called for every micro-batch": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Trainer:
+    def __init__(self, net, every):
+        self.net, self.every = net, every
+        self.opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    def clip(self):
+        nn.utils.clip_grad_norm_(self.net.parameters(), 0.05)
+    def batch(self, x, y, i):
+        (nn.functional.mse_loss(self.net(x), y) / self.every).backward()
+        self.clip()  # <- BP766
+        if (i + 1) % self.every == 0:
+            self.opt.step()
+            self.opt.zero_grad()
+trainer = Trainer(nn.Linear(5, 2), 3)
+for i in range(9):
+    trainer.batch(torch.randn(4, 5), torch.randn(4, 2), i)
+""",
 }

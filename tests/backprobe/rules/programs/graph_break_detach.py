@@ -332,4 +332,112 @@ for i in range(4):
     loss.backward()
     opt.step()
 """,
+    "a divergence of detached statistics, through a dict and an unpacked call": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class VAE(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e, self.mu, self.lv, self.d = nn.Linear(8, 16), nn.Linear(16, 2), nn.Linear(16, 2), nn.Linear(2, 8)
+    def forward(self, x):
+        h = torch.relu(self.e(x))
+        mu, lv = self.mu(h), self.lv(h)
+        z = mu + torch.randn_like(mu) * torch.exp(0.5 * lv)
+        stats = {"mu": mu.detach(), "lv": lv.detach()}  # <- BP601
+        return self.d(z), stats
+def elbo(x, out, stats):
+    kl = -0.5 * (1 + stats["lv"] - stats["mu"] ** 2 - stats["lv"].exp()).sum(1).mean()
+    return (out - x).pow(2).sum(1).mean() + kl
+m = VAE()
+opt = torch.optim.Adam(m.parameters(), 1e-3)
+for _ in range(4):
+    x = torch.randn(8, 8)
+    loss = elbo(x, *m(x))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "right: the statistics of a divergence keep their history": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class VAE(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e, self.mu, self.lv, self.d = nn.Linear(8, 16), nn.Linear(16, 2), nn.Linear(16, 2), nn.Linear(2, 8)
+    def forward(self, x):
+        h = torch.relu(self.e(x))
+        mu, lv = self.mu(h), self.lv(h)
+        z = mu + torch.randn_like(mu) * torch.exp(0.5 * lv)
+        stats = {"mu": mu, "lv": lv}
+        return self.d(z), stats
+def elbo(x, out, stats):
+    kl = -0.5 * (1 + stats["lv"] - stats["mu"] ** 2 - stats["lv"].exp()).sum(1).mean()
+    return (out - x).pow(2).sum(1).mean() + kl
+m = VAE()
+opt = torch.optim.Adam(m.parameters(), 1e-3)
+for _ in range(4):
+    x = torch.randn(8, 8)
+    loss = elbo(x, *m(x))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "features detached in a dict of outputs": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc, self.head = nn.Linear(8, 16), nn.Linear(16, 3)
+    def forward(self, x):
+        h = torch.relu(self.enc(x))
+        return {"logits": self.head(h), "feats": h.detach()}  # <- BP601
+class Criterion:
+    def __init__(self, w):
+        self.w = w
+    def __call__(self, batch, **outputs):
+        ce = F.cross_entropy(outputs["logits"], batch["y"])
+        centre = (outputs["feats"] - outputs["feats"].mean(0)).pow(2).sum(1).mean()
+        return ce + self.w * centre
+m, crit = Model(), Criterion(0.1)
+opt = torch.optim.Adam(m.parameters(), 1e-3)
+for _ in range(4):
+    batch = {"x": torch.randn(6, 8), "y": torch.randint(3, (6,))}
+    loss = crit(batch, **m(batch["x"]))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "right: features of a dict of outputs keep their history": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc, self.head = nn.Linear(8, 16), nn.Linear(16, 3)
+    def forward(self, x):
+        h = torch.relu(self.enc(x))
+        return {"logits": self.head(h), "feats": h}
+class Criterion:
+    def __init__(self, w):
+        self.w = w
+    def __call__(self, batch, **outputs):
+        ce = F.cross_entropy(outputs["logits"], batch["y"])
+        centre = (outputs["feats"] - outputs["feats"].mean(0)).pow(2).sum(1).mean()
+        return ce + self.w * centre
+m, crit = Model(), Criterion(0.1)
+opt = torch.optim.Adam(m.parameters(), 1e-3)
+for _ in range(4):
+    batch = {"x": torch.randn(6, 8), "y": torch.randint(3, (6,))}
+    loss = crit(batch, **m(batch["x"]))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

@@ -102,4 +102,46 @@ for x in torch.randn(20, 8, 6):
     for name, value in values.items():
         meters.setdefault(name, Meter()).update(value, 8)
 """,
+    "an average of parameters in a dict": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(5, 5)
+opt = torch.optim.SGD(net.parameters(), 0.01)
+class EMA:
+    def __init__(self, model, decay=0.99):
+        self.decay = decay
+        self.shadow = {k: v.detach().clone() for k, v in model.named_parameters()}
+    def update(self, model):
+        for k, v in model.named_parameters():
+            self.shadow[k] = self.decay * self.shadow[k] + (1 - self.decay) * v  # <- BP304
+ema = EMA(net)
+for _ in range(5):
+    x = torch.randn(4, 5)
+    opt.zero_grad()
+    (net(x) - x).pow(2).mean().backward()
+    opt.step()
+    ema.update(net)
+""",
+    "right: an average of detached parameters in a dict": """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(5, 5)
+opt = torch.optim.SGD(net.parameters(), 0.01)
+class EMA:
+    def __init__(self, model, decay=0.99):
+        self.decay = decay
+        self.shadow = {k: v.detach().clone() for k, v in model.named_parameters()}
+    def update(self, model):
+        for k, v in model.named_parameters():
+            self.shadow[k] = self.decay * self.shadow[k] + (1 - self.decay) * v.detach()
+ema = EMA(net)
+for _ in range(5):
+    x = torch.randn(4, 5)
+    opt.zero_grad()
+    (net(x) - x).pow(2).mean().backward()
+    opt.step()
+    ema.update(net)
+""",
 }
