@@ -1,10 +1,10 @@
-"""The functions of torch whose calls are written down: losses, softmax, dropout, distributions, checkpoint, DDP, loads,
-and the constructors of learning-rate schedules.
+"""The functions of torch whose calls are written down: losses, softmax, dropout, distributions, checkpoint, DDP, loads.
 
 1. One is watched once a file of the program names it or the module that calls it: reading and compiling torch's
    sources takes a millisecond for each.
 2. `torch.softmax`, `Tensor.sigmoid`, `Tensor.detach` and the like are no Python functions and have no such code. They
    are told by their nodes (`SoftmaxBackward0` with its line) and as the call that a tensor comes from.
+3. Learning-rate schedules are told where they are built, with their lengths and modes.
 """
 
 from __future__ import annotations
