@@ -2,10 +2,10 @@
 
 What it finds:
     A statement that runs several times in one forward pass, as a recurrence does, hands its gradient on larger each
-    time: over at least four turns to more than a thousand times, in three backward calls, and nothing clips it. One call
-    is enough where it grew more than a millionfold and the next values overflowed. A statement in no loop counts if it
-    multiplies with one weight again and again, as the method of a cell does. The finding stands where the program gave
-    that weight values with a gain above 1; else at the statement that repeats.
+    time: over at least four turns to more than a thousand times, in three backward calls, and nothing clips it. One
+    call is enough where it grew more than a millionfold and the next values overflowed. A statement in no loop counts
+    if it multiplies with one weight again and again, as the method of a cell does. The finding stands where the program
+    gave that weight values with a gain above 1; else at the statement that repeats.
 
 Why it matters:
     The first steps of the sequence decide everything, and one long sequence throws the weights away.

@@ -6,6 +6,7 @@ from typing import Final
 
 from backprobe.rules.framework.rule import RuleModule
 from backprobe.rules.wiring import (
+    average_weights_swapped,
     average_without_buffers,
     averaged_with_itself,
     clip_after_step,
@@ -101,4 +102,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     plateau_mode_inverted,
     group_rates_levelled,
     schedule_not_restored,
+    average_weights_swapped,
 )

@@ -1,4 +1,4 @@
-"""BP776 group-rates-levelled: the learning rates of an optimizer's groups differ where it is built, and are one number at every step.
+"""BP776 group-rates-levelled: groups are built with different learning rates, and step with one.
 
 What it finds:
     The groups of an optimizer are written with different rates, and the program sets the rates itself,
@@ -47,7 +47,7 @@ Near miss: groups of one rate
 
     body, head = nn.Linear(3, 3), nn.Linear(3, 1)
     optimizer = torch.optim.SGD(
-        [{"params": body.parameters(), "weight_decay": 0.1}, {"params": head.parameters(), "weight_decay": 0.0}], lr=0.01
+        [{"params": body.parameters(), "momentum": 0.5}, {"params": head.parameters(), "momentum": 0.0}], lr=0.01
     )
     for epoch, x in enumerate(torch.randn(4, 8, 3)):
         for group in optimizer.param_groups:

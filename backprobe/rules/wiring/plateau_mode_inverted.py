@@ -176,7 +176,7 @@ def _finding(record: Record, one: Built, numbers: list[float], *, is_max: bool) 
         RULE,
         one.site,
         (
-            f'`{name}` has mode "{mode}", and the number that it is given {way}: {numbers[0]:.3g} to {numbers[-1]:.3g}.',
+            f'`{name}` has mode "{mode}", and its number {way}: {numbers[0]:.3g} to {numbers[-1]:.3g}.',
             f"Each improvement counts as a bad epoch: the rate of `{who}` is down to {rate:.2g}.",
             f'Say `mode="{other}"`, or give it the number that the mode is meant for.',
         ),
