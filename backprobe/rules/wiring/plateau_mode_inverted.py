@@ -71,6 +71,20 @@ Near miss: a loss that diverges
         optimizer.step()
         schedule.step(loss)
 
+Near miss: an accuracy that is at its best from the start
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, x = nn.Linear(3, 1), torch.randn(32, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", patience=1)
+    for epoch in range(8):
+        optimizer.zero_grad()
+        (model(x) - x.sum(1, keepdim=True)).pow(2).mean().backward()
+        optimizer.step()
+        schedule.step(1.0)
+
 Blind spots:
     An accuracy that is given to `mode="min"` is seen only where it rises from step to step and stays within 0 and 1.
 
