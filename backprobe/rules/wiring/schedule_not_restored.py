@@ -169,6 +169,10 @@ def _finding(record: Record, optimizer: int, built: Built, load: OptimizerEvent,
         binding=name,
         moments=[load.moment],
         related=(("the schedule is built here", built.site if built.site != site else None),),
-        evidence={"scheduler": built.cls, "scheduler_steps": len(moved), "rates": rates},
+        evidence={
+            "scheduler": built.cls,
+            "scheduler_steps": len(moved),
+            "rates": ", ".join(f"{rate:.4g}" for rate in rates),
+        },
         optimizers=(optimizer,),
     )

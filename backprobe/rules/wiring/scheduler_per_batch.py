@@ -163,9 +163,9 @@ def _over_in_the_first_epochs(
     record: Record, optimizer: Optimizer, moved: list[OptimizerEvent]
 ) -> OptimizerEvent | None:
     """The step past the last milestone, where that is a number of epochs and most of the run is still to come."""
-    built = [one for one in built_schedules(record) if one.optimizer == optimizer.optimizer]
+    built = [one for one in built_schedules(record) if one.optimizer == optimizer.optimizer and one.cls in _UNITS]
     loops = enclosing_loops(record, moved[0].site or 0) if len(built) == 1 else None
-    given = str(built[0].given.get(_UNITS[moved[0].cls])) if len(built) == 1 else ""
+    given = str(built[0].given.get(_UNITS[built[0].cls], "")) if len(built) == 1 else ""
     last = max((int(one) for one in re.findall(r"\d+", given)), default=0)
     epochs = [turns for loop in loops or () if (turns := _turns_of(record, loop)) is not None]
     if not loops or len(loops) < 2 or not epochs or not 0 < last <= epochs[-1] or 2 * epochs[-1] > len(moved):

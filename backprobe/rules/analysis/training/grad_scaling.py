@@ -80,7 +80,7 @@ def update_left_out(record: Record, raised: Raised) -> int | None:
                 continue
             branch = _branch(tree.ancestors(part))
             steps = any(method_called(one) == "step" for one in ast.walk(branch)) if branch is not None else False
-            number = number_at(record, part) if steps else None
+            number = number_at(record, part) if steps and isinstance(part, ast.Expr) else None
             if number is None:
                 return None
             found.append(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -38,7 +39,7 @@ class Built:
     cls: str
     optimizer: int
     moment: int
-    given: dict[str, object]
+    given: Mapping[str, object]
 
 
 @table
