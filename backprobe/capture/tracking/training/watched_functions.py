@@ -110,7 +110,7 @@ def _schedules() -> Iterator[WatchedFunction]:
             own = vars(cls)
             if (made := own.get("__init__")) is not None and not made.__code__.co_freevars:
                 yield _one(made, f"{module}.{cls.__name__}", *words, gives=False, builds=True)
-            if (load := own.get("load_state_dict")) is not None:
+            if (load := own.get("load_state_dict")) is not None and not load.__code__.co_freevars:
                 yield _one(load, f"{module}.{cls.__name__}.load_state_dict", *words, gives=False)
 
 
