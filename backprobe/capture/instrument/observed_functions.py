@@ -123,7 +123,8 @@ _SCHEDULERS: Final = (
 
 def _events() -> Iterator[Watched]:
     for name in _SCHEDULERS:
-        yield _event(getattr(lr_scheduler, name).step, "scheduler_step", "self")
+        given = ("metrics",) if name == "ReduceLROnPlateau" else ()
+        yield _event(getattr(lr_scheduler, name).step, "scheduler_step", "self", *given)
     yield _event(clip_grad.clip_grad_norm_, "clip_grad_norm", "parameters", "max_norm", "norm_type", gives=True)
     yield _event(clip_grad.clip_grad_value_, "clip_grad_value", "parameters", "clip_value")
     scaler = torch.amp.grad_scaler.GradScaler

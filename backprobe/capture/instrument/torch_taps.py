@@ -54,6 +54,7 @@ class Observers:
         if recorder.options.walks:
             recorder.sites.on_text = self.calls.read
             recorder.modules.on_name = self.calls.named
+            self.training.on_metric = self.calls.metric
 
     def mode_entered(self, by: str, subject: Any, after: Any, caller: FrameType) -> None:
         """A mode is switched, if the program did it: itself, or by a decorator."""

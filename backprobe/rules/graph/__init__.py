@@ -51,6 +51,6 @@ RULES: Final[tuple[RuleModule, ...]] = (
     gradient_doubled,
     unfit_root_gradient,
     frozen_before_root,
-    out_of_memory,
     mixed_second_derivatives,
+    out_of_memory,
 )

@@ -2,8 +2,10 @@
 
 What it finds:
     A statement that runs several times in one forward pass, as a recurrence does, hands its gradient on larger each
-    time: over at least four turns to more than a thousand times, in three backward calls, and nothing clips it. The
-    finding stands at that statement.
+    time: over at least four turns to more than a thousand times, in three backward calls, and nothing clips it. One
+    call is enough where it grew more than a millionfold and the next values overflowed. A statement in no loop counts
+    if it multiplies with one weight again and again, as the method of a cell does. The finding stands where the program
+    gave that weight values with a gain above 1; else at the statement that repeats.
 
 Why it matters:
     The first steps of the sequence decide everything, and one long sequence throws the weights away.
@@ -18,12 +20,12 @@ Example:
 
     recurrent, readout = nn.Linear(8, 8, bias=False), nn.Linear(8, 1)
     with torch.no_grad():
-        recurrent.weight.copy_(torch.eye(8) * 3)
+        recurrent.weight.copy_(torch.eye(8) * 3)  # <- here
     optimizer = torch.optim.SGD([*recurrent.parameters(), *readout.parameters()], lr=1e-12)
     for x in torch.randn(4, 4, 8):
         h = x
         for _ in range(12):
-            h = recurrent(h)  # <- here
+            h = recurrent(h)
         loss = readout(h).mean()
         optimizer.zero_grad()
         loss.backward()
@@ -110,15 +112,19 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.graph.walks import RESHAPES, op
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
+from backprobe.rules.analysis.source.naming import called
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
+from backprobe.rules.analysis.tensors.bad_values import bad_since
+from backprobe.rules.analysis.tensors.value_origins import extreme_start
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.options import threshold
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, Record
+    from backprobe.record import BackwardCall, Node, Record
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -135,36 +141,80 @@ RULE = Rule(
 _LEAST = 3
 """Backward calls in which it explodes; turns of the statement, one more."""
 
+_GAIN = 0.2
+"""Of what `extreme_start` takes for extreme: a weight that is applied again and again grows with a gain above 1."""
+
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement that its gradient explodes in."""
     if any(row.kind.startswith("clip") for row in record.optimizer_events):
         return
     found: dict[int, dict[int, list[float]]] = {}
+    seen: dict[int, set[int]] = {}
     calls = lookup(record).calls
-    for (number, site, _kind), norms in _through_statements(record).items():
+    for (number, site, _which), norms in _through_statements(record).items():
+        if len(norms) > _LEAST:
+            seen.setdefault(site, set()).add(number)
         if _explodes(norms):
             found.setdefault(site, {}).setdefault(number, norms)
     for site, rows in found.items():
-        if len(rows) >= _LEAST:
+        if len(rows) >= _LEAST or _burst(record, rows, seen[site]):
             yield _finding(record, site, [(calls[number], norms) for number, norms in rows.items()])
+
+
+def _burst(record: Record, rows: dict[int, list[float]], seen: set[int]) -> bool:
+    """The first call's gradients grew past the square of the limit, and after its step a forward pass overflowed."""
+    norms = rows.get(min(seen), [])
+    large = bool(norms) and norms[-1] > threshold(RULE, "growth") ** 2 * norms[0]
+    began = lookup(record).calls[min(seen)].moment_before
+    return large and any(moment > began for moment in bad_since(record).values())
 
 
 def _through_statements(record: Record) -> dict[tuple[int, int, str], list[float]]:
     """The norms of the gradients that a statement's products of matrices got, in order, by call, site and kind.
 
-    By kind, since a turn may add the product of its input, `h @ w + layer(x)`, which gets the same gradient.
+    By kind, since a turn may add the product of its input, `h @ w + layer(x)`, which gets the same gradient. Of a
+    statement in no loop, as a cell's method is, by the weight that it multiplies with.
     """
     index = lookup(record)
     found: dict[tuple[int, int, str], list[tuple[int, float]]] = {}
-    for node in nodes_like(record, lambda kind: kind.startswith(("Addmm", "Mm", "Bmm", "Mv"))):
-        if node.site is None or node.site not in _repeated(record):
+    for node in nodes_like(record, _is_product):
+        if node.site is None:
             continue
+        which = node.type
+        if node.site not in _repeated(record):
+            weight = _weight(record, node)
+            if weight is None:
+                continue
+            which = f"{node.type} {weight}"
         for row in index.passes_of_node[node.node]:
             measured = row.grad_output
             if row.position is not None and measured is not None and measured.norm is not None:
-                found.setdefault((row.call, node.site, node.type), []).append((row.position, measured.norm))
-    return {place: [norm for _position, norm in sorted(rows)] for place, rows in sorted(found.items())}
+                found.setdefault((row.call, node.site, which), []).append((row.position, measured.norm))
+    return {place: _turns([norm for _position, norm in sorted(rows)]) for place, rows in sorted(found.items())}
+
+
+def _weight(record: Record, node: Node) -> int | None:
+    """The one leaf that a product takes, as it is or turned round; None if it takes none, or two."""
+    index, found = lookup(record), set[int]()
+    for edge in index.edges_of[node.node]:
+        below = None if edge.to_node is None else index.nodes[edge.to_node]
+        while below is not None and below.variable is None and op(below) in RESHAPES:
+            after = [one.to_node for one in index.edges_of[below.node] if one.to_node is not None]
+            below = index.nodes[after[0]] if len(after) == 1 else None
+        if below is not None and below.variable is not None:
+            found.add(below.variable)
+    return found.pop() if len(found) == 1 else None
+
+
+def _turns(norms: list[float]) -> list[float]:
+    """One norm a turn: two products of one sum, `h @ w + x @ u`, get the same gradient."""
+    pairs = zip(norms[::2], norms[1::2], strict=False)
+    return norms[::2] if len(norms) % 2 == 0 and all(one == other for one, other in pairs) else norms
+
+
+def _is_product(kind: str) -> bool:
+    return kind.startswith(("Addmm", "Mm", "Bmm", "Mv"))
 
 
 @table
@@ -186,21 +236,32 @@ def _finding(record: Record, site: int, rows: list[tuple[BackwardCall, list[floa
     row = site_of(record, site)
     value = value_of(statement(record, row))
     name = row.targets[0] if row.targets else "the state"
+    weights = {
+        weight
+        for node in nodes_like(record, _is_product)
+        if node.site == site and (weight := _weight(record, node)) is not None
+    }
+    start = extreme_start(record, sorted(weights), call.moment_before, least=_GAIN)
     factor = norms[-1] / norms[0]
     each = factor ** (1 / (len(norms) - 1))
     return told(
         record,
         RULE,
-        site,
+        site if start is None else start.site,
         (
             f"The gradient of `{name}` grows {factor:.2g} times over {len(norms)} turns of this statement.",
             f"Each turn multiplies it by {each:.2g} (limit {threshold(RULE, 'growth'):g} in all); nothing clips it.",
-            "Start from a smaller or orthogonal weight, clip the norm, use a gated cell, or unroll fewer turns.",
+            "Start from a smaller or orthogonal weight, clip the norm, use a gated cell, or unroll fewer turns."
+            if start is None
+            else f"This statement gives `{called(record, start.tensor)}` its values: start it smaller, or orthogonal.",
         ),
         binding=name,
         moments=[one.moment_before for one, _norms in rows],
-        region=None if value is None else region_in(record, row.source, value),
-        related=(("this backward call sends it", call.site),),
+        region=None if value is None or start is not None else region_in(record, row.source, value),
+        related=(
+            ("it grows in this statement", None if start is None else site),
+            ("this backward call sends it", call.site),
+        ),
         evidence={"growth": factor, "limit": threshold(RULE, "growth"), "turns": len(norms), "calls": len(rows)},
         tensors=[root.tensor for one, _norms in rows for root in one.roots if root.tensor is not None],
         calls=[one.call for one, _norms in rows],

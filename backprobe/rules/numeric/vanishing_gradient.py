@@ -158,7 +158,8 @@ def _vanishes(ratios: list[tuple[int, float]]) -> bool:
 def _is_one_way(record: Record, call: BackwardCall, ratios: list[tuple[int, float]]) -> bool:
     """The gradient of the last weight went through the first one's operation: of two terms each has its own scale."""
     index, met = lookup(record), reaches(record)[call.call].met
-    nearest, farthest = (index.accumulator_of.get(leaf) for leaf, _ratio in (ratios[0], ratios[-1]))
+    own = {index.nodes[one].variable: one for one in met}  # a leaf's node may be another one in each call
+    nearest, farthest = (own.get(leaf) for leaf, _ratio in (ratios[0], ratios[-1]))
     if nearest is None or farthest is None:
         return False
     takers = leading_to(record).get((nearest, 0), [])

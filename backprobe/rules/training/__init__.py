@@ -53,6 +53,7 @@ RULES: Final[tuple[RuleModule, ...]] = (
     ratio_of_one_policy,
     larger_loss_dropped,
     focal_weight_of_mean,
+    penalty_norm_over_wrong_axes,
     loss_overwritten_in_loop,
     softmax_over_wrong_axis,
     micro_batch_means_unequal,
@@ -60,5 +61,4 @@ RULES: Final[tuple[RuleModule, ...]] = (
     padding_counted_in_mean,
     kl_arguments_swapped,
     targets_all_ignored,
-    penalty_norm_over_wrong_axes,
 )

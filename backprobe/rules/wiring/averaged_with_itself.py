@@ -2,7 +2,7 @@
 
 What it finds:
     A module that no optimizer trains loads the tensors that it has already. Or a weighted average,
-    `k * a + (1 - k) * b`, has one and the same value for `a` and `b`.
+    `k * a + (1 - k) * b` or `a.mul_(k).add_(b, alpha=1 - k)`, has one and the same value for `a` and `b`.
 
 Why it matters:
     Nothing changes: the target keeps the values that it was born with, and training goes on against them.
@@ -128,12 +128,14 @@ def _loads_itself(record: Record, row: WatchedCall) -> bool:
     return bool(memory) and not memory & trained and bool(trained)
 
 
-def _average_of_one(record: Record, site: Site) -> tuple[ast.BinOp, str] | None:
+def _average_of_one(record: Record, site: Site) -> tuple[ast.BinOp | ast.Call, str] | None:
     """`k * x + (1 - k) * x`, with the text of x."""
     node = statement_at(record, site.site)
     if site.kind not in ("assign", "inplace", "return", "statement", "call"):
         return None
     for part in parts_of(node):
+        if isinstance(part, ast.Call) and (value := _averaged_in_place(part)) is not None:
+            return part, ast.unparse(value)
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
             one, other = _factors(part.left), _factors(part.right)
             for share, value in one:
@@ -142,6 +144,18 @@ def _average_of_one(record: Record, site: Site) -> tuple[ast.BinOp, str] | None:
                 if any(ast.dump(value) == ast.dump(second) and _are_shares(share, rest) for rest, second in other):
                     return part, ast.unparse(value)
     return None
+
+
+def _averaged_in_place(part: ast.Call) -> ast.expr | None:
+    """`x` of `x.lerp_(x, w)` or `x.mul_(k).add_(x, alpha=1 - k)`; a module's average that is fed with its own copy."""
+    if not isinstance(part.func, ast.Attribute) or not part.args or _is_made_anew(part.args[0]):
+        return None
+    held, given = part.func.value, part.args[0]
+    if part.func.attr == "add_" and method_called(held) == "mul_" and part.keywords:
+        held = held.func.value if isinstance(held, ast.Call) and isinstance(held.func, ast.Attribute) else held
+    elif part.func.attr != "lerp_":
+        return None
+    return given if ast.dump(held) == ast.dump(given) else None
 
 
 def _is_made_anew(value: ast.expr) -> bool:
@@ -199,7 +213,7 @@ def _of_load(record: Record, site: int, rows: list[WatchedCall]) -> Finding:
     )
 
 
-def _of_average(record: Record, site: Site, node: ast.BinOp, value: str) -> Finding:
+def _of_average(record: Record, site: Site, node: ast.BinOp | ast.Call, value: str) -> Finding:
     rows = [row for row in record.operations if row.statement == site.site]
     region: Region = region_in(record, site.source, node)
     return told(

@@ -1,7 +1,9 @@
 """BP733 scaler-update-missing: a gradient scaler steps again without an update in between.
 
 What it finds:
-    `scaler.step(optimizer)` raised, since it was called before and `scaler.update()` was not called after it.
+    `scaler.step(optimizer)` raised, since it was called before and `scaler.update()` was not called after it. Or
+    `unscale_` raised, since the turn before divided the gradients and its step was skipped in a branch that holds the
+    `update()` as well: then the finding stands at that `update()`.
 
 Why it matters:
     The program stops in the second step. The scale would never adapt: it is `update()` that lowers it after an
@@ -55,7 +57,7 @@ Near miss: one update for two optimizers
         scaler.update()
 
 Blind spots:
-    Where an `update()` stands in a branch that did not run, the finding still stands at the step.
+    Where an `update()` stands in a branch that did not run, a second `step` that raises is still the place.
 
 Source:
     torch.amp.GradScaler in PyTorch's documentation; observed with torch 2.13.
@@ -70,6 +72,7 @@ from backprobe.rules.analysis.source.expressions import line_after
 from backprobe.rules.analysis.source.naming import receiver
 from backprobe.rules.analysis.source.syntax import site_of, statement
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.analysis.training.grad_scaling import update_left_out
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -95,6 +98,29 @@ def check(record: Record) -> Iterator[Finding]:
         first = _stepped_before(record, raised)
         if raised.site is not None and first is not None:
             yield _finding(record, raised, raised.site, first)
+    for raised in raised_as(record, "unscaled-twice"):
+        update = update_left_out(record, raised)
+        if update is not None:
+            yield _of_branch(record, raised, update)
+
+
+def _of_branch(record: Record, raised: Raised, update: int) -> Finding:
+    scaler = receiver(record, raised.site, "unscale_") or "the scaler"
+    return told(
+        record,
+        RULE,
+        update,
+        (
+            f"`{scaler}.update()` runs only where the step does; a turn that was skipped has divided its gradients.",
+            f"The next `{scaler}.unscale_` raises: without an update it takes them for divided already.",
+            f"Call `{scaler}.update()` in every turn, behind the branch.",
+        ),
+        binding=scaler,
+        moments=[raised.moment or 0],
+        related=(("raised here", raised.site),),
+        evidence={"raised": raised.message},
+        level=level_of(record, raised),
+    )
 
 
 def _stepped_before(record: Record, raised: Raised) -> OptimizerEvent | None:

@@ -94,12 +94,15 @@ Source:
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.source.naming import optimizer_name, receiver
 from backprobe.rules.analysis.source.scopes import last_name
 from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of, trees
+from backprobe.rules.analysis.training.enclosing_loops import enclosing_loops
+from backprobe.rules.analysis.training.schedules import built_schedules
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.options import threshold
 from backprobe.rules.framework.rule import Rule
@@ -123,6 +126,8 @@ LEAST: Final = 8
 """Steps of the optimizer: fewer show no schedule."""
 DECAYS: Final = frozenset({"StepLR", "MultiStepLR", "ExponentialLR", "MultiplicativeLR", "LinearLR", "PolynomialLR"})
 COSINE: Final = "CosineAnnealingLR"
+_UNITS: Final = {"MultiStepLR": "milestones"}
+"""Class -> the attribute that counts epochs or steps."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -136,6 +141,8 @@ def check(record: Record) -> Iterator[Finding]:
         at = _gone(optimizer, moved, steps) if moved[0].cls in DECAYS else None
         if moved[0].cls == COSINE and _turns_with_epochs(record, moved):
             at = _turned(moved)
+        if at is None and moved[0].cls in _UNITS:
+            at = _over_in_the_first_epochs(record, optimizer, moved)
         if at is not None:
             yield _finding(record, optimizer, moved, steps, at)
 
@@ -150,6 +157,45 @@ def _gone(optimizer: Optimizer, moved: list[OptimizerEvent], steps: list[Optimiz
         return None
     after = sum(1 for step in steps if step.moment > first.moment)
     return first if after >= threshold(RULE, "left") * len(steps) else None
+
+
+def _over_in_the_first_epochs(
+    record: Record, optimizer: Optimizer, moved: list[OptimizerEvent]
+) -> OptimizerEvent | None:
+    """The step past the last milestone, where that is a number of epochs and most of the run is still to come."""
+    built = [one for one in built_schedules(record) if one.optimizer == optimizer.optimizer and one.cls in _UNITS]
+    loops = enclosing_loops(record, moved[0].site or 0) if len(built) == 1 else None
+    given = str(built[0].given.get(_UNITS[built[0].cls], "")) if len(built) == 1 else ""
+    last = max((int(one) for one in re.findall(r"\d+", given)), default=0)
+    epochs = [turns for loop in loops or () if (turns := _turns_of(record, loop)) is not None]
+    if not loops or len(loops) < 2 or not epochs or not 0 < last <= epochs[-1] or 2 * epochs[-1] > len(moved):
+        return None
+    return moved[last - 1] if len(moved) >= 3 * last else None
+
+
+def _turns_of(record: Record, loop: ast.For | ast.AsyncFor | ast.While) -> int | None:
+    """How many turns a `for` over a range makes, where its end is written as a number, or as a name for one."""
+    call = loop.iter if isinstance(loop, ast.For) else None
+    if not isinstance(call, ast.Call) or last_name(call.func) not in ("range", "trange") or not call.args:
+        return None
+    end = call.args[-1 if len(call.args) < 3 else 1]
+    return _number(record, end)
+
+
+def _number(record: Record, value: ast.expr) -> int | None:
+    """A number that is written, or that the only assignment, default or keyword of a name gives."""
+    if isinstance(value, ast.Constant):
+        return value.value if isinstance(value.value, int) else None
+    name, found = last_name(value), list[ast.expr]()
+    for tree in trees(record).values():
+        for part in ast.walk(tree.module):
+            if isinstance(part, ast.Assign | ast.AnnAssign) and part.value is not None:
+                targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+                found += [part.value for one in targets if last_name(one) == name]
+            elif isinstance(part, ast.keyword) and part.arg == name:
+                found.append(part.value)
+    numbers = {one.value for one in found if isinstance(one, ast.Constant) and isinstance(one.value, int)}
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def _turned(moved: list[OptimizerEvent]) -> OptimizerEvent | None:

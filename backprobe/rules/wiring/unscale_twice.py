@@ -79,6 +79,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.source.naming import receiver
 from backprobe.rules.analysis.source.syntax import site_of, statement
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
+from backprobe.rules.analysis.training.grad_scaling import update_left_out
 from backprobe.rules.edits.statement_moves import without_line
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
@@ -105,7 +106,7 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per call that raised."""
     for raised in raised_as(record, "unscaled-twice", "unscaled-too-late"):
         first = _divided_before(record, raised)
-        if raised.site is not None and first is not None:
+        if raised.site is not None and first is not None and update_left_out(record, raised) is None:
             yield _finding(record, raised, raised.site, first)
 
 

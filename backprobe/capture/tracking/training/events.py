@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,9 @@ _INSIDE: Final = ("torch/optim/lr_scheduler.py", "torch/amp/grad_scaler.py", "to
 """Files whose own calls of these functions are parts of an event that is told already: a scheduler's first step."""
 
 _MOST: Final = 100_000
+
+FOLLOWING: Final = "torch.optim.lr_scheduler.ReduceLROnPlateau.step"
+"""The step of a schedule that follows a number: written down with the number."""
 
 
 @dataclass(slots=True)
@@ -52,11 +56,13 @@ class TrainingEvents:
 
     Attributes:
         open: Events in progress.
+        on_metric: Told of a schedule's step with a number: its statement, its name, the number and the optimizer.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self.open: list[_Open] = []
+        self.on_metric: Callable[[int | None, str, dict[str, Any]], None] = lambda *_: None
 
     def begins(self, kind: str, subject: Any, given: tuple[Any, ...], caller: FrameType | None) -> None:
         """A function begins; `subject` is the scheduler, scaler or optimizer, None for clipping."""
@@ -110,12 +116,15 @@ class TrainingEvents:
         recorder = self._recorder
         if kind in ("add_param_group", "load_state_dict"):
             recorder.optimizers.refresh_all()
-            return {"optimizer": recorder.optimizers.number_of(subject), "learning_rates": _rates(subject)}
+            return {"optimizer": recorder.optimizers.number_of(subject), "learning_rates": rates_of(subject)}
         facts: dict[str, Any] = {"cls": class_name(subject)}
         if kind == "scheduler_step":
             optimizer = subject.__dict__.get("optimizer")
             facts["optimizer"] = recorder.optimizers.number_of(optimizer)
-            facts["learning_rates"] = _rates(optimizer)
+            facts["learning_rates"] = rates_of(optimizer)
+            if opened.given and (metric := _plain(opened.given[0])) is not None and math.isfinite(metric):
+                given = {"metrics": metric, "optimizer": facts["optimizer"]}
+                self.on_metric(opened.site, FOLLOWING, given)
             return facts
         facts.update(scale_before=opened.scale, scale_after=_scale_of(subject))
         optimizer = opened.given[0] if opened.given else None
@@ -187,7 +196,7 @@ def _found_inf(scaler: Any, optimizer: Any) -> bool | None:
     return None if not found or None in found else any(found)
 
 
-def _rates(optimizer: Any) -> tuple[float, ...]:
+def rates_of(optimizer: Any) -> tuple[float, ...]:
     """The learning rates of an optimizer's groups; empty if one of them is not a plain number."""
     groups = [] if optimizer is None else optimizer.param_groups
     rates = [_plain(group.get("lr")) for group in groups][:4096]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from backprobe.capture.options import is_kept
-from backprobe.capture.output.text import name
+from backprobe.capture.output.text import class_name, name
 from backprobe.capture.rewriting.sites import place_of
 from backprobe.capture.tracking.training.watched_functions import TABLE, WatchedFunction, named_in
 from backprobe.record import NAMED, Passed, WatchedCall
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 _CALLERS: Final = (
     "torch/nn/modules/loss.py", "torch/nn/modules/dropout.py", "torch/nn/modules/activation.py",
-    "torch/nn/modules/module.py", "torch/_dynamo/eval_frame.py", "/contextlib.py",
+    "torch/nn/modules/module.py", "torch/_dynamo/eval_frame.py", "/contextlib.py", "torch/optim/lr_scheduler.py",
 )  # fmt: skip
-"""Files of the callers that stand for the program: the modules of losses, and what stands in a decorator's place."""
+"""Files of the callers that stand for the program: the modules of losses, what stands in a decorator's
+place, and the constructors of schedules."""
 
 _MOST: Final = 50_000
 _MOST_TENSORS: Final = 16
@@ -82,6 +83,16 @@ class WatchedCalls:
         row = WatchedCall(n=self._next, function=NAMED, moment=recorder.moments.now(), site=site, arguments=given)
         recorder.writer.add("watched_calls", row)
         self._next += 1
+
+    def metric(self, site: int | None, function: str, arguments: dict[str, Any]) -> None:
+        """A schedule that follows a number was stepped with it."""
+        recorder = self._recorder
+        row = WatchedCall(
+            n=self._next, function=function, moment=recorder.moments.now(), site=site, arguments=arguments
+        )
+        if self._next < _MOST:
+            recorder.writer.add("watched_calls", row)
+            self._next += 1
 
     def read(self, text: str) -> None:
         """A file of the program was met: what it names is watched from now on."""
@@ -174,8 +185,12 @@ class WatchedCalls:
         for parameter, value in zip(one.parameters, given, strict=True):
             if parameter == "self" and one.loads:
                 plain["module"] = self._recorder.modules.number_of(value)
+            elif parameter == "self" and one.builds:
+                plain |= _held_by(value)
             elif parameter == "self" or parameter.startswith("_"):
                 continue
+            elif isinstance(value, torch.optim.Optimizer):
+                plain[parameter] = self._recorder.optimizers.number_of(value)
             elif one.loads and isinstance(value, dict):
                 named = ((key, held) for key, held in dict.items(value) if type(key) is str and _is_tensor(held))
                 first = itertools.islice(named, _MOST_TENSORS)
@@ -211,6 +226,16 @@ class WatchedCalls:
 
 
 _UNSAID: Final = object()
+
+
+def _held_by(schedule: Any) -> dict[str, Any]:
+    """Class and plain attributes of a schedule, as its own constructor has set them; milestones in order."""
+    held: dict[str, Any] = {"class": class_name(schedule)}
+    for key, value in vars(schedule).items():
+        said = _said(sorted(value.elements()) if type(value) is Counter else value)
+        if said is not _UNSAID and not key.startswith("_"):
+            held[key] = said
+    return held
 
 
 def _is_tensor(value: Any) -> bool:

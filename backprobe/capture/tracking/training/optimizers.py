@@ -17,6 +17,7 @@ from backprobe.capture.torch_access.torch_internals import flags_of
 from backprobe.capture.tracking.cause import Cause
 from backprobe.capture.tracking.tensors.identity import OwnRef
 from backprobe.capture.tracking.tensors.tensor_registry import Known
+from backprobe.capture.tracking.training.events import rates_of
 from backprobe.record import Optimizer, OptimizerEvent, OptimizerTensor
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Optimizers:
         found = self._tensors(optimizer)
         recorder.states.look_many(found, cause)
         changed = sum(1 for tracked, tensor in found if tensor._version != known.versions.get(tracked.number))
-        self._event(known, "step", moment, site, found, changed=changed)
+        self._event(known, "step", moment, site, found, changed=changed, rates=rates_of(optimizer))
         if known.times == 1:
             self._write(optimizer, known.row.binding, known.row.site)
         recorder.writer.flush_if_due()
@@ -184,11 +185,12 @@ class Optimizers:
         *,
         changed: int = 0,
         set_to_none: bool | None = None,
+        rates: tuple[float, ...] = (),
     ) -> None:
         having = sum(1 for tracked, _ in found if tracked.grad is not None)
         row = OptimizerEvent(
             n=0, optimizer=known.number, kind=kind, moment=moment, site=site, set_to_none=set_to_none,
-            with_grad=having, without_grad=len(found) - having, changed=changed,
+            with_grad=having, without_grad=len(found) - having, changed=changed, learning_rates=rates,
         )  # fmt: skip
         self.tell(row)
 

@@ -4,6 +4,7 @@
    sources takes a millisecond for each.
 2. `torch.softmax`, `Tensor.sigmoid`, `Tensor.detach` and the like are no Python functions and have no such code. They
    are told by their nodes (`SoftmaxBackward0` with its line) and as the call that a tensor comes from.
+3. Learning-rate schedules are told where they are built, with their lengths and modes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Final
 import torch
 import torch.nn.functional as F  # noqa: N812 - as everyone writes it
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim import lr_scheduler
 from torch.utils import checkpoint
 
 
@@ -30,6 +32,7 @@ class WatchedFunction:
         parameters: Its parameters, in the order in which the tap is given their values; the last collects what is
             given beyond the others if it is `variadic`.
         gives: It returns a value; a region does not. loads: A method of a module that takes a dict of tensors.
+        builds: The constructor of a schedule, whose plain attributes are read.
     """
 
     function: FunctionType
@@ -40,6 +43,7 @@ class WatchedFunction:
     variadic: bool
     gives: bool = True
     loads: bool = False
+    builds: bool = False
 
 
 def _plain(function: Any) -> FunctionType:
@@ -47,7 +51,9 @@ def _plain(function: Any) -> FunctionType:
     return inspect.unwrap(function)
 
 
-def _one(function: Any, name: str, *words: str, gives: bool = True, loads: bool = False) -> WatchedFunction:
+def _one(
+    function: Any, name: str, *words: str, gives: bool = True, loads: bool = False, builds: bool = False
+) -> WatchedFunction:
     plain = _plain(function)
     code: CodeType = plain.__code__
     count = code.co_argcount + code.co_kwonlyargcount
@@ -59,7 +65,7 @@ def _one(function: Any, name: str, *words: str, gives: bool = True, loads: bool 
     defaults.update(plain.__kwdefaults__ or {})
     return WatchedFunction(
         function=plain, name=name, words=words, parameters=parameters, defaults=defaults, variadic=variadic,
-        gives=gives, loads=loads,
+        gives=gives, loads=loads, builds=builds,
     )  # fmt: skip
 
 
@@ -90,6 +96,22 @@ def _table() -> Iterator[WatchedFunction]:
     load = torch.nn.Module.load_state_dict
     yield _one(load, "torch.nn.Module.load_state_dict", "loadstatedict", gives=False, loads=True)
     yield from _distributions()
+    yield from _schedules()
+
+
+def _schedules() -> Iterator[WatchedFunction]:
+    """What builds schedules, and loads their state: constructors that call `super()` have a code that stays as it is.
+
+    Their base's is called when the lengths and modes stand in the schedule.
+    """
+    words, module = ("lrscheduler", "reducelronplateau"), "torch.optim.lr_scheduler"
+    for cls in vars(lr_scheduler).values():
+        if isinstance(cls, type) and issubclass(cls, lr_scheduler.LRScheduler):
+            own = vars(cls)
+            if (made := own.get("__init__")) is not None and not made.__code__.co_freevars:
+                yield _one(made, f"{module}.{cls.__name__}", *words, gives=False, builds=True)
+            if (load := own.get("load_state_dict")) is not None and not load.__code__.co_freevars:
+                yield _one(load, f"{module}.{cls.__name__}.load_state_dict", *words, gives=False)
 
 
 def _distributions() -> Iterator[WatchedFunction]:

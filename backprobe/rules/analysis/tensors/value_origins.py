@@ -39,17 +39,18 @@ class Origin:
     site: int
 
 
-def extreme_start(record: Record, leaves: Iterable[int], moment: int) -> Origin | None:
+def extreme_start(record: Record, leaves: Iterable[int], moment: int, *, least: float = 1.0) -> Origin | None:
     """The statement that gave one of some parameters the most extreme values, of those that the program wrote itself.
 
     Args:
         moment: Of the first backward call: what is written later is no start.
+        least: How far beyond what a layer starts with its values must lie.
     """
     found: list[tuple[float, Origin]] = []
     for leaf in leaves:
         written = written_last(record, leaf, moment)
         excess = _excess(record, leaf, moment)
-        if written is not None and excess > 1.0:
+        if written is not None and excess > least:
             found.append((excess, written))
     return max(found, key=lambda one: one[0])[1] if found else None
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.graph.walks import op
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.syntax import is_same_statement
+from backprobe.rules.analysis.source.naming import receiver
+from backprobe.rules.analysis.source.scopes import Function
+from backprobe.rules.analysis.source.syntax import is_same_statement, method_called, number_at, trees
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import OptimizerEvent, Record
+    from backprobe.record import OptimizerEvent, Raised, Record
 
 
 def scales(event: OptimizerEvent) -> bool:
@@ -53,4 +57,44 @@ def unscaled_between(record: Record, optimizer: int | None, start: int, end: int
     for event in record.optimizer_events:
         if event.kind == "scaler_unscale" and event.optimizer == optimizer and start <= event.moment <= end:
             return event
+    return None
+
+
+def update_left_out(record: Record, raised: Raised) -> int | None:
+    """The one `update()` of a scaler whose second `unscale_` raised, where it stands with `step` in a branch.
+
+    The turn before divided the gradients and neither stepped nor updated: the branch did not run.
+    """
+    before = [row for row in record.optimizer_events if raised.moment is None or row.moment <= raised.moment]
+    last = next((row for row in reversed(before) if row.kind in _DIVIDING), None)
+    scaler = receiver(record, raised.site, "unscale_")
+    if last is None or last.kind != "scaler_unscale" or scaler is None:
+        return None
+    found: list[int] = []
+    for tree in trees(record).values():
+        for part in ast.walk(tree.module):
+            call = part.value if isinstance(part, ast.Expr) else None
+            if not isinstance(call, ast.Call) or method_called(call) != "update":
+                continue
+            if not isinstance(call.func, ast.Attribute) or ast.unparse(call.func.value) != scaler:
+                continue
+            branch = _branch(tree.ancestors(part))
+            steps = any(method_called(one) == "step" for one in ast.walk(branch)) if branch is not None else False
+            number = number_at(record, part) if steps and isinstance(part, ast.Expr) else None
+            if number is None:
+                return None
+            found.append(number)
+    return found[0] if len(found) == 1 else None
+
+
+_DIVIDING: Final = ("scaler_unscale", "scaler_step", "scaler_update")
+
+
+def _branch(above: Iterable[ast.AST]) -> ast.If | None:
+    """The `if` nearest around a statement, in its loop and function."""
+    for one in above:
+        if isinstance(one, ast.If):
+            return one
+        if isinstance(one, Function | ast.For | ast.While):
+            return None
     return None

@@ -1,19 +1,71 @@
-"""Learning-rate schedules in the source: where one is built for an optimizer, and whether the program steps it."""
+"""Learning-rate schedules: where one is built for an optimizer, and whether the program steps it."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.source.arithmetic import dotted
-from backprobe.rules.analysis.source.syntax import site_at, site_of, statement, tree_of, trees
+from backprobe.rules.analysis.source.syntax import (
+    parts_of,
+    site_at,
+    site_of,
+    statement,
+    statement_at,
+    tree_of,
+    trees,
+)
 from backprobe.rules.analysis.training.parameter_lists import last_name
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Optimizer, Record
+    from backprobe.record import Optimizer, OptimizerEvent, Record
 
 _BY_NAME: Final = "torch.optim.lr_scheduler."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A schedule that was built while the program ran.
+
+    Attributes:
+        site: The statement. cls: its class, the program's own perhaps. optimizer: for which one.
+        moment: The first one after it. given: its plain attributes: `T_max`, `total_steps`, `mode`, `milestones`.
+    """
+
+    site: int
+    cls: str
+    optimizer: int
+    moment: int
+    given: Mapping[str, object]
+
+
+@table
+def built_schedules(record: Record) -> tuple[Built, ...]:
+    """In order of time; a chain of schedules, which is given no optimizer, is not among them."""
+    found = [
+        Built(site=row.site, cls=str(given["class"]), optimizer=number, moment=row.moment, given=given)
+        for row in record.watched_calls
+        if row.function.startswith(_BY_NAME) and row.site is not None and row.moment is not None and not row.raised
+        if "class" in (given := dict(row.arguments)) and isinstance(number := given.get("optimizer"), int)
+    ]
+    return tuple(found)
+
+
+def events_of(record: Record, optimizer: int, kind: str) -> list[OptimizerEvent]:
+    """What happened to one optimizer, of one kind, in order."""
+    return [row for row in record.optimizer_events if row.optimizer == optimizer and row.kind == kind]
+
+
+def argument_of(record: Record, built: Built, name: str, place: int) -> ast.expr | None:
+    """How an argument of a schedule's constructor is written, by its name or its place behind the optimizer."""
+    for part in parts_of(statement_at(record, built.site)):
+        if isinstance(part, ast.Call) and last_name(part.func) == built.cls:
+            named = [one.value for one in part.keywords if one.arg == name]
+            return next(iter(named or part.args[place : place + 1]), None)
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

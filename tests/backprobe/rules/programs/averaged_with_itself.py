@@ -76,4 +76,24 @@ for _ in range(4):
     loss = (net(x) - 1).pow(2).mean()
     opt.zero_grad(); loss.backward(); opt.step()
 """,
+    "in place, by two calls": """
+import copy
+import torch
+from torch import nn
+
+student = nn.Linear(4, 2)
+teacher = copy.deepcopy(student).requires_grad_(False)
+opt = torch.optim.SGD(student.parameters(), lr=0.1)
+
+@torch.no_grad()
+def follow(keep):
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.mul_(keep).add_(t, alpha=1 - keep)  # <- BP754
+
+for x in torch.randn(4, 8, 4):
+    opt.zero_grad()
+    (student(x) - teacher(x)).pow(2).mean().backward()
+    opt.step()
+    follow(0.99)
+""",
 }

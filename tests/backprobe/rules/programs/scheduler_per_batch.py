@@ -91,4 +91,20 @@ for epoch in range(5):
         restarts.step()
         linear.step()
 """,
+    "milestones in epochs, stepped by the batch": """
+import torch, torch.nn as nn
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+epochs = 6
+sched = torch.optim.lr_scheduler.MultiStepLR(opt, milestones=[3, 5], gamma=0.1)
+batches = [(torch.randn(8, 4), torch.randn(8, 1)) for _ in range(10)]
+for epoch in range(epochs):
+    for xb, yb in batches:
+        opt.zero_grad()
+        loss = (net(xb) - yb).pow(2).mean()
+        loss.backward()
+        opt.step()
+        sched.step()  # <- BP768
+""",
 }

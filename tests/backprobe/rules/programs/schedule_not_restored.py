@@ -1,0 +1,63 @@
+"""BP777 schedule-not-restored."""
+
+PROGRAMS = {
+    "a session whose loop over the parts leaves the schedule out": """
+import io
+import torch
+from torch import nn
+
+class Session:
+    def __init__(self):
+        self.model = nn.Linear(8, 2)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-2)
+        self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda s: 0.9**s)
+
+    def run(self, steps):
+        for _ in range(steps):
+            x = torch.randn(20, 8)
+            self.optimizer.zero_grad()
+            nn.functional.cross_entropy(self.model(x), (x[:, 0] > 0).long()).backward()
+            self.optimizer.step()
+            self.scheduler.step()
+
+    def load(self, file):
+        state = torch.load(file)
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])  # <- BP777
+
+file, first = io.BytesIO(), Session()
+first.run(4)
+torch.save({"model": first.model.state_dict(), "optimizer": first.optimizer.state_dict()}, file)
+file.seek(0)
+second = Session()
+second.load(file)
+second.run(4)
+""",
+    "right: stepped forward to where it was": """
+import copy
+import torch
+from torch import nn
+
+def begin(model):
+    opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    return opt, torch.optim.lr_scheduler.StepLR(opt, step_size=2)
+
+model = nn.Linear(3, 1)
+opt, sched = begin(model)
+for x in torch.randn(4, 8, 3):
+    opt.zero_grad()
+    model(x).pow(2).mean().backward()
+    opt.step()
+    sched.step()
+state = copy.deepcopy(opt.state_dict())
+opt, sched = begin(model)
+opt.load_state_dict(state)
+for _ in range(4):
+    sched.step()
+for x in torch.randn(4, 8, 3):
+    opt.zero_grad()
+    model(x).pow(2).mean().backward()
+    opt.step()
+    sched.step()
+""",
+}

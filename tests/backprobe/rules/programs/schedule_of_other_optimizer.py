@@ -1,0 +1,40 @@
+"""BP774 schedule-of-other-optimizer."""
+
+PROGRAMS = {
+    "both schedules of a GAN for one player": """
+import torch, torch.nn as nn
+torch.manual_seed(0)
+G_, D = nn.Linear(4, 8), nn.Sequential(nn.Linear(8, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+g_opt = torch.optim.Adam(G_.parameters(), 2e-4)
+d_opt = torch.optim.Adam(D.parameters(), 2e-4)
+g_sched = torch.optim.lr_scheduler.ExponentialLR(g_opt, 0.9)
+d_sched = torch.optim.lr_scheduler.ExponentialLR(g_opt, 0.9)  # <- BP774
+bce = nn.BCEWithLogitsLoss()
+for epoch in range(5):
+    real = torch.randn(32, 8)
+    fake = G_(torch.randn(32, 4))
+    d_loss = bce(D(real), torch.ones(32, 1)) + bce(D(fake.detach()), torch.zeros(32, 1))
+    d_opt.zero_grad(); d_loss.backward(); d_opt.step()
+    g_loss = bce(D(fake), torch.ones(32, 1))
+    g_opt.zero_grad(); g_loss.backward(); g_opt.step()
+    g_sched.step(); d_sched.step()
+""",
+    "right: one for each player": """
+import torch, torch.nn as nn
+torch.manual_seed(0)
+G_, D = nn.Linear(4, 8), nn.Sequential(nn.Linear(8, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+g_opt = torch.optim.Adam(G_.parameters(), 2e-4)
+d_opt = torch.optim.Adam(D.parameters(), 2e-4)
+g_sched = torch.optim.lr_scheduler.ExponentialLR(g_opt, 0.9)
+d_sched = torch.optim.lr_scheduler.ExponentialLR(d_opt, 0.9)
+bce = nn.BCEWithLogitsLoss()
+for epoch in range(5):
+    real = torch.randn(32, 8)
+    fake = G_(torch.randn(32, 4))
+    d_loss = bce(D(real), torch.ones(32, 1)) + bce(D(fake.detach()), torch.zeros(32, 1))
+    d_opt.zero_grad(); d_loss.backward(); d_opt.step()
+    g_loss = bce(D(fake), torch.ones(32, 1))
+    g_opt.zero_grad(); g_loss.backward(); g_opt.step()
+    g_sched.step(); d_sched.step()
+""",
+}
