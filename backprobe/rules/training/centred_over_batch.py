@@ -71,6 +71,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.graph.walks import behind_shapes, op, op_of, operands, walked
 from backprobe.rules.analysis.losses.gaussian_terms import users
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
+from backprobe.rules.analysis.tensors.operation_chains import takers
 from backprobe.rules.analysis.tensors.parents import made_by, operations_by_number
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -171,8 +172,8 @@ def _is_averaged_advantage(record: Record, mean: Operation) -> bool:
         return False
     size = (below[0].shape or (1,))[0]
     return any(
-        row.function == "*" and mean.tensor in row.operands and row.shape == (size,) and _picks(record, row)
-        for row in record.operations
+        row.function == "*" and row.shape == (size,) and _picks(record, row)
+        for row in takers(record).get(mean.tensor, ())
     )
 
 

@@ -69,6 +69,7 @@ from backprobe.rules.analysis.tensors.operation_chains import argument_of, behin
 from backprobe.rules.analysis.tensors.parents import made_by
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Operation, Record
@@ -128,8 +129,13 @@ def _mixed(record: Record, one: LossCall, drawn: Operation) -> Operation | None:
 
 def _given_out(record: Record, mixed: Operation) -> int:
     """The statement of the caller that the sum is handed to, or its own."""
-    outer = [row for row in record.operations if mixed.tensor is not None and row.tensor == mixed.tensor]
-    return outer[-1].statement if outer else mixed.statement
+    return mixed.statement if mixed.tensor is None else _last(record).get(mixed.tensor, mixed.statement)
+
+
+@table
+def _last(record: Record) -> dict[int, int]:
+    """The statement of the last operation that gave, or handed on, each tensor."""
+    return {row.tensor: row.statement for row in record.operations if row.tensor is not None}
 
 
 def _finding(record: Record, site: int, ones: list[tuple[LossCall, Operation]]) -> Finding:
