@@ -69,6 +69,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.tensors.bad_values import bad_since
 from backprobe.rules.analysis.tensors.birth_findings import births_of, name_of, told_birth
 from backprobe.rules.analysis.tensors.births import held_by_reads
+from backprobe.rules.analysis.tensors.written_masks import masked_at
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
@@ -89,17 +90,23 @@ RULE = Rule(
 MOST_NAMES: Final = 3
 """Operands that are named one by one."""
 
+_EDGE: Final = "Keep its input away from the edge: clamp it, add an eps, or use the combined function (log_softmax)."
+_MASK: Final = "Mask with a large finite number (-1e9), or keep one entry of each row open."
+
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding at most: what comes after the first is its consequence."""
     for birth in births_of(record, "forward"):
         name = name_of(record, birth)
+        mask = masked_at(record, birth) if birth.what == "NaN" else None
         yield told_birth(
             record,
             RULE,
             birth,
             f"`{name}` is the first value with {birth.what}: {_finite(record, birth)} finite.",
-            "Keep its input away from the edge: clamp it, add an eps, or use the combined function (log_softmax).",
+            _EDGE if mask is None else _MASK,
+            at=mask,
+            born="NaN comes out here, of what the mask makes `-inf`",
         )
 
 

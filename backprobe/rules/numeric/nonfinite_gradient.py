@@ -65,6 +65,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.tensors.birth_findings import births_of, name_of, told_birth
+from backprobe.rules.analysis.tensors.written_masks import masked_at
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
@@ -99,10 +100,13 @@ def check(record: Record) -> Iterator[Finding]:
         kind = "this operation" if birth.node is None else birth.node.type.partition("Backward")[0]
         advice = next((text for name, text in _ADVICE.items() if kind == name), "Keep its input away from the edge.")
         what = "an infinite gradient" if birth.what == "inf" else "NaN"
+        mask = masked_at(record, birth) if birth.what == "NaN" else None
         yield told_birth(
             record,
             RULE,
             birth,
             f"`{name_of(record, birth)}` is finite, and its gradient is not: {kind.lower()} sends {what} here.",
-            advice,
+            advice if mask is None else "Mask with a large finite number (-1e9), or after this operation.",
+            at=mask,
+            born="NaN comes out here, of what the mask makes `-inf`",
         )
