@@ -194,7 +194,7 @@ def _fixes(record: Record, changed: SavedChange) -> Iterator[Fix]:
 
 def _is_read_under_other_name(record: Record, event: InplaceEvent) -> bool:
     """`out = x`, then `out += block(x)` in a loop: with a new tensor in `out`, `x` keeps its old values."""
-    if event.site is None or event.tensor is None:
+    if event.site is None:
         return False
     site = site_of(record, event.site)
     node, tree, index = statement(record, site), tree_of(record, site), lookup(record)
