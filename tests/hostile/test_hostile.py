@@ -63,6 +63,10 @@ OWN = Path(__file__).with_name("programs")
 BASELINE = Path(__file__).with_name("baseline")
 HEADER = re.compile(r"# EXPECT: (.+)\n# OUTCOME: (.+)\n# CONTROL: (breaches|silent: .+)\n")
 EVERY = bool(os.environ.get("BACKPROBE_HOSTILE_ALL"))
+CHECK = bool(os.environ.get("BACKPROBE_HOSTILE_CHECK"))
+CHECKED = "import torch as _t; _w = _t.nn.Parameter(_t.ones(2)); _o = _t.optim.SGD([_w], lr=0.1); _y = (_w * 2).sum().backward()\n"
+"""With the check of gradients on: a copy of the process begins at the product, and goes on in the hostile program."""
+
 SEVERAL = 4
 """Processes that the programs may have at one time, in the arena of that name."""
 
@@ -107,7 +111,8 @@ def test_a_program_of_our_own_says_what_it_is_for_and_why_it_may_be_silent(path)
 
 
 def run(supervisor: Supervisor, source: str, limits: Limits = LIMITS) -> Outcome:
-    return supervisor.run(Job(files={"main.py": source}, entry="main.py", limits=limits))
+    text = CHECKED + source if CHECK else source
+    return supervisor.run(Job(files={"main.py": text}, entry="main.py", limits=limits, check=CHECK))
 
 
 @pytest.fixture(scope="module", params=ARENAS)

@@ -22,15 +22,16 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from backprobe.capture.gradient_check.directions import MOST_PROBES, probes_of
+from backprobe.capture.gradient_check.closures import Closures
+from backprobe.capture.gradient_check.directions import MOST_PROBES, move, probes_of
 from backprobe.capture.gradient_check.functions import Applied, is_in_function
 from backprobe.capture.gradient_check.ghosts import Answer, Ghost
 from backprobe.capture.gradient_check.hindrances import hindrance
 from backprobe.capture.gradient_check.measuring import measure
-from backprobe.capture.gradient_check.reporting import Reports
+from backprobe.capture.gradient_check.reporting import Reports, note_call
 from backprobe.capture.gradient_check.segment import Segment, root_value
 from backprobe.capture.gradient_check.uses import LeafUses
-from backprobe.capture.gradient_check.world import Moved, World, place_of
+from backprobe.capture.gradient_check.world import Moved, World
 from backprobe.capture.torch_access.torch_internals import (
     current_pass,
     next_sequence_number,
@@ -62,7 +63,8 @@ class GradientChecks:
         self._ghost_roots: list[float] = []
         self._armed = self._compiled = self._busy = False
         self._segments = 0
-        self._uses = LeafUses(self)
+        self._uses = LeafUses(self, recorder.sites.is_user_file, self._reports.unseen)
+        self._closures = Closures(self)
         self._hooks: list[Any] = []
         self._plain: dict[str, Any] = {}
         self._pid = os.getpid()
@@ -71,7 +73,7 @@ class GradientChecks:
 
     def put(self, swaps: Swaps) -> None:
         """Install, after all else."""
-        taps = {"optimizer": self._made, "compiles": self._compiles, "nothing": _nothing}
+        taps = {"optimizer": self._made, "compiles": self._compiles, "nothing": lambda: None}
         for name, tap in taps.items():
             setattr(builtins, f"__bp_check_{name}__", tap)
         swaps.put(Optimizer.__init__, "__bp_check_nothing__()", "__bp_check_optimizer__(self)")
@@ -124,7 +126,7 @@ class GradientChecks:
         if self._ghost is None and all(ref() is not optimizer for ref in self._optimizers):
             self._optimizers.append(weakref.ref(optimizer))
             self._steps[id(optimizer)] = 0
-            self._arm()
+            self.arm()
 
     def _compiles(self) -> None:
         self._compiled = True
@@ -135,13 +137,13 @@ class GradientChecks:
         return [one for one in found if one is not None]
 
     def _is_due(self) -> bool:
-        wanted = [one for one in self._live() if self._steps.get(id(one), 0) in _ROUNDS]
-        return bool(wanted) and self._segments < _MOST_SEGMENTS and os.getpid() == self._pid
+        wanted = any(self._steps.get(id(one), 0) in _ROUNDS for one in self._live())
+        return wanted and self._segments < _MOST_SEGMENTS and self._is_parent()
 
-    def _is_due_later(self) -> bool:
-        return self._segments < _MOST_SEGMENTS and os.getpid() == self._pid
+    def _is_parent(self) -> bool:
+        return os.getpid() == self._pid
 
-    def _arm(self) -> None:
+    def arm(self) -> None:
         """A segment may begin with the next use of a leaf."""
         self._armed = self._is_due()
         if self._armed:
@@ -155,7 +157,7 @@ class GradientChecks:
     def _module(self, module: Any) -> None:
         if not self._armed or self._busy or self._uses.is_other(module):
             return
-        if torch.is_grad_enabled() or is_in_function(sys._getframe(1)):
+        if torch.is_grad_enabled() or is_in_function(sys._getframe(1)) or self._uses.is_wanted(module.parameters()):
             self.begin()
         else:
             self._uses.note_unrecorded(module)
@@ -163,6 +165,7 @@ class GradientChecks:
     def begin(self) -> None:
         """A leaf is about to be used: send the ghosts. In one of them this returns as well."""
         self._armed, self._busy = False, True
+        self._uses.look_away()
         try:
             self._begin()
         except Exception as error:
@@ -173,7 +176,7 @@ class GradientChecks:
     def _begin(self) -> None:
         segment = self._segment = Segment(next_sequence_number(), self._recorder.optimizers.told)
         segment.half = torch.is_autocast_enabled("cpu")
-        segment.earlier = self._uses.earlier()
+        segment.earlier, segment.read = self._uses.earlier(), self._uses.read()
         self._segments += 1
         live = self._live()
         segment.why = "the step runs compiled code" if self._compiled else hindrance(live)
@@ -182,12 +185,8 @@ class GradientChecks:
         generator = torch.Generator().manual_seed(self._segments)
         wanted = [one for one in live if self._steps.get(id(one), 0) in _ROUNDS]
         with torch.no_grad(), without_torch_function():
-            alone = self._reports.suspects
-            probes = [
-                probe
-                for one in wanted
-                for probe in probes_of(one, max(1, MOST_PROBES // len(wanted)), alone, generator)
-            ]
+            most, alone = max(1, MOST_PROBES // max(1, len(wanted))), self._reports.suspects
+            probes = [probe for one in wanted for probe in probes_of(one, most, alone, generator)]
             going_on = measure(segment, probes, self._become)
         if not going_on and self._world is not None:
             self._world.__enter__()
@@ -196,9 +195,7 @@ class GradientChecks:
         """This process is a ghost from here on."""
         self._ghost, self._segment = ghost, None
         if not moved.wide:
-            by_id = {id(leaf): leaf for one in self._live() for group in one.param_groups for leaf in group["params"]}
-            for number, by in moved.leaves.items():
-                by_id[number].data.add_(by.to(by_id[number].dtype))
+            move(self._live(), moved.leaves)
             moved.leaves = {}
         self._world = World(moved, self._recorder.sites.is_user_file)
         self._world.watch_functions()
@@ -222,18 +219,11 @@ class GradientChecks:
                 if self._world is not None and len(self._ghost_roots) == self._world.roots:
                     self._tell(self._ghost, self._world)
             elif self._segment is not None:
-                self._note_call(self._segment, outputs, gradients, args[3] if len(args) > 3 else ())
+                inputs = args[3] if len(args) > 3 else ()
+                note_call(self._recorder, self._segment, outputs, gradients, inputs, sys._getframe(1))
         except Exception as error:
             self._end("the value of a root could not be taken")
             self._recorder.guard.note(error)
-
-    def _note_call(self, segment: Segment, outputs: Any, gradients: Any, inputs: Any) -> None:
-        optimizers = self._recorder.optimizers
-        events = reversed(optimizers.recent)
-        scale = next((one.scale_after or one.scale_before for one in events if one.kind.startswith("scaler")), None)
-        place = place_of(sys._getframe(1), self._recorder.sites.is_user_file)
-        with torch.no_grad(), without_torch_function():
-            segment.enter(outputs, gradients, inputs, scale, optimizers.told, place)
 
     def _engine_left(self, _outputs: Any) -> None:
         segment = self._segment
@@ -253,24 +243,48 @@ class GradientChecks:
         seen = world.seen
         ghost.end(Answer(roots, tuple(seen.cuts), tuple(seen.changed), "", tuple(seen.functions), unheld=seen.unheld))
 
-    def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+    def end_ghost(self) -> None:
+        """This process, if it is a ghost, has come to where its answer is known."""
         if self._ghost is not None:
             self._tell(self._ghost, self._world)
-        if self._steps.get(id(optimizer), 0) + 1 in _ROUNDS and self._is_due_later():
-            self._recorder.guard.run(self._reports.note_use, optimizer)
-        given = [one for one in (*args[1:], *kwargs.values()) if callable(one)]
-        closure = "the step computes its loss itself, in a closure" if given else None
-        unused = self._armed and self._segment is None  # nothing of it was used before the step
-        if self._steps.get(id(optimizer), 0) in _ROUNDS and (unused or closure is not None):
-            self._armed = False
-            self._segment = Segment(0, 0, why=closure or "no use of its tensors was seen before the step")
-        if self._segment is None:
-            return
-        self._recorder.guard.run(self._compare, self._segment, optimizer, closure)
 
-    def _compare(self, segment: Segment, optimizer: Any, closure: str | None) -> None:
+    def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> tuple[Any, Any] | None:
+        self.end_ghost()
+        if any(map(callable, (*args[1:], *kwargs.values()))):
+            return self._closures.begin(optimizer, args, kwargs, self._steps.get(id(optimizer), 0))
+        if self._steps.get(id(optimizer), 0) + 1 in _ROUNDS:
+            self.note_use(optimizer)
+        if self._segment is not None or (self.is_due(optimizer) and self._armed):
+            self.compare(optimizer, "no use of its tensors was seen before the step")
+        return None
+
+    def note_use(self, optimizer: Any) -> None:
+        """What is in `.grad` is used."""
+        if self._segments < _MOST_SEGMENTS and self._steps.get(id(optimizer), 0) <= _ROUNDS[-1] and self._is_parent():
+            self._recorder.guard.run(self._reports.note_use, optimizer)
+
+    def is_due(self, optimizer: Any) -> bool:
+        """This step of it is checked."""
+        return self._steps.get(id(optimizer), 0) in _ROUNDS and self._is_due()
+
+    def compare(self, optimizer: Any, why: str) -> None:
+        """Write the rows of an optimizer.
+
+        Args:
+            why: There is nothing to compare, where no segment began.
+        """
+        self._armed = self._armed and self._segment is not None
+        self._segment = self._segment or Segment(0, 0, why=why)
+        self._recorder.guard.run(self._write, self._segment, optimizer)
+
+    def _write(self, segment: Segment, optimizer: Any) -> None:
         with torch.no_grad():
-            self._reports.write(segment, optimizer, segment.why or closure)
+            self._reports.write(segment, optimizer, segment.why)
+
+    def drop(self) -> None:
+        """What was begun is not compared any more."""
+        self._segment, self._armed = None, False
+        self._uses.leave()
 
     def _step_ended(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         if self._ghost is not None:
@@ -280,10 +294,6 @@ class GradientChecks:
         if self._segment is not None:
             self._segment.stepped = True
         self._uses.leave()
-        self._arm()
+        self.arm()
         if not self._is_due():
             self._segment = None
-
-
-def _nothing() -> None:
-    return None

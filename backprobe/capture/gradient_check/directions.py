@@ -8,7 +8,7 @@ by the same share of itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -64,6 +64,17 @@ def leaves_of(optimizer: Any) -> list[torch.Tensor]:
             if is_movable(tensor):
                 found[id(tensor)] = tensor
     return list(found.values())
+
+
+def move(optimizers: Sequence[Any], by: Mapping[int, torch.Tensor]) -> None:
+    """Move leaves themselves, each in its precision.
+
+    Args:
+        by: Id of a leaf -> how far.
+    """
+    leaves = {id(leaf): leaf for one in optimizers for group in one.param_groups for leaf in group["params"]}
+    for number, far in by.items():
+        leaves[number].data.add_(far.to(leaves[number].dtype))
 
 
 def is_movable(tensor: Any) -> bool:

@@ -108,7 +108,9 @@ def _clipped_early(use: Use) -> bool:
     """Gradients were clipped, and a later backward call of the same step added to what was left."""
     for clip in (one for one in use.events if one.kind.startswith("clip")):
         earlier = any(added for added, _, event in use.calls if event <= clip.n)
-        if earlier and any(added for added, _, event in use.calls if event > clip.n):
+        later = [event for added, _, event in use.calls if added and event > clip.n]
+        cleared = any(one.kind == "zero_grad" and one.n > clip.n and one.n < later[0] for one in use.events if later)
+        if earlier and later and not cleared:
             return True
     return False
 

@@ -24,6 +24,9 @@ _H: Final = 1e-6
 _FAR: Final = (-100.0, -10.0, 10.0, 100.0)
 """How far an input is moved, in units of its largest element or 1, to see whether a flat Function has jumps."""
 
+_NEAR: Final = (1e-5, 3e-5, 3e-6)
+"""How far, in units of its largest element, to see whether a Function is straight around it."""
+
 _SAME: Final = 1e-5
 _MOST_ELEMENTS: Final = 1 << 20
 
@@ -130,6 +133,13 @@ class Functions:
         generator: torch.Generator,
     ) -> tuple[str, float, float]:
         worst, found = "agrees", (0.0, 0.0)
+
+        def backward(moved: dict[int, torch.Tensor], at: int) -> torch.Tensor:
+            with torch.enable_grad():
+                held = {key: one.detach().requires_grad_() for key, one in moved.items()}
+                pairs = [(one, w) for one, w in zip(outputs(held), weights, strict=True) if one.requires_grad]
+                return torch.autograd.grad([one for one, _ in pairs], held[at], [w for _, w in pairs])[0]
+
         with torch.no_grad():
             for (at, leaf), gradient in zip(leaves.items(), gradients, strict=True):
                 v = torch.randn(leaf.shape, generator=generator, dtype=torch.float64)
@@ -152,8 +162,34 @@ class Functions:
                 if not abs(fine - coarse) <= 0.01 * size:
                     return "unknown", fine, used
                 if abs(fine - used) > _SAME * size + 3 * abs(fine - coarse):
+                    near = leaf + _NEAR[0] * scale * v
+                    if _is_piecewise_linear(value, fine, scale) and not _is_same(
+                        backward({**leaves, at: near}, at), gradient
+                    ):
+                        return "surrogate", fine, used
                     worst, found = "differs", (fine, used)
         return worst, *found
+
+
+def _is_piecewise_linear(value: Callable[[float], float], slope: float, scale: float) -> bool:
+    """No curvature near, and some far away: `(x - w).abs()`, whose derivative is constant but for jumps.
+
+    A curve has f(h) + f(-h) - 2 f(0) = f'' h**2, in the order of slope * h**2 / scale; it rounds at f * 1e-16.
+    """
+    here = value(0.0)
+
+    def bend(h: float) -> float:
+        return abs(value(h) + value(-h) - 2 * here)
+
+    near = any(
+        bend(h * scale) <= 1e-2 * abs(slope) * h * h * scale and abs(here) * 1e-14 < abs(slope) * h * h * scale
+        for h in _NEAR
+    )
+    return near and any(bend(far * max(scale, 1.0)) > 1e-3 * abs(slope) * far for far in _FAR if far > 0)
+
+
+def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool((one - other).abs().max() <= 1e-9 * other.abs().max())
 
 
 def _wide(value: Any) -> Any:

@@ -12,7 +12,9 @@ import select
 import signal
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Final
 
 import msgspec
@@ -48,7 +50,8 @@ class FunctionCheck(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Attributes:
         name: Its class. filename, line: of its `backward`. verdict: agrees, differs, identity (it hands its input on,
-            so that its backward is what it is for), flat (its derivative is 0 almost everywhere), unknown.
+            so that its backward is what it is for), flat (its derivative is 0 almost everywhere), surrogate (its
+            derivative is constant but for jumps, and its backward is not), unknown.
         numeric, used: Along one direction.
     """
 
@@ -176,3 +179,12 @@ def _put_back(places: dict[int, int]) -> None:
         with contextlib.suppress(OSError):
             if os.lseek(number, 0, os.SEEK_CUR) != place:
                 os.lseek(number, place, os.SEEK_SET)
+
+
+def place_of(frame: FrameType | None, is_user_file: Callable[[str], bool]) -> tuple[str, int]:
+    """File and line of the program's innermost frame; empty and 0 if there is none."""
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return "", 0

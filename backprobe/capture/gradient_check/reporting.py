@@ -11,11 +11,12 @@ import torch
 
 from backprobe.capture.gradient_check.comparison import common_factor
 from backprobe.capture.gradient_check.directions import MOST_PROBES, Probe, leaves_of
-from backprobe.capture.gradient_check.ghosts import Value
+from backprobe.capture.gradient_check.ghosts import Value, place_of
 from backprobe.capture.gradient_check.measuring import same_roots
 from backprobe.capture.gradient_check.segment import Measured, Segment, state_of
 from backprobe.capture.gradient_check.verdicts import Judged, judged
 from backprobe.capture.output.text import cut, name
+from backprobe.capture.torch_access.torch_internals import without_torch_function
 from backprobe.record.rows.gradient_checks import CutOff, GradientCheck
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ class Reports:
 
     Attributes:
         suspects: Ids of leaves of groups that differed: they are moved one by one next time.
+        unseen: Of those that may have been used before the first use that was seen: next time any use is one.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._next = 0
         self.suspects: set[int] = set()
+        self.unseen: set[int] = set()
         self._used: dict[int, torch.Tensor] = {}
         self._kept: dict[int, bool] = {}
         self._unsure: list[torch.Tensor] = []
@@ -77,8 +80,13 @@ class Reports:
         kept = all(self._kept.get(id(leaf), False) for leaf in one.probe.leaves)
         is_half = segment.half or _is_half(one.probe)
         told = judged(segment, one, counts, stale, events, is_half=is_half, is_kept=kept, others=self._others)
-        if told.is_zero and any(id(leaf) in segment.earlier for leaf in one.probe.leaves):
+        ids = {id(leaf) for leaf in one.probe.leaves}
+        if told.is_zero and ids & segment.earlier:
+            self.unseen |= ids
             return Judged(why="it may have been used before: under no_grad, or before another optimizer's step")
+        if told.verdict == "agrees" and ids & segment.read:
+            self.unseen |= ids
+            return Judged(why="its value was taken out of it before, by `.data` or `detach()`")
         return told
 
     def _common(self, found: Sequence[tuple[Measured, Judged]]) -> None:
@@ -143,6 +151,16 @@ class Reports:
             used, now = self._used.get(id(leaf)), leaf.grad
             self._kept[id(leaf)] = used is not None and now is not None and _is_same(used, now)
         self._unsure.clear()
+
+
+def note_call(recorder: Recorder, segment: Segment, outputs: Any, gradients: Any, inputs: Any, frame: Any) -> None:
+    """A backward call of the parent begins, in this frame."""
+    optimizers = recorder.optimizers
+    events = reversed(optimizers.recent)
+    scale = next((one.scale_after or one.scale_before for one in events if one.kind.startswith("scaler")), None)
+    place = place_of(frame, recorder.sites.is_user_file)
+    with torch.no_grad(), without_torch_function():
+        segment.enter(outputs, gradients, inputs, scale, optimizers.told, place)
 
 
 def _why_not(segment: Segment) -> str | None:

@@ -82,7 +82,8 @@ class Segment:
             nodes made before. event: number of the optimizers' next event. half: autocast was on.
         own_gradient: A root was given itself as its gradient.
         lines: File and line of each backward call. earlier: ids of leaves that were used before it began, since the
-            step of their optimizer: under no_grad, or before another optimizer's step. stepped: an optimizer stepped.
+            step of their optimizer: under no_grad, or before another optimizer's step. read: of those whose value the
+            program took out of them since then. stepped: an optimizer stepped.
         numbers: Id of a measured leaf -> its number in the record.
         scaled: Of each backward call whether its roots have a gradient scaler's factor; None: there is none.
         events: Of each the number of the optimizers' next event as it began. scale: That factor, at the last call.
@@ -99,6 +100,7 @@ class Segment:
     own_gradient: bool = False
     lines: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     earlier: frozenset[int] = frozenset()
+    read: frozenset[int] = frozenset()
     stepped: bool = False
     numbers: dict[int, int] = field(default_factory=dict[int, int])
     scaled: list[bool | None] = field(default_factory=list[bool | None])

@@ -14,6 +14,7 @@ from backprobe.capture.instrument.torch_taps import Observers
 from backprobe.record import Hook, OptimizerEvent
 from backprobe.record.rows.gradient_checks import Cause, Verdict
 
+_ON_PURPOSE = ("identity", "flat", "surrogate")
 _HOOKS = ("tensor", "post-accumulate", "module-backward", "module-backward-pre", "node", "global-module")
 
 
@@ -142,7 +143,7 @@ def _arrival(told: Judged, segment: Segment, one: Measured) -> None:
         told.cause = "own-gradient"
     elif wrong is not None:
         told.cause, told.function, told.place = "backward", wrong.name, (wrong.filename, wrong.line)
-    elif (own := _first(functions, "identity") or _first(functions, "flat")) is not None:
+    elif (own := next((one for one in functions if one.verdict in _ON_PURPOSE), None)) is not None:
         told.explained_by = f"the backward of {own.name} is another one than its forward's derivative, on purpose"
     elif hooks := _hooks(segment, one):
         again = next(

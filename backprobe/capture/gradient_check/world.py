@@ -11,14 +11,13 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any, Final
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 from backprobe.capture.gradient_check.functions import Applied, Functions, is_in_function
-from backprobe.capture.gradient_check.ghosts import FunctionCheck, Value
+from backprobe.capture.gradient_check.ghosts import FunctionCheck, Value, place_of
 from backprobe.capture.torch_access.torch_internals import current_pass
 
 MOST_CUTS: Final = 2000
@@ -120,6 +119,7 @@ class World(TorchFunctionMode):
         if self._moved.wide and name in _CREATED and _is_narrow(result) and not result.requires_grad:
             result = result.double()
         if inplace:
+            self._hold_written(name, args, given)
             return result
         return self._cut(name, result, args, given)
 
@@ -173,6 +173,18 @@ class World(TorchFunctionMode):
         if not any(map(_is_tracked, args)) and not any(map(_is_tracked, given.values())):
             return result
         return result if is_in_function(sys._getframe(2)) else self.pass_cut(name, result)
+
+    def _hold_written(self, name: str, args: Sequence[Any], given: Mapping[str, Any]) -> None:
+        """`mean.lerp_(w, 0.1)` under no_grad: what is written into a tensor without a history is cut there as well."""
+        into = args[0] if args else None
+        if not isinstance(into, torch.Tensor) or into.requires_grad or not into.is_floating_point():
+            return
+        if current_pass() != -1 or not (any(map(_is_tracked, args[1:])) or any(map(_is_tracked, given.values()))):
+            return
+        held = into if is_in_function(sys._getframe(2)) else self.pass_cut(name, into)
+        if held is not into:
+            with torch.no_grad():
+                into.copy_(held)
 
     def pass_cut(self, name: str, result: Any) -> Any:
         """A value at the next cut: kept, compared, or held."""
@@ -286,12 +298,3 @@ def _is_tracked(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return value.requires_grad
     return type(value) in (list, tuple) and any(map(_is_tracked, value))
-
-
-def place_of(frame: FrameType | None, is_user_file: Callable[[str], bool]) -> tuple[str, int]:
-    """File and line of the program's innermost frame; empty and 0 if there is none."""
-    while frame is not None:
-        if is_user_file(frame.f_code.co_filename):
-            return frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back
-    return "", 0

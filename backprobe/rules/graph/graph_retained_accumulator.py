@@ -156,8 +156,12 @@ def check(record: Record) -> Iterator[Finding]:
         kept = _kept(record, site, _element(record, site, name), turns)
         if not kept and isinstance(statement(record, site), ast.AugAssign):
             kept = _kept_unseen(record, site, value, turns)
+<<<<<<< HEAD
         kept = kept or (results_kept(record, site.site, turns) if "[" in name else [])
         taken = [one for one in operands(record, site, value, turns[-1] - 1) if one.name != name]
+=======
+        taken = _innermost([one for one in operands(record, site, value, turns[-1] - 1) if one.name != name], value)
+>>>>>>> w19
         if kept and is_walked_after(record, kept[0][1], kept[0][0]):
             kept = kept[1:]  # what it begins with may be the first loss itself, which is walked once
         if len(kept) >= LEAST and not any(is_walked_after(record, tensor, moment) for moment, tensor in kept):
@@ -261,7 +265,26 @@ def _places(record: Record, site: Site, operand: Operand) -> tuple[list[Operand]
     return [operand, *(replace(operand, part=part) for part in whole)], len(whole) < len(others)
 
 
-def _fix(record: Record, site: Site, taken: list[Operand]) -> Fix:
+def _innermost(taken: list[Operand], value: ast.expr) -> list[Operand]:
+    """`mean = smooth(mean, loss)`: the loss is what is taken in, not the new mean that the call gives."""
+    inner = [one for one in taken if one.part is not value]
+    return inner or taken
+
+
+def _beginnings(record: Record, site: Site, name: str, operand: Operand) -> list[Edit]:
+    """`self.mean = loss` in the same function, where the running value begins: it keeps a history there as well."""
+    node, tree = statement(record, site), tree_of(record, site)
+    if node is None or tree is None:
+        return []
+    around = next((one for one in tree.ancestors(node) if isinstance(one, ast.FunctionDef)), None)
+    found = [one for one in ast.walk(around or ast.Pass()) if isinstance(one, ast.Assign) and one is not node]
+    same = [
+        one.value for one in found if [*map(ast.unparse, one.targets), ast.unparse(one.value)] == [name, operand.name]
+    ]
+    return [number_of(record, site, replace(operand, part=part), as_tensor=True) for part in same]
+
+
+def _fix(record: Record, site: Site, name: str, taken: list[Operand]) -> Fix:
     """Each place takes in a number; a tensor where its methods are called, or where another place has one."""
     tree = tree_of(record, site)
     edits: list[Edit] = []
@@ -269,12 +292,19 @@ def _fix(record: Record, site: Site, taken: list[Operand]) -> Fix:
         above = [tree.parents.get(place.part) for place in places] if tree is not None else []
         as_tensor = has_cut or any(isinstance(one, ast.Attribute | ast.Call) for one in above)
         edits += [number_of(record, site, place, as_tensor=as_tensor) for place in places]
+    edits += [edit for one in taken for edit in _beginnings(record, site, name, one)]
     return Fix(title="Take in the value without its history", safety="safe", edits=tuple(edits))
 
 
 def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]], taken: list[Operand]) -> Finding:
     what = f"`{taken[0].name}`" if taken else "a value"
+<<<<<<< HEAD
     fixes = [_fix(record, site, taken)] if taken else []
+=======
+    fixes: list[Fix] = []
+    if taken:
+        fixes = [_fix(record, site, name, taken)]
+>>>>>>> w19
     said = (
         f"`{name}` takes in {what} at each step with its history, and no backward call ever walks it.",
         f"It keeps the graphs of all steps alive, {len(kept)} here: memory grows with every one.",

@@ -94,7 +94,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import outermost, symbol_of
-from backprobe.rules.analysis.source.syntax import site_of, statement, value_of
+from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of, value_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.tensors.saved_changes import SavedChange, saved_changes, saved_name
 from backprobe.rules.analysis.training.steps import step_of
@@ -104,7 +104,7 @@ from backprobe.rules.framework.locations import location
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.record import Record, Site
+    from backprobe.record import InplaceEvent, Record, Site
 
 RULE = Rule(
     name="inplace-on-saved",
@@ -188,4 +188,30 @@ def _fixes(record: Record, changed: SavedChange) -> Iterator[Fix]:
     edits = [out_of_place(record, site_of(record, site)) for site in dict.fromkeys(sites) if site is not None]
     found = [edit for edit in edits if edit is not None]
     if found and len(found) == len(changed.changes):
-        yield Fix(title="Make a new tensor", safety="safe", edits=tuple(found))
+        is_shared = any(_is_read_under_other_name(record, event) for event in changed.changes)
+        yield Fix(title="Make a new tensor", safety="unsafe" if is_shared else "safe", edits=tuple(found))
+
+
+def _is_read_under_other_name(record: Record, event: InplaceEvent) -> bool:
+    """`out = x`, then `out += block(x)` in a loop: with a new tensor in `out`, `x` keeps its old values."""
+    if event.site is None:
+        return False
+    site = site_of(record, event.site)
+    node, tree, index = statement(record, site), tree_of(record, site), lookup(record)
+    if node is None or tree is None:
+        return False
+    rows = index.bindings_of[event.tensor]
+    names = {row.name for row in rows if index.sites[row.site].function == site.function}
+    loops = [one for one in tree.ancestors(node) if isinstance(one, ast.For | ast.While | ast.FunctionDef)]
+    first = loops[0].lineno if loops and not isinstance(loops[0], ast.FunctionDef) else node.lineno + 1
+    around = next((one for one in loops if isinstance(one, ast.FunctionDef)), tree.module)
+    reads = (one for one in ast.walk(around) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+    return any(one.id in names - _written(node) and one.lineno >= first for one in reads)
+
+
+def _written(node: ast.stmt) -> set[str]:
+    """The plain name that a statement changes in place."""
+    target = node.target if isinstance(node, ast.AugAssign) else value_of(node)
+    if isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute):
+        target = target.func.value
+    return {target.id} if isinstance(target, ast.Name) else set()

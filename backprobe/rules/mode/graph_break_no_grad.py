@@ -85,7 +85,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.break_findings import breaks_of, replaced, told_break, without_line
 from backprobe.rules.analysis.graph.reach import reaches
@@ -129,8 +129,25 @@ def check(record: Record) -> Iterator[Finding]:
             f"`{one.lost}` runs under {one.ending.how}: what it gives to the loss is cut off from {{who}}.",
             f"Take {one.ending.how} away here; or, if that is meant, freeze what runs under it and leave it out of the "
             "optimizer.",
-            [] if _runs_others(record, one) or _trains_others(record, one) else [_fix(record, one)],
+            [] if _is_left_alone(record, one) else [_fix(record, one)],
         )
+
+
+def _is_left_alone(record: Record, one: Break) -> bool:
+    """Gradients in there would mend nothing, or too much."""
+    return _runs_others(record, one) or _trains_others(record, one) or _gives_choices(record, one)
+
+
+_CHOICES: Final = frozenset({"argmax", "argsort", "bernoulli", "multinomial", "sample", "topk"})
+
+
+def _gives_choices(record: Record, one: Break) -> bool:
+    """The block draws or picks what leaves it: through a choice no gradient comes back, whatever is recorded."""
+    tree = trees(record)[one.source]
+    item = tree.parents.get(one.ending.node)
+    block = tree.parents.get(item) if isinstance(item, ast.withitem) else item
+    calls = (part.func for part in ast.walk(block or ast.Pass()) if isinstance(part, ast.Call))
+    return any(isinstance(func, ast.Attribute) and func.attr in _CHOICES for func in calls)
 
 
 def _runs_others(record: Record, one: Break) -> bool:

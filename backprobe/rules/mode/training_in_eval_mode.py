@@ -215,7 +215,8 @@ def _finding(record: Record, found: _Hurt, switch: Mode | None) -> Finding:
     calls = sorted(set(found.backward))
     fixes: list[Fix] = []
     node = statement(record, site_of(record, site))
-    if node is not None and written is not None and name.replace(".", "").replace("_", "").isalnum():
+    evaluates = any(call.site == first.site and not call.grad_mode for call in record.module_calls)  # in one function
+    if node is not None and written is not None and not evaluates and name.replace(".", "").replace("_", "").isalnum():
         edit = line_before(record, site_of(record, site), node, f"{name}.train()")
         fixes = [] if edit is None else [Fix(title="Switch to training mode before it", safety="unsafe", edits=(edit,))]
     verb = "acts" if len(kinds) == 1 else "act"

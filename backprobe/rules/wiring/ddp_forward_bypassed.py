@@ -170,9 +170,20 @@ def _call(record: Record, number: int, wrapper: Wrapper) -> ast.Call | None:
 
 
 def _fixes(record: Record, wrapper: Wrapper, number: int, region: Region | None) -> Iterator[Fix]:
+    """`model(x)` for `model.module(x)`; none where the program trains parts of it in other calls too.
+
+    The wrapper waits for the gradients of its own call alone: those of another method would come as a surprise.
+    """
     site, made = site_of(record, number), wrapper.module.site
-    if region is None or wrapper.module.binding is None or made is None:
+    if region is None or wrapper.module.binding is None or made is None or _has_other_calls(record, wrapper):
         return
     if site_of(record, made).function in (site.function, "<module>"):
         edit = replacement(record, site, region, wrapper.module.binding)
         yield Fix(title=f"Call `{wrapper.module.binding}`", safety="safe", edits=(edit,))
+
+
+def _has_other_calls(record: Record, wrapper: Wrapper) -> bool:
+    """A part of the inner module runs with gradients outside of the inner module's calls."""
+    parts = {one.module for one in record.modules if any(row.tensor in wrapper.parameters for row in one.parameters)}
+    outermost = {call.module for call in record.module_calls if call.grad_mode and call.parent is None}
+    return bool(outermost & parts - {wrapper.inner.module, wrapper.module.module})

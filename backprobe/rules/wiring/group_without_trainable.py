@@ -1,8 +1,8 @@
 """BP759 group-without-trainable: a parameter group of its own holds nothing that requires grad.
 
 What it finds:
-    An optimizer has several groups, and of one of them no tensor required grad at any step, though the forward pass
-    used it and other groups were trained.
+    An optimizer has several groups, and of one with a learning rate of its own no tensor required grad at any step,
+    though the forward pass used it and other groups were trained.
 
 Why it matters:
     Somebody gave these parameters a group, and with it options of their own, to train them. They stay as they are.
@@ -58,6 +58,19 @@ Near miss: the group is thawed later
         head(body(torch.randn(6, 4))).pow(2).mean().backward()
         optimizer.step()
 
+Near miss: groups by kind, one of which is frozen as a whole
+    import torch
+    from torch import nn
+
+    body, head = nn.BatchNorm1d(4), nn.Linear(4, 2)
+    body.requires_grad_(False)
+    norms = {"params": body.parameters(), "weight_decay": 0.0}
+    optimizer = torch.optim.SGD([norms, {"params": head.parameters()}], lr=0.1, weight_decay=0.01)
+    for step in range(3):
+        optimizer.zero_grad()
+        head(body(torch.randn(6, 4))).pow(2).mean().backward()
+        optimizer.step()
+
 Blind spots:
     One group that holds frozen and trained parameters alike is taken as meant. A program that sets a flag to anything
     but False, wherever it stands, is not judged: the group may wait for that.
@@ -106,10 +119,21 @@ def check(record: Record) -> Iterator[Finding]:
             groups[row.group].append(row.tensor)
         since = steps[0].moment if steps else 0
         frozen = {group for group, rows in groups.items() if all(_is_frozen(record, one, since) for one in rows)}
-        used = {group for group in frozen if any(one in _used_in_training(record) for one in groups[group])}
+        used = {
+            group
+            for group in frozen
+            if any(one in _used_in_training(record) for one in groups[group])
+            and _has_own_rate(optimizer, group, frozen)
+        }
         trains = len(steps) >= LEAST and len(groups) > len(frozen) and any(one.with_grad for one in steps)
         if used and trains and not _thaws(record):
             yield _finding(record, optimizer, sorted(used), groups)
+
+
+def _has_own_rate(optimizer: Optimizer, group: int, frozen: set[int]) -> bool:
+    """Its learning rate is that of no trained group: groups by kind, as for weight decay, share theirs."""
+    rates = dict(enumerate(optimizer.learning_rates))
+    return group in rates and rates[group] not in {rate for other, rate in rates.items() if other not in frozen}
 
 
 def _is_frozen(record: Record, tensor: int, since: int) -> bool:

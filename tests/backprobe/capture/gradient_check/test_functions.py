@@ -104,3 +104,47 @@ def test_a_step_function_that_computes_in_float32_is_an_estimator() -> None:
     (row,) = programs().captured(SPIKES, check=True).gradient_checks
     assert row.verdict == "differs"
     assert "on purpose" in (row.explained_by or ""), row
+
+
+ADDER = """\
+import torch
+
+class Adder(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return -(x.unsqueeze(1) - w).abs().sum(2)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, w = ctx.saved_tensors
+        away = x.unsqueeze(1) - w
+        return {by_x}, {by_w}
+
+w = torch.nn.Parameter(torch.randn(3, 4))
+v = torch.nn.Parameter(torch.randn(5, 4))
+optimizer = torch.optim.SGD([v, w], lr=0.1)
+for _ in range(1):
+    Adder.apply(v * 2, w).square().mean().backward()
+    optimizer.step()
+"""
+SIGN_X, SIGN_W = "-(gradient.unsqueeze(2) * away.sign()).sum(1)", "(gradient.unsqueeze(2) * away.sign()).sum(0)"
+SMOOTH_X = "-(gradient.unsqueeze(2) * away.clamp(-1, 1)).sum(1)"
+SMOOTH_W = "(gradient.unsqueeze(2) * away).sum(0)"
+
+
+@pytest.mark.parametrize(
+    ("by_x", "by_w", "causes", "explained"),
+    [
+        (SIGN_X, SIGN_W, {None}, set[str]()),
+        (SMOOTH_X, SMOOTH_W, {None}, {"on purpose"}),
+        (SIGN_X, f"-{SIGN_W}", {"backward", None}, set[str]()),
+        (f"2 * {SIGN_X}", SIGN_W, {"backward", None}, set[str]()),
+    ],
+)
+def test_a_smooth_backward_of_a_function_with_corners_is_one_on_purpose(
+    by_x: str, by_w: str, causes: set[str | None], explained: set[str]
+) -> None:
+    rows = programs().captured(ADDER.format(by_x=by_x, by_w=by_w), check=True).gradient_checks
+    assert {row.cause for row in rows} == causes
+    assert {"on purpose" for row in rows if "on purpose" in (row.explained_by or "")} == explained

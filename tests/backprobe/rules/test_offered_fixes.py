@@ -1,0 +1,166 @@
+"""Fixes of findings that need more than their own line, and findings whose line no fix mends."""
+
+import pytest
+
+from backprobe.rules import judge
+from backprobe.rules.edits.text_edits import edited
+from backprobe.rules.trials import compared, shown
+
+TRAIN = """\
+import torch
+
+class Keeper:
+    def __init__(self):
+        self.mean = None
+
+    def blend(self, old, new):
+        return new if old is None else 0.9 * old + 0.1 * new
+
+    def take(self, loss):
+        {take}
+
+keeper, net = Keeper(), torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(12, 8, 3):
+    loss = net(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    keeper.take(loss)
+print(keeper.mean.requires_grad)
+"""
+IN_TWO_LINES = """\
+if self.mean is None:
+            self.mean = loss
+        else:
+            self.mean = 0.9 * self.mean + 0.1 * loss"""
+
+
+@pytest.mark.parametrize("take", [IN_TWO_LINES, "self.mean = self.blend(self.mean, loss)"])
+def test_a_running_value_stays_a_tensor_and_begins_without_a_history(take, captured) -> None:
+    source = TRAIN.format(take=take)
+    record = captured(source)
+    judgement = judge(record)
+    (finding,) = judgement.findings
+    assert finding.rule.code == "BP304"
+    (fix,) = finding.fixes
+    again = captured(edited(source, fix.edits))
+    assert compared(finding, fix.edits, shown(record, judgement), shown(again, judge(again))).verdict == "confirmed"
+
+
+EVALUATED = """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def loss_of(x):
+    return (net(x) - 1).square().mean()
+
+net.train()
+for step in range(8):
+    loss = loss_of(torch.randn(5, 4))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step % 3 == 2:
+        net.eval()
+        {look}
+"""
+
+
+@pytest.mark.parametrize(
+    ("look", "fixes"), [("with torch.no_grad(): print(loss_of(torch.randn(5, 4)))", 0), ("print(step)", 1)]
+)
+def test_a_function_that_also_evaluates_is_not_put_into_training_mode(look, fixes, captured) -> None:
+    found = [one for one in judge(captured(EVALUATED.format(look=look))).findings if one.rule.code == "BP611"]
+    assert [len(one.fixes) for one in found] == [fixes]
+
+
+SHARED = """\
+import torch
+
+w = torch.ones(4, requires_grad=True)
+
+def through(x):
+    y = w * x
+    z = y.exp()
+    total = z
+    total += 1
+    return {result}
+
+through(torch.ones(4)).backward()
+"""
+
+
+@pytest.mark.parametrize(("result", "safety"), [("total.sum() + z.sum()", "unsafe"), ("total.sum()", "safe")])
+def test_a_new_tensor_is_no_safe_fix_where_another_name_is_read_on(result, safety, captured) -> None:
+    found = [one for one in judge(captured(SHARED.format(result=result))).findings if one.rule.code == "BP401"]
+    assert [fix.safety for one in found for fix in one.fixes] == [safety]
+
+
+CHOSEN = """\
+import torch
+from torch import nn
+
+net, head = nn.Linear(4, 4), nn.Linear(4, 1)
+optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+for _ in range(3):
+    with torch.no_grad():
+        code = {choice}
+    loss = head(code).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("choice", "fixes"),
+    [("net(torch.randn(8, 4))", 1), ("net(torch.randn(8, 4)).topk(4).values", 0)],
+)
+def test_what_is_chosen_under_no_grad_is_not_put_under_gradients(choice, fixes, captured) -> None:
+    found = [one for one in judge(captured(CHOSEN.format(choice=choice))).findings if one.rule.code == "BP602"]
+    assert [len(one.fixes) for one in found] == [fixes]
+
+
+WRAPPED = """\
+import tempfile
+import torch
+from torch import nn
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(3, 3), nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.one(x)
+
+    def score(self, x):
+        return self.two(x)
+
+place = f"file://{{tempfile.mktemp()}}"
+torch.distributed.init_process_group("gloo", init_method=place, rank=0, world_size=1)
+wrapper = nn.parallel.DistributedDataParallel(Two())
+optimizer = torch.optim.SGD(wrapper.parameters(), lr=0.1)
+for x in torch.randn(3, 8, 3):
+    optimizer.zero_grad()
+    loss = {loss}
+    loss.backward()
+    optimizer.step()
+torch.distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "fixes"),
+    [
+        ("wrapper.module.score(wrapper.module(x)).square().mean()", 0),
+        ("wrapper.module(x).square().mean()", 1),
+    ],
+)
+def test_a_wrapper_is_not_called_for_a_part_of_what_is_trained(loss, fixes, captured) -> None:
+    found = [one for one in judge(captured(WRAPPED.format(loss=loss))).findings if one.rule.code == "BP740"]
+    assert [len(one.fixes) for one in found] == [fixes]
