@@ -156,12 +156,8 @@ def check(record: Record) -> Iterator[Finding]:
         kept = _kept(record, site, _element(record, site, name), turns)
         if not kept and isinstance(statement(record, site), ast.AugAssign):
             kept = _kept_unseen(record, site, value, turns)
-<<<<<<< HEAD
         kept = kept or (results_kept(record, site.site, turns) if "[" in name else [])
-        taken = [one for one in operands(record, site, value, turns[-1] - 1) if one.name != name]
-=======
         taken = _innermost([one for one in operands(record, site, value, turns[-1] - 1) if one.name != name], value)
->>>>>>> w19
         if kept and is_walked_after(record, kept[0][1], kept[0][0]):
             kept = kept[1:]  # what it begins with may be the first loss itself, which is walked once
         if len(kept) >= LEAST and not any(is_walked_after(record, tensor, moment) for moment, tensor in kept):
@@ -298,13 +294,7 @@ def _fix(record: Record, site: Site, name: str, taken: list[Operand]) -> Fix:
 
 def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]], taken: list[Operand]) -> Finding:
     what = f"`{taken[0].name}`" if taken else "a value"
-<<<<<<< HEAD
-    fixes = [_fix(record, site, taken)] if taken else []
-=======
-    fixes: list[Fix] = []
-    if taken:
-        fixes = [_fix(record, site, name, taken)]
->>>>>>> w19
+    fixes = [_fix(record, site, name, taken)] if taken else []
     said = (
         f"`{name}` takes in {what} at each step with its history, and no backward call ever walks it.",
         f"It keeps the graphs of all steps alive, {len(kept)} here: memory grows with every one.",
