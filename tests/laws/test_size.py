@@ -18,7 +18,7 @@ LONG_MODULES = {
     "store/runs/model.py": "a run as it is submitted, claimed and read: the same fields, side by side",
     "backprobe/rules/graph/missing_create_graph.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/training/constant_loss_term.py": "a rule is one file, and 100 lines of it are its manual",
-    "backprobe/rules/training/micro_batches_not_divided.py": "a rule is one file, and 100 lines of it are its manual",
+    "backprobe/rules/graph/graph_retained_accumulator.py": "a rule is one file, and 110 lines of it are its manual",
     "backprobe/rules/leaf/freeze_without_effect.py": "a rule is one file, and 60 lines of it are its manual",
     "backprobe/rules/wiring/copy_is_alias.py": "a rule is one file, and 95 lines of it are its manual",
     "backprobe/rules/gradient/missing_zero_grad.py": "a rule is one file, and 100 lines of it are its manual",
