@@ -57,12 +57,12 @@ class LeafUses:
             self.note_read(leaf, sys._getframe(1))
             return plain_detach(leaf)
 
-        def data_of(leaf: Any) -> Any:
+        def bare_value(leaf: Any) -> Any:
             self.note_read(leaf, sys._getframe(1))
             return plain_data.__get__(leaf)
 
         parameter.detach = detach
-        parameter.data = property(data_of, plain_data.__set__, plain_data.__delete__)
+        parameter.data = property(bare_value, plain_data.__set__, plain_data.__delete__)
         self._reads = True
 
     def look_away(self) -> None:
