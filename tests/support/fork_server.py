@@ -16,7 +16,6 @@ with a result for each, in order. `forks.Job` says what a job has.
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import os
 import signal
@@ -159,8 +158,6 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in its background
     control = socket.socket(fileno=int(sys.argv[1]))
     warm()
-    gc.collect()
-    gc.freeze()  # no fork goes through what is there by now: of a small program it took a third
     sys.path[0] = ""
     with control.makefile("rw", encoding="utf-8") as stream:
         for line in stream:

@@ -81,6 +81,6 @@ def test_what_cannot_be_followed_is_2_and_names_the_file_and_what_is_near(folder
 
 def test_a_flag_that_cannot_be_followed_does_not_blame_the_file(folder) -> None:
     settings(folder, "ignore = []")
-    told = check(folder, "--select", "BP777")
+    told = check(folder, "--select", "BP099")
     assert told.returncode == 2
-    assert told.stderr == "backprobe: `select`: there is no rule `BP777`\n"
+    assert told.stderr == "backprobe: `select`: there is no rule `BP099`\n"
