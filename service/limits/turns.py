@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from waitress.channel import HTTPChannel
     from waitress.task import ThreadedTaskDispatcher
 
+    class Waiting(HTTPChannel):
+        """A connection, `service.server.connections.Channel`: its request waits for a thread, or does not."""
+
+        waits: bool
+
     from service.limits.request_bodies import Senders
 
 MOST_AT_WORK: Final = 2
@@ -75,7 +80,7 @@ _current = threading.local()
 class Work:
     """One request on its way through a thread; the task that waitress's dispatcher runs."""
 
-    def __init__(self, turns: Turns, channel: HTTPChannel, lane: Lane, since: float) -> None:
+    def __init__(self, turns: Turns, channel: Waiting, lane: Lane, since: float) -> None:
         self._turns, self._channel = turns, channel
         self.lane, self.since, self.held_back = lane, since, False
         self.began_at = since
@@ -83,7 +88,7 @@ class Work:
     def begins(self, at: float) -> None:
         """It waits no longer."""
         self.began_at = at
-        self._channel.waits = False  # type: ignore[attr-defined] as in `append`
+        self._channel.waits = False
 
     def service(self) -> None:
         """Answer it."""
@@ -177,7 +182,7 @@ class Turns:
         """One of them may begin."""
         return any(self._room(lane) > 0 for lane in self._waiting)
 
-    def append(self, channel: HTTPChannel) -> None:
+    def append(self, channel: Waiting) -> None:
         """The first request of this connection waits."""
         request: Any = channel.requests[0]
         path: str = getattr(request, "path", "")  # a request that could not be read has none
@@ -194,7 +199,7 @@ class Turns:
         work.held_back = self._free_of(lane) <= len(its)
         self.held_back += work.held_back
         its.append(work)
-        channel.waits = True  # type: ignore[attr-defined] of `service.server.connections.Channel`
+        channel.waits = True
         if self._room(lane) < len(its):
             self._pulse.start()
 

@@ -177,10 +177,12 @@ def _at(function: CustomFunction, point: tuple[float, ...]) -> tuple[list[float]
     """The derivative by each input, and what `backward` returns for it, over the gradient that came in.
 
     Raises:
-        Unknown: One of the methods does what cannot be evaluated, or takes or returns another number of values.
+        Unknown: One of the methods is not there, does what cannot be evaluated, or takes or returns another number of
+            values.
     """
     forward, method = function.forward, function.derivative
-    assert forward is not None and method is not None  # noqa: S101, PT018
+    if forward is None or method is None:
+        raise Unknown
     names = function.inputs
     context = Context()
     _forward(forward, dict(zip(names, point, strict=False)), context)

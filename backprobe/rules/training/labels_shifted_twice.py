@@ -162,7 +162,7 @@ def _bounds(node: ast.expr) -> tuple[str, str] | None:
     last = node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else node.slice
     if not isinstance(last, ast.Slice):
         return None
-    return tuple("" if one is None else ast.unparse(one) for one in (last.lower, last.upper))  # type: ignore[return-value]
+    return ast.unparse(last.lower) if last.lower else "", ast.unparse(last.upper) if last.upper else ""
 
 
 @table
