@@ -48,4 +48,18 @@ for step in range(3):
     loss.backward()
     optimizer.step()
 """,
+    "right: without a zero before the loop the last value may be what is meant": """
+import torch
+from torch import nn
+
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    x = torch.randn(6, 4)
+    for scale in (1.0, 0.5):
+        loss = (net(x * scale)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
 }
