@@ -1,0 +1,49 @@
+import torch
+from torch import nn
+
+
+class Adapted(nn.Module):
+    def __init__(self, base: nn.Linear, rank: int = 2, alpha: float = 4.0):
+        super().__init__()
+        self.base = base
+        self.down = nn.Parameter(torch.randn(rank, base.in_features) / base.in_features ** 0.5)
+        self.up = nn.Parameter(torch.zeros(base.out_features, rank))
+        self.scaling = alpha / rank
+
+    def forward(self, x):
+        return self.base(x) + self.scaling * (x @ self.down.T @ self.up.T)
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.query, self.value = nn.Linear(width, width), nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, 4)
+
+    def forward(self, x):
+        weights = (self.query(x) @ x.transpose(1, 2) / x.shape[-1] ** 0.5).softmax(-1)
+        return self.head(self.norm(x + weights @ self.value(x)).mean(1))
+
+
+def add_adapters(model, names):
+    for name in names:
+        layer = getattr(model, name)
+        layer.requires_grad_(False)
+        setattr(model, name, Adapted(layer))
+    return model
+
+
+torch.manual_seed(5)
+net = Block(12)
+optimizer = torch.optim.AdamW(net.parameters(), lr=5e-3)
+net = add_adapters(net, ["query", "value"])
+data = torch.randn(48, 6, 12)
+labels = torch.randint(0, 4, (48,))
+for epoch in range(3):
+    for rows in torch.randperm(48).split(16):
+        loss = nn.functional.cross_entropy(net(data[rows]), labels[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(f"epoch {epoch} loss {loss.item():.3f}")

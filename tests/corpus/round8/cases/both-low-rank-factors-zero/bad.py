@@ -1,0 +1,55 @@
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class LoraLinear(nn.Module):
+    def __init__(self, base, rank=3, alpha=6):
+        super().__init__()
+        self.base = base.requires_grad_(False)
+        self.lora_a = nn.Parameter(torch.empty(rank, base.in_features))
+        self.lora_b = nn.Parameter(torch.empty(base.out_features, rank))
+        self.scaling = alpha / rank
+        self.reset()
+
+    def reset(self):
+        nn.init.zeros_(self.lora_a)
+        nn.init.zeros_(self.lora_b)
+
+    def forward(self, x):
+        return self.base(x) + self.scaling * F.linear(F.linear(x, self.lora_a), self.lora_b)
+
+
+def adapt(net, rank):
+    found = []
+    for index, layer in enumerate(net):
+        if isinstance(layer, nn.Linear):
+            net[index] = LoraLinear(layer, rank)
+            found.append(net[index])
+    return found
+
+
+def pretrain(net, x, y, steps=5):
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+
+
+torch.manual_seed(14)
+x = torch.randn(64, 8)
+net = nn.Sequential(nn.Linear(8, 20), nn.Tanh(), nn.Linear(20, 2))
+pretrain(net, x, x[:, :2])
+adapted = adapt(net, rank=3)
+net.zero_grad()
+optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], lr=1e-2)
+for epoch in range(3):
+    for rows in torch.randperm(64).split(16):
+        loss = F.mse_loss(net(x[rows]), x[rows, 2:4])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item())
