@@ -209,9 +209,8 @@ class _Wrong:
 
 
 def _clear_of_others(record: Record, found: _Sum, tensors: list[int]) -> _Wrong | None:
-    """The last clear by hand of what the same statement brought to another leaf, where no optimizer steps."""
-    if found.second.optimizer is not None:
-        return None
+    """The last clear by hand, or of a module, of another leaf of the same backward call and updates."""
+    own = found.second.optimizer
     rows = [
         (span.cleared, tensor)
         for tensor, spans in grad_spans(record).items()
@@ -221,12 +220,14 @@ def _clear_of_others(record: Record, found: _Sum, tensors: list[int]) -> _Wrong 
         and span.cleared.call is None
         and found.first.moment < span.cleared.moment < found.second.moment
         and any(row.site == found.arrival.site for row in span.arrivals)
-        and all(one.optimizer is None for one in updates_of(record)[tensor])
+        and all(one.optimizer == own for one in updates_of(record)[tensor])
     ]
     if not rows:
         return None
-    cleared, other = max(rows, key=lambda row: row[0].moment)
-    return _Wrong(cleared.site, f": only that of {together(record, [other])} is cleared here")
+    last = max(cleared.moment for cleared, _tensor in rows)
+    cleared = next(one for one, _tensor in rows if one.moment == last)
+    others = sorted({tensor for one, tensor in rows if one.moment == last})
+    return _Wrong(cleared.site, f": only that of {together(record, others)} is cleared here")
 
 
 def _clear_outside(record: Record, found: _Sum) -> _Wrong | None:

@@ -53,6 +53,7 @@ Source:
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -60,13 +61,15 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.gradients.arrivals import is_zero
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.source.syntax import site_of, statement_at
+from backprobe.rules.analysis.training.enclosing_loops import statement_calling
 from backprobe.rules.analysis.training.trained_parameters import trained
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, Node, Record, Statistics
+    from backprobe.record import BackwardCall, Node, Record, Statistics, Tensor
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -92,7 +95,13 @@ def check(record: Record) -> Iterator[Finding]:
         given = [one for call in calls for one in _given(record, call)]
         bend = _bend(record, calls[0])
         if bend is not None and given and all(map(is_zero, given)):
-            yield _finding(record, site, calls, bend)
+            asked = statement_calling(record, site, calls[0].moment_before) if _is_helper(record, site) else None
+            yield _finding(record, site if asked is None else asked.site, calls, bend)
+
+
+def _is_helper(record: Record, site: int) -> bool:
+    """The statement returns what it differentiated: `return torch.autograd.grad(...)[0]`."""
+    return isinstance(statement_at(record, site), ast.Return)
 
 
 def _given(record: Record, call: BackwardCall) -> list[Statistics | None]:
@@ -101,8 +110,21 @@ def _given(record: Record, call: BackwardCall) -> list[Statistics | None]:
         return list(call.returned_grads)
     following = (one.moment_before for one in record.backward_calls if one.call > call.call)
     until = next(following, len(record.moments))
-    rows = [row for row in record.bindings if row.site == call.site and call.moment_before < row.moment <= until]
-    return [row.value for one in rows for row in lookup(record).snapshots_of[one.tensor][:1]]
+    made = [row.tensor for row in record.bindings if row.site == call.site and call.moment_before < row.moment <= until]
+    if not made:  # a helper returns it without a name
+        rows = _made_at(record).get(call.site or 0, [])
+        made = [row.tensor for row in rows if call.moment_before <= row.moment <= until]
+    return [row.value for one in made for row in lookup(record).snapshots_of[one][:1]]
+
+
+@table
+def _made_at(record: Record) -> dict[int, list[Tensor]]:
+    """The tensors that were met first at each statement."""
+    found: dict[int, list[Tensor]] = {}
+    for row in record.tensors:
+        if row.site is not None:
+            found.setdefault(row.site, []).append(row)
+    return found
 
 
 def _is_second(record: Record, call: BackwardCall) -> bool:

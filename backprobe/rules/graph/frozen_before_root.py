@@ -66,6 +66,7 @@ Source:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -73,8 +74,10 @@ from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.graph.roots import RaisedCall, raised_calls
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.source.syntax import method_called, statement_at
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.tensors.value_origins import Switch, switched_off
+from backprobe.rules.analysis.training.enclosing_loops import statement_calling
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding_builder import told
@@ -117,15 +120,32 @@ def _is_trainable(record: Record, leaf: int, moment: int) -> bool:
     return state is None or state.requires_grad
 
 
+def _where_decided(record: Record, switch: Switch) -> int:
+    """The statement that froze; that which called the function it stands in, if the flag is an argument of it."""
+    node = statement_at(record, switch.site)
+    if node is None or not any(_is_given(part) for part in ast.walk(node)):
+        return switch.site
+    caller = statement_calling(record, switch.site, switch.moment)
+    return switch.site if caller is None else caller.site
+
+
+def _is_given(part: ast.AST) -> bool:
+    """`p.requires_grad_(flag)`, `p.requires_grad = flag`: a name tells which way."""
+    if isinstance(part, ast.Call) and method_called(part) == "requires_grad_":
+        return any(isinstance(one, ast.Name) for one in (*part.args, *(row.value for row in part.keywords)))
+    return isinstance(part, ast.Assign) and isinstance(part.value, ast.Name)
+
+
 def _finding(record: Record, one: RaisedCall, switches: list[Switch]) -> Finding:
     last = max(switches, key=lambda switch: switch.moment)
     frozen = sorted(switch.tensor for switch in switches)
     name = next((row.name for row in one.call.roots if row.name), None) or "the root"
     made = lookup(record).tensors[frozen[0]].site
+    place = _where_decided(record, last)
     return told(
         record,
         RULE,
-        last.site,
+        place,
         (
             f"This statement freezes {together(record, frozen)}, and `{name}` has no history when it is walked back.",
             "All that the call trained before is frozen by then: there is nothing to walk.",
@@ -133,7 +153,11 @@ def _finding(record: Record, one: RaisedCall, switches: list[Switch]) -> Finding
         ),
         binding=name,
         moments=[last.moment],
-        related=(("raised here", one.site.site), ("what is frozen is made here", made)),
+        related=(
+            ("raised here", one.site.site),
+            ("the flag is set here", last.site if place != last.site else None),
+            ("what is frozen is made here", made),
+        ),
         evidence={"frozen": frozen[:16], "call": one.call.call},
         tensors=frozen,
         calls=[one.call.call],

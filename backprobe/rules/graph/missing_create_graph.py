@@ -126,6 +126,7 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.returned_gradients import Flow, flow_of
 from backprobe.rules.analysis.graph.reach import between, reaches
+from backprobe.rules.analysis.graph.roots import raised_calls
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.arithmetic import dotted, goes_in, summands
 from backprobe.rules.analysis.source.expressions import with_keyword
@@ -134,7 +135,7 @@ from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
 from backprobe.rules.analysis.tensors.parents import is_detached, operands_below, undetached_from
 from backprobe.rules.analysis.training.steps import state_at, step_of
 from backprobe.rules.analysis.training.trained_parameters import trained
-from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Region, Related, rule_name
+from backprobe.rules.framework.finding import Finding, Fix, Occurrences, Region, Related, Subject, rule_name
 from backprobe.rules.framework.locations import location
 from backprobe.rules.framework.rule import Level, Rule
 from backprobe.rules.framework.tables import table
@@ -150,7 +151,7 @@ RULE = Rule(
     confidence="likely",
     fix="safe",
     needs=("backward", "binding", "parents", "node", "raised"),
-    explains=("gradient-not-derivative",),
+    explains=("gradient-not-derivative", "grad-of-unused-input"),
 )
 
 MAX_CALLS: Final = 20
@@ -186,7 +187,7 @@ def check(record: Record) -> Iterator[Finding]:
         use = _differentiated_again(record, call, constants)
         if use is None and not _is_slope_of_constants(record, call):
             use = _reaches_root(record, call, constants, flow)
-        if use is not None:
+        if use is not None and (use.raised or not _is_weight(record, call, use)):
             yield _finding(record, call, site_of(record, call.site), use, constants)
 
 
@@ -199,6 +200,26 @@ def _is_slope_of_constants(record: Record, call: BackwardCall) -> bool:
     asked = {root.tensor for root in call.inputs or ()}
     read = {row.tensor for row in record.grad_reads}
     return bool(leaves) and leaves <= asked and not leaves & (trained(record) | read)
+
+
+def _is_weight(record: Record, call: BackwardCall, use: _Use) -> bool:
+    """It scales what is differentiated later, and of what was differentiated for it nothing is walked again.
+
+    Weights of examples that come from a loss on other data are such: they are meant as numbers.
+    """
+    node = statement(record, site_of(record, use.site))
+    factors = [part for part in ast.walk(node) if isinstance(part, ast.BinOp)] if node is not None else []
+    if not factors or any(not isinstance(part.op, ast.Mult) for part in factors):
+        return False
+    index, last = lookup(record), _last_walked(record)
+    walked = (index.nodes.get(number) for number in reaches(record)[call.call].met)
+    return not any(one is not None and one.variable is None and last[one.node] > call.call for one in walked)
+
+
+@table
+def _last_walked(record: Record) -> dict[int, int]:
+    """The last call that met each node."""
+    return {node: call.call for call in record.backward_calls for node in reaches(record)[call.call].met}
 
 
 def _constants(record: Record, call: BackwardCall) -> dict[int, str]:
@@ -315,6 +336,24 @@ def _differentiated_again(record: Record, call: BackwardCall, constants: dict[in
         names = _names_of(record, constants, site.function, later.moment_before, frozenset(site.reads))
         if any(root.tensor in constants for root in later.roots) or names or _made_of_returned(record, call, later):
             return _Use(site=later.site, binding=_first_name(constants), level=level_of(record, raised), raised=True)
+    return _by_an_input_of(record, call, constants)
+
+
+def _by_an_input_of(record: Record, call: BackwardCall, constants: dict[int, str]) -> _Use | None:
+    """A later call that raised over an input which it did not meet, and which this call, the last one to, did.
+
+    The gradient of an inner step by the weights of its examples, or by its rate, goes through the step's own gradient.
+    """
+    for one in raised_calls(record, "unused-input"):
+        at = one.raised.facts.get("index", "")
+        inputs = one.call.inputs or ()
+        asked = inputs[int(at)].tensor if at.isdecimal() and int(at) < len(inputs) else None
+        if asked is None or one.call.site is None or one.call.call <= call.call:
+            continue
+        met = [row.call for row in record.backward_calls if asked in reaches(record)[row.call].leaves]
+        if max((number for number in met if number < one.call.call), default=None) == call.call:
+            level = level_of(record, one.raised)
+            return _Use(site=one.call.site, binding=_first_name(constants), level=level, raised=True)
     return None
 
 
@@ -482,6 +521,7 @@ def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constant
         },
         fixes=fixes,
         occurrences=Occurrences(first_step=step, last_step=step),
+        subject=Subject(facts=(("call", call.call),), moment=call.moment_before),
     )
 
 

@@ -2,11 +2,11 @@
 
 What it finds:
     `module.requires_grad = False`, a misspelt flag such as `p.require_grad = False`, or a comparison in place of an
-    assignment, `p.requires_grad == False`. The parameters still require grad afterwards. The finding stands at that
-    statement.
+    assignment, `p.requires_grad == False`. The parameters still require grad afterwards. Or `module.requires_grad =
+    True`, after which its parameters are as frozen as before. The finding stands at that statement.
 
 Why it matters:
-    What was to be frozen is trained all the same, and nothing says so.
+    What was to be frozen is trained all the same, or what was to be trained again stays frozen, and nothing says so.
 
 What PyTorch does:
     A module has no flag of its own, and Python lets any attribute be set on a tensor or a module. Seen in torch 2.13.
@@ -75,7 +75,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.modules.module_sites import calls_by_number, modules_by_number, outermost_call
@@ -91,7 +91,7 @@ from backprobe.rules.framework.locations import region_of
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.record import Module, ModuleCall, Record, Site
+    from backprobe.record import Module, ModuleCall, Record, Site, Snapshot
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -115,9 +115,15 @@ def check(record: Record) -> Iterator[Finding]:
     for site in record.sites:
         node = statement(record, site) if site.kind == "assign" else None
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Attribute) or not _is_false(node.value):
+        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Attribute):
             continue
         owner = ast.unparse(target.value)
+        if target.attr == _FLAG and _is_true(node.value):
+            kept = _still_frozen(record, site, owner)
+            if kept:
+                yield _finding_of_frozen(record, site, target, owner, moments.get(site.site, 0), kept)
+        if not _is_false(node.value):
+            continue
         if target.attr == _FLAG:
             tensors = _trainable_of(record, site, owner)
             if tensors is not None and _still_requires(record, tensors):
@@ -163,6 +169,60 @@ def _finding_of_comparison(record: Record, site: Site, flag: ast.Attribute, mome
         evidence={"attribute": _FLAG, "compared": True},
         fixes=(Fix(title="Assign it", safety="safe", edits=(edit,)),),
     )
+
+
+def _still_frozen(record: Record, site: Site, owner: str) -> set[int]:
+    """The parameters of the module of that name, if each required grad at first, was frozen, and stays so."""
+    tensors = _trainable_of(record, site, owner)
+    if tensors is None:
+        tensors = _below_path(record, site, owner)
+    rows = [lookup(record).snapshots_of[tensor] for tensor in tensors or ()]
+    return set(tensors or ()) if rows and all(_is_frozen_once(one) for one in rows) else set()
+
+
+def _is_frozen_once(rows: Sequence[Snapshot]) -> bool:
+    flags = [row.requires_grad for row in rows]
+    return bool(flags) and flags[0] and not flags[-1] and flags == sorted(flags, reverse=True)
+
+
+def _below_path(record: Record, site: Site, owner: str) -> set[int] | None:
+    """The parameters of the one module whose path inside its model ends the owner's: `self.model.encoder`."""
+    tree, last = trees(record).get(site.source), owner.rpartition(".")[2]
+    found = [row for row in record.modules if row.fqn and f".{owner}".endswith(f".{row.fqn}")]
+    if tree is None or len(found) != 1 or any(
+        isinstance(part, ast.Attribute) and part.attr == _FLAG and isinstance(part.ctx, ast.Load)
+        and ast.unparse(part.value).rpartition(".")[2] == last
+        for part in ast.walk(tree.module)
+    ):  # fmt: skip
+        return None
+    if any(one.user_code and _has_property(record, one.cls) for one in record.modules):
+        return None
+    return _below(record, found[0])
+
+
+def _finding_of_frozen(
+    record: Record, site: Site, target: ast.Attribute, owner: str, moment: int, tensors: set[int]
+) -> Finding:
+    edit = replacement(record, site, region_of(site), f"{owner}.requires_grad_(True)")
+    return told(
+        record,
+        RULE,
+        site.site,
+        (
+            f"`{owner}` is a module: setting `{_FLAG}` on it does nothing, and its parameters stay frozen.",
+            "What was to be trained from here on is not.",
+            f"Write `{owner}.requires_grad_(True)`.",
+        ),
+        binding=owner,
+        moments=[moment],
+        region=region_in(record, site.source, target),
+        evidence={"attribute": _FLAG, "frozen": sorted(tensors)[:16]},
+        fixes=(Fix(title="Unfreeze its parameters", safety="unsafe", edits=(edit,)),),
+    )
+
+
+def _is_true(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is True
 
 
 def _is_false(value: ast.expr) -> bool:

@@ -96,7 +96,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.modules.module_sites import calls_by_number, modules_by_number
@@ -112,14 +112,13 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import line_before
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
 from backprobe.rules.analysis.training.steps import last_moments, step_of
-from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import Mode, ModuleCall, Record, Statistics
+    from backprobe.record import Mode, ModuleCall, Record, Snapshot, Statistics
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -140,13 +139,14 @@ def check(record: Record) -> Iterator[Finding]:
     steps = [row.moment for row in record.optimizer_events if row.kind == "step"]
     by_place: dict[tuple[int, int], list[ModuleCall]] = {}
     for call in record.module_calls:
-        if call.training and is_of(record, call, NORMS) and _moves(record, call.module):
+        if call.training and is_of(record, call, NORMS):
             top = _frozen_around(record, call)
-            if top is not None and top.site is not None:
+            if top is not None and top.site is not None and _moves(record, call.module, _since(record, top)):
                 by_place.setdefault((top.site, top.module), []).append(top)
     told_of: set[tuple[int, int]] = set()
     for (site, module), calls in by_place.items():
-        if len({call.k for call in calls}) < _LEAST or len(steps) < _LEAST or last_moments(record)[site] < steps[0]:
+        since = max(steps[0], _since(record, calls[0])) if steps else 0
+        if len({call.k for call in calls}) < _LEAST or len(steps) < _LEAST or last_moments(record)[site] < since:
             continue
         switch = _put_into_training(record, calls[0])
         place = site if switch is None else switch
@@ -177,7 +177,9 @@ def _woken(record: Record) -> list[tuple[Mode, ModuleCall]]:
         since = asleep.get(call.module)
         if since is None or not call.training or call.module in found or not is_of(record, call, NORMS):
             continue
-        if not _own(record, call) or not _own(record, call) <= _frozen(record) or not _moves(record, call.module):
+        if not _own(record, call) or not _own(record, call) <= _frozen(record).keys():
+            continue
+        if not _moves(record, call.module, 0):
             continue
         later = (row for row in rows if row.after == "True" and row.module != call.module and row.site is not None)
         switch = next((row for row in later if (row.moment or 0) > (since or 0)), None)
@@ -207,8 +209,11 @@ def _finding_woken(record: Record, woken: list[tuple[Mode, ModuleCall]]) -> Find
     )
 
 
-def _moves(record: Record, number: int) -> bool:
-    """Its running mean takes other values in two steps: not all of them before the training, as when it is fitted."""
+def _moves(record: Record, number: int, since: int) -> bool:
+    """Its running mean takes other values in two steps from a moment on, not all of them before the training.
+
+    Those of before the training are of a norm that is fitted to the data.
+    """
     module = modules_by_number(record).get(number)
     buffers = module.buffers if module is not None else ()
     mean = next((row.tensor for row in buffers if row.name == "running_mean"), None)
@@ -218,7 +223,7 @@ def _moves(record: Record, number: int) -> bool:
     before: Statistics | None = None
     for row in lookup(record).snapshots_of[mean]:
         if row.value is not None:
-            if before is not None and row.value != before:
+            if before is not None and row.value != before and row.moment > since:
                 steps.add(step_of(record, row.moment))
             before = row.value
     return len(steps) >= _LEAST
@@ -233,7 +238,7 @@ def _frozen_around(record: Record, call: ModuleCall) -> ModuleCall | None:
     one: ModuleCall | None = call
     while one is not None:
         parameters = parameters_in(record, one)
-        if not parameters <= _frozen(record):
+        if not parameters <= _frozen(record).keys():
             break
         if parameters - _own(record, call):
             found = one
@@ -246,20 +251,41 @@ def _own(record: Record, call: ModuleCall) -> set[int]:
     return {row.tensor for row in (module.parameters if module is not None else ()) if row.tensor is not None}
 
 
+def _since(record: Record, call: ModuleCall) -> int:
+    """The moment at which the last parameter that a call uses was frozen."""
+    return max((_frozen(record)[tensor] for tensor in parameters_in(record, call)), default=0)
+
+
 @table
-def _frozen(record: Record) -> frozenset[int]:
-    """Parameters that never required grad while they were seen after their making, and that nothing ever wrote."""
+def _frozen(record: Record) -> dict[int, int]:
+    """Parameters that require no grad in the end, and that nothing has written since: the moment since when.
+
+    0: they never did. What an optimizer held before, as in a training of its own that came first, counts for nothing.
+    """
     index = lookup(record)
-    written = {row.tensor for row in record.inplace_events if row.site is not None and row.moment > _first_step(record)}
-    touched = (
-        written | {row.tensor for row in record.leaf_grads if row.kind != "untouched"} | set(in_optimizers(record))
-    )
+    touched: dict[int, int] = {}
+    for row in record.inplace_events:
+        if row.site is not None and row.moment > _first_step(record):
+            touched[row.tensor] = row.moment
+    for row in record.leaf_grads:
+        if row.kind not in ("untouched", "set-none"):
+            touched[row.tensor] = max(touched.get(row.tensor, 0), row.moment)
+    stepped = {row.optimizer: row.moment for row in record.optimizer_events if row.kind == "step"}
+    for optimizer in record.optimizers:
+        for one in optimizer.tensors:
+            last = stepped.get(optimizer.optimizer, len(record.moments))
+            touched[one.tensor] = max(touched.get(one.tensor, 0), last)
     every = {row.tensor for module in record.modules for row in module.parameters if row.tensor is not None}
-    return frozenset(
-        tensor
-        for tensor in every - touched
-        if (history := index.snapshots_of[tensor]) and not history[-1].requires_grad
-    )
+    found = {tensor: _frozen_since(index.snapshots_of[tensor]) for tensor in every}
+    return {tensor: at for tensor, at in found.items() if at is not None and touched.get(tensor, -1) < at}
+
+
+def _frozen_since(rows: Sequence[Snapshot]) -> int | None:
+    """The first moment from which on it required no grad; 0: it never did. None: it does in the end."""
+    if not rows or rows[-1].requires_grad:
+        return None
+    required = [at for at, row in enumerate(rows) if row.requires_grad]
+    return rows[required[-1] + 1].moment if required else 0
 
 
 def _first_step(record: Record) -> int:
@@ -272,7 +298,7 @@ def _finding(record: Record, site: int, calls: list[ModuleCall], switch: int | N
     parameters = sorted(parameters_in(record, first))
     node = statement(record, site_of(record, site))
     fixes: list[Fix] = []
-    if node is not None and name.replace(".", "").replace("_", "").isalnum():
+    if node is not None and written is not None and name.replace(".", "").replace("_", "").isalnum():
         edit = line_before(record, site_of(record, site), node, f"{name}.eval()")
         fixes = [] if edit is None else [Fix(title="Put it into eval mode", safety="unsafe", edits=(edit,))]
     line = site_of(record, site).line

@@ -95,12 +95,15 @@ _ZEROS: Final = frozenset({"zeros", "zeros_like", "new_zeros"})
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement."""
     roots = {root.name for call in record.backward_calls for root in call.roots if root.name is not None}
+    walked = {root.tensor for call in record.backward_calls for root in call.roots}
     for site in record.sites:
         node = statement(record, site) if site.kind == "assign" else None
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Name) or target.id not in roots:
+        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Name):
             continue
         tree, rows = tree_of(record, site), _tracked(record).get(site.site, [])
+        if target.id not in roots and not any(row.tensor in walked for row in rows):
+            continue  # a helper that returns it gives the root another name
         if tree is not None and len(rows) > len(record.backward_calls) and _is_replaced(tree, node, target.id):
             yield _finding(record, site, node, target.id, rows)
 

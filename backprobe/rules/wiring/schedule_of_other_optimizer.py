@@ -1,11 +1,14 @@
-"""BP774 schedule-of-other-optimizer: one optimizer has two schedules of a kind, and another optimizer has none.
+"""BP774 schedule-of-other-optimizer: a schedule moves the rates of another optimizer than the one it is needed for.
 
 What it finds:
     Two schedules of one class are built for the same optimizer by different statements, both are stepped, and another
-    optimizer that steps as well has no schedule. The finding stands where the second one is built.
+    optimizer that steps as well has no schedule. The finding stands where the second one is built. Or a schedule goes
+    on stepping for an optimizer that steps no more, while the one that took over its parameters has none: the finding
+    stands where that optimizer is built.
 
 Why it matters:
-    The rate of the one falls twice as fast, that of the other never.
+    The rate of the one falls twice as fast, that of the other never. A schedule of an optimizer that was replaced moves
+    rates that nobody uses.
 
 What PyTorch does:
     A schedule changes the rates of the optimizer that it was given. Several may share one. Seen in torch 2.13.
@@ -80,7 +83,7 @@ from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.record import Record
+    from backprobe.record import Optimizer, Record
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -106,6 +109,10 @@ def check(record: Record) -> Iterator[Finding]:
         for row in record.optimizers
         if row.optimizer not in having and len(events_of(record, row.optimizer, "step")) >= LEAST
     ]
+    for one in built:
+        heir = _heir(record, one, without)
+        if heir is not None:
+            yield _finding_of_heir(record, one, heir)
     for at, one in enumerate(built):
         twins = [other for other in built[:at] if (other.cls, other.optimizer) == (one.cls, one.optimizer)]
         mine = sum(other.optimizer == one.optimizer for other in built)
@@ -114,6 +121,48 @@ def check(record: Record) -> Iterator[Finding]:
             steps = len(events_of(record, one.optimizer, "step"))
             if steps >= LEAST and moved >= 2 * LEAST and _are_both_stepped(record, one):
                 yield _finding(record, one, twins[0], without[0])
+
+
+def _heir(record: Record, one: Built, without: list[int]) -> Optimizer | None:
+    """The optimizer that steps what this schedule's own held, since that steps no more, though the schedule does.
+
+    A schedule that sets rates once more behind the last step of all is no sign.
+    """
+    rows = {row.optimizer: row for row in record.optimizers}
+    steps = events_of(record, one.optimizer, "step")
+    last = steps[-1].moment if steps else -1
+    moved = [row.moment for row in events_of(record, one.optimizer, "scheduler_step") if row.moment > last]
+    held = {row.tensor for row in rows[one.optimizer].tensors} if one.optimizer in rows else set[int]()
+    if len(moved) < LEAST or not held or not steps:
+        return None
+    for number in without:
+        heir, taken = rows[number], events_of(record, number, "step")
+        inherits = len(held & {row.tensor for row in heir.tensors}) * 2 > len(held)
+        if inherits and heir.site is not None and taken[0].moment > last and taken[-1].moment > moved[0]:
+            return heir
+    return None
+
+
+def _finding_of_heir(record: Record, one: Built, heir: Optimizer) -> Finding:
+    who, new = optimizer_name(record, one.optimizer), optimizer_name(record, heir.optimizer)
+    targets = site_of(record, one.site).targets
+    name = targets[0] if targets else one.cls
+    moved = events_of(record, one.optimizer, "scheduler_step")
+    return told(
+        record,
+        RULE,
+        heir.site or 0,
+        (
+            f"This optimizer takes over the parameters of another one, and `{name}` goes on moving that one's rates.",
+            f"The rate of `{new}` never moves. Assumed: the schedule is meant to go on.",
+            "Build a schedule for the new optimizer too, or add a group to the old one: `add_param_group`.",
+        ),
+        binding=new,
+        moments=[heir.moment],
+        related=(("the schedule is built here, for the old one", one.site), ("it steps here", moved[-1].site)),
+        evidence={"scheduler": one.cls, "optimizer": who, "without": new, "replaced": True},
+        optimizers=(one.optimizer, heir.optimizer),
+    )
 
 
 def _are_both_stepped(record: Record, one: Built) -> bool:

@@ -132,7 +132,10 @@ def used_by_updates(record: Record) -> dict[int, dict[int, list[int]]]:
 
 
 def written_call(record: Record, call: ModuleCall) -> tuple[int, ast.expr] | None:
-    """The expression that makes a call, with its file; None where it is not seen in the source."""
+    """The expression that makes a call, with its file; None where the source has none, as inside `Sequential`."""
+    around = None if call.parent is None else calls_by_number(record).get(call.parent)
+    if around is not None and around.site == call.site:
+        return None  # what is written there calls the one around it
     found = expressions_of(record, call)
     return (found[0], found[1][0]) if found is not None and found[1] else None
 
@@ -142,4 +145,7 @@ def receiver_of(record: Record, call: ModuleCall) -> str:
     found, module = written_call(record, call), module_of(record, call)
     if found is not None and isinstance(found[1], ast.Call):
         return ast.unparse(found[1].func)
-    return (module.fqn or module.binding or module.cls) if module is not None else "the module"
+    if module is None:
+        return "the module"
+    is_path = bool(module.fqn) and all(part.isidentifier() for part in module.fqn.split("."))
+    return (module.fqn if is_path else "") or module.binding or module.cls

@@ -85,4 +85,43 @@ PROGRAMS = {
     ),
     "parameters that a loop runs over": LOOPED.format(over="net[0].parameters()", freeze="m.requires_grad = False"),
     "a loop over settings": LOOPED.format(over="[Settings()]", freeze="m.requires_grad = False"),
+    "a callback that means to unfreeze": """
+import torch
+from torch import nn
+net = nn.ModuleDict({"trunk": nn.Linear(4, 8), "top": nn.Linear(8, 1)})
+for p in net["trunk"].parameters():
+    p.requires_grad = False
+class Thaw:
+    def __init__(self, net, at): self.net, self.at = net, at
+    def __call__(self, epoch):
+        if epoch == self.at:
+            self.net.trunk.requires_grad = True  # <- BP109
+            print("thawed")
+opt, thaw = torch.optim.Adam(net.parameters()), Thaw(net, 1)
+for epoch in range(3):
+    thaw(epoch)
+    opt.zero_grad()
+    net["top"](net["trunk"](torch.randn(8, 4)).relu()).pow(2).mean().backward()
+    opt.step()
+""",
+    "right: a callback that unfreezes by the method": """
+import torch
+from torch import nn
+net = nn.ModuleDict({"trunk": nn.Linear(4, 8), "top": nn.Linear(8, 1)})
+for p in net["trunk"].parameters():
+    p.requires_grad = False
+class Settings: requires_grad = False
+class Thaw:
+    def __init__(self, net, at): self.net, self.at, self.state = net, at, Settings()
+    def __call__(self, epoch):
+        if epoch == self.at:
+            self.net["trunk"].requires_grad_(True)
+            self.state.requires_grad = True
+opt, thaw = torch.optim.Adam(net.parameters()), Thaw(net, 1)
+for epoch in range(3):
+    thaw(epoch)
+    opt.zero_grad()
+    net["top"](net["trunk"](torch.randn(8, 4)).relu()).pow(2).mean().backward()
+    opt.step()
+""",
 }

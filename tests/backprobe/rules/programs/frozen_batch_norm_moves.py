@@ -103,4 +103,38 @@ for epoch in range(2):
         opt.step()
     net.eval()
 """,
+    "a body that was trained by the same program before": """
+import torch
+from torch import nn
+body = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU())
+first = nn.Linear(8, 3)
+opt = torch.optim.SGD([*body.parameters(), *first.parameters()], lr=0.1)
+for _ in range(4):
+    opt.zero_grad()
+    first(body(torch.randn(16, 4))).pow(2).mean().backward()
+    opt.step()
+body.requires_grad_(False)
+net = nn.Sequential(body, nn.Linear(8, 1))
+opt = torch.optim.SGD(net[1].parameters(), lr=0.1)
+net.train()  # <- BP614
+for _ in range(4):
+    opt.zero_grad()
+    net(torch.randn(16, 4) + 2).pow(2).mean().backward()
+    opt.step()
+""",
+    "right: the same, in eval from then on": """
+import torch
+from torch import nn
+body, first = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU()), nn.Linear(8, 3)
+def train(head, parameters):
+    opt = torch.optim.SGD(parameters, lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        head(body(torch.randn(16, 4))).pow(2).mean().backward()
+        opt.step()
+train(first, [*body.parameters(), *first.parameters()])
+body.requires_grad_(False).eval()
+second = nn.Linear(8, 1)
+train(second, list(second.parameters()))
+""",
 }

@@ -68,4 +68,24 @@ for _ in range(3):
     loss.backward()
     opt.step()
 """,
+    "a helper is told to freeze": """
+import torch
+from torch import nn
+G, D = nn.Linear(2, 3), nn.Linear(3, 1)
+og, od = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
+def switch(net, flag):
+    for p in net.parameters():
+        p.requires_grad_(flag)
+def critic(fake):
+    loss = D(fake.detach()).mean()
+    od.zero_grad(); loss.backward(); od.step()
+def player(fake):
+    switch(D, False)  # <- BP341
+    loss = -D(fake).mean()
+    og.zero_grad(); loss.backward(); og.step()
+for _ in range(3):
+    fake = G(torch.randn(4, 2))
+    critic(fake)
+    player(fake)
+""",
 }

@@ -62,4 +62,40 @@ for step in range(3):
     loss.backward()
     optimizer.step()
 """,
+    "a helper that returns the sum under another name": """
+import torch
+from torch import nn
+body, heads = nn.Linear(4, 8), nn.ModuleDict({"a": nn.Linear(8, 1), "b": nn.Linear(8, 1)})
+opt = torch.optim.SGD([*body.parameters(), *heads.parameters()], lr=0.1)
+def weighted(outputs, targets, weights):
+    whole = torch.zeros(())
+    for key, weight in weights.items():
+        whole = weight * nn.functional.mse_loss(outputs[key], targets[key])  # <- BP820
+    return whole
+for _ in range(4):
+    z = body(torch.randn(8, 4))
+    out = {key: head(z) for key, head in heads.items()}
+    loss = weighted(out, {key: torch.zeros(8, 1) for key in heads}, {"a": 1.0, "b": 0.5})
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "right: a helper that keeps the last one beside the sum": """
+import torch
+from torch import nn
+net = nn.Linear(4, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+def both(out, targets):
+    last = torch.zeros(())
+    parts = []
+    for target in targets:
+        last = (out - target).pow(2).mean()
+        parts.append(last)
+    return torch.stack(parts).sum()
+for _ in range(4):
+    loss = both(net(torch.randn(8, 4)), [torch.zeros(2), torch.ones(2)])
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

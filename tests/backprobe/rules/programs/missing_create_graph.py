@@ -348,4 +348,40 @@ x = torch.randn(4, 3, requires_grad=True)
 (hv,) = torch.autograd.grad((g * v).sum(), x)
 print(hv.norm())
 """,
+    "the weights of examples, by the gradient of a step": """
+import torch
+from torch.func import functional_call
+net = torch.nn.Linear(4, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+x, y, cx, cy = torch.randn(8, 4), torch.randint(0, 2, (8,)), torch.randn(6, 4), torch.randint(0, 2, (6,))
+cost = torch.nn.functional.cross_entropy
+for _ in range(2):
+    now, share = dict(net.named_parameters()), torch.zeros(8, requires_grad=True)
+    inner = (share * cost(functional_call(net, now, (x,)), y, reduction="none")).sum()
+    slopes = torch.autograd.grad(inner, list(now.values()))  # <- BP325
+    moved = {name: p - 0.1 * g for (name, p), g in zip(now.items(), slopes)}
+    (wanted,) = torch.autograd.grad(cost(functional_call(net, moved, (cx,)), cy), share)
+    opt.zero_grad()
+    ((-wanted).clamp(min=0) * cost(net(x), y, reduction="none")).sum().backward()
+    opt.step()
+""",
+    "right: the same with its history, and the weights as numbers": """
+import torch
+from torch.func import functional_call
+net = torch.nn.Linear(4, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+x, y, cx, cy = torch.randn(8, 4), torch.randint(0, 2, (8,)), torch.randn(6, 4), torch.randint(0, 2, (6,))
+cost = torch.nn.functional.cross_entropy
+for _ in range(3):
+    now, share = dict(net.named_parameters()), torch.zeros(8, requires_grad=True)
+    inner = (share * cost(functional_call(net, now, (x,)), y, reduction="none")).sum()
+    slopes = torch.autograd.grad(inner, list(now.values()), create_graph=True)
+    moved = {name: p - 0.1 * g for (name, p), g in zip(now.items(), slopes)}
+    (wanted,) = torch.autograd.grad(cost(functional_call(net, moved, (cx,)), cy), share)
+    weight = (-wanted).clamp(min=0)
+    loss = (weight * cost(net(x), y, reduction="none")).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

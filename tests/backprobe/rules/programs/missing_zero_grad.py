@@ -150,4 +150,29 @@ for _ in range(5):
         w-=.1*w.grad; b-=.1*b.grad
         w.grad.zero_() # <- BP210
 """,
+    "the optimizer holds more than the module that is cleared": """
+import torch
+from torch import nn
+net, scale = nn.Linear(4, 2), nn.Parameter(torch.zeros(2))
+opt = torch.optim.SGD([*net.parameters(), scale], lr=0.05)
+for _ in range(4):
+    error = (net(torch.randn(8, 4)) - 1).pow(2).mean(0)
+    loss = (error * torch.exp(-scale) + scale).sum()
+    net.zero_grad()  # <- BP210
+    loss.backward()
+    opt.step()
+""",
+    "right: both are cleared, each by itself": """
+import torch
+from torch import nn
+net, scale = nn.Linear(4, 2), nn.Parameter(torch.zeros(2))
+opt = torch.optim.SGD([*net.parameters(), scale], lr=0.05)
+for _ in range(4):
+    error = (net(torch.randn(8, 4)) - 1).pow(2).mean(0)
+    loss = (error * torch.exp(-scale) + scale).sum()
+    net.zero_grad()
+    scale.grad = None
+    loss.backward()
+    opt.step()
+""",
 }

@@ -37,4 +37,52 @@ for epoch in range(5):
     g_opt.zero_grad(); g_loss.backward(); g_opt.step()
     g_sched.step(); d_sched.step()
 """,
+    "the optimizer is replaced when the body is thawed": """
+import torch, torch.nn as nn
+body, head = nn.Linear(4, 8), nn.Linear(8, 1)
+body.requires_grad_(False)
+opt = torch.optim.Adam(head.parameters(), lr=1e-2)
+schedule = torch.optim.lr_scheduler.ExponentialLR(opt, 0.8)
+for epoch in range(6):
+    if epoch == 2:
+        body.requires_grad_(True)
+        opt = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=1e-3)  # <- BP774
+    for _ in range(2):
+        opt.zero_grad()
+        head(body(torch.randn(8, 4)).relu()).pow(2).mean().backward()
+        opt.step()
+    schedule.step()
+""",
+    "right: the new optimizer has a schedule of its own": """
+import torch, torch.nn as nn
+body, head = nn.Linear(4, 8), nn.Linear(8, 1)
+body.requires_grad_(False)
+opt = torch.optim.Adam(head.parameters(), lr=1e-2)
+schedule = torch.optim.lr_scheduler.ExponentialLR(opt, 0.8)
+for epoch in range(6):
+    if epoch == 2:
+        body.requires_grad_(True)
+        opt = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=1e-3)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(opt, 0.8)
+    for _ in range(2):
+        opt.zero_grad()
+        head(body(torch.randn(8, 4)).relu()).pow(2).mean().backward()
+        opt.step()
+    schedule.step()
+""",
+    "right: a second training without a schedule, of the same weights": """
+import torch, torch.nn as nn
+net = nn.Linear(4, 1)
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+schedule = torch.optim.lr_scheduler.ExponentialLR(opt, 0.8)
+def train(opt, schedule, epochs):
+    for _ in range(epochs):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        if schedule is not None:
+            schedule.step()
+train(opt, schedule, 3)
+train(torch.optim.SGD(net.parameters(), lr=1e-4), None, 4)
+""",
 }

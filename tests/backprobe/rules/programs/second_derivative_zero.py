@@ -46,4 +46,18 @@ optimizer = torch.optim.SGD([weight], lr=0.1)
 (bend,) = torch.autograd.grad(slope.sum(), weight, create_graph=True)
 print(bend)
 """,
+    "a helper differentiates": """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(1, 8), nn.ReLU(), nn.Linear(8, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+def slope(y, x):
+    return torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)[0]
+for _ in range(3):
+    x = torch.rand(16, 1, requires_grad=True)
+    bend = slope(slope(net(x), x), x)  # <- BP223
+    opt.zero_grad()
+    ((bend + 1).pow(2).mean() + net(x).pow(2).mean()).backward()
+    opt.step()
+""",
 }
