@@ -40,8 +40,10 @@ class Stack:
     processes: Processes = field(init=False)
 
     def __post_init__(self) -> None:
-        # where a machine can isolate nothing its workers are at work all the same: these tests are about the rest
-        self.environment = {"BACKPROBE_SANDBOX_UID": str(own_uid()), "BACKPROBE_TRUST_CODE": "1"} | self.environment
+        # where a machine can isolate nothing its workers are at work all the same: these tests are about the rest;
+        # and their programs are too small for what a warm process would go on to load in its pauses
+        own = {"BACKPROBE_SANDBOX_UID": str(own_uid()), "BACKPROBE_TRUST_CODE": "1", "BACKPROBE_WARM_FURTHER": "0"}
+        self.environment = own | self.environment
         self.processes = Processes(self.folder)
         self.settings = StoreSettings.from_environment(self.direct or self.environment)
         self.settings.make_home()
