@@ -297,5 +297,4 @@ def exit_text(link: Link) -> str:
     if link.process is None:
         return "its executor closed the connection"
     link.wait(1.0)
-    code = link.process.returncode
-    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return f"signal {signal.Signals(-code).name}" if (code := link.process.returncode) < 0 else f"exit code {code}"
