@@ -9,6 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --only-binary :all: -c constraints.txt
+LAWS = $(BIN)/python -m pytest -q tests/laws
 # The extras of a start, and of the tests. A stamp newer than both files means: nothing to install.
 RUN_STAMP := $(VENV)/installed-all
 DEV_STAMP := $(VENV)/installed-dev
@@ -38,7 +39,7 @@ check: $(DEV_STAMP) ## format, lint, types, imports, laws, generated documents
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/laws
+	$(LAWS)
 	$(BIN)/python -m docs.generate --check
 
 bench: $(DEV_STAMP) ## measure, by ratio, and write bench/results/*.md

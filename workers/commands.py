@@ -159,7 +159,8 @@ def _executor(arguments: argparse.Namespace) -> int:
     except CannotConfine as error:
         return _failed(f"backprobe executor: {error}")
     gpu = arguments.queue == "gpu"
-    service.run(path, settings.visible_devices if gpu else "", confined, settings.gpu_memory_fraction if gpu else None)
+    devices, fraction = (settings.visible_devices, settings.gpu_memory_fraction) if gpu else ("", None)
+    service.run(path, devices, confined, fraction, further=settings.warm_further)
     return 0
 
 

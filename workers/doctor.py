@@ -116,7 +116,7 @@ def _cgroups(confined: Confinement) -> None:
 
 
 def _attacked(confined: Confinement) -> Proof:
-    with Supervisor(lambda: exec_zygote("", confined), confinement=confined) as supervisor:
+    with Supervisor(lambda: exec_zygote("", confined, further=False), confinement=confined) as supervisor:
         supervisor.wait_warm(BOOT_SECONDS)
         return prove(supervisor)
 

@@ -38,6 +38,7 @@ class WorkerSettings:
         trust_code: Where `auto` finds none, level `none` will do: only code that is trusted is sent here.
         sandbox_uid: Whom programs become where the worker is root.
         ahead: In a pause a child is forked and locked down for whoever comes next; it takes some 15 MiB.
+        warm_further: In its pauses a warm process loads what programs that train need, and takes some 100 MiB more.
     """
 
     executor: str | None = None
@@ -50,12 +51,14 @@ class WorkerSettings:
     trust_code: bool = False
     sandbox_uid: int = SANDBOX_UID
     ahead: bool = True
+    warm_further: bool = True
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> WorkerSettings:
         """Read BACKPROBE_EXECUTOR, _PARENT_PID, _LEASE_SECONDS, _DRAIN_SECONDS, and CUDA_VISIBLE_DEVICES.
 
-        Besides, of the sandbox: BACKPROBE_ISOLATION, _TRUST_CODE (1), _SANDBOX_UID, _GPU_MEMORY_FRACTION, _AHEAD (0).
+        Besides, of the sandbox: BACKPROBE_ISOLATION, _TRUST_CODE (1), _SANDBOX_UID, _GPU_MEMORY_FRACTION, _AHEAD (0),
+        _WARM_FURTHER (0).
 
         Raises:
             ValueError: one of them is no number where a number is wanted, or no level where one is.
@@ -84,6 +87,7 @@ class WorkerSettings:
             trust_code=environ.get("BACKPROBE_TRUST_CODE") == "1",
             sandbox_uid=int(uid),
             ahead=environ.get("BACKPROBE_AHEAD") != "0",
+            warm_further=environ.get("BACKPROBE_WARM_FURTHER") != "0",
         )
 
 

@@ -12,14 +12,14 @@ import psutil
 import pytest
 
 from tests.acceptance.conftest import STACKS, environment_of
-from tests.support.served import Served
+from tests.support.served import SMALL, Served
 
 
 @pytest.fixture(scope="module", params=STACKS)
 def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A running Backprobe of these tests' own: its processes are killed."""
     with environment_of(request.param, request) as environment:
-        running = Served(tmp_path_factory.mktemp("home"), environment)
+        running = Served(tmp_path_factory.mktemp("home"), {**environment, **SMALL})
         yield running
         running.close()
 

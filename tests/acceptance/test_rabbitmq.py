@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.served import Served
+from tests.support.served import SMALL, Served
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,7 +13,8 @@ SOURCE = "import torch\nx = torch.ones(3, requires_grad=True)\n(x * x).sum().bac
 
 
 def test_runs_are_woken_through_rabbitmq(postgres_url: str, rabbitmq_url: str, tmp_path: Path) -> None:
-    stack = Served(tmp_path, {"BACKPROBE_DATABASE_URL": postgres_url, "BACKPROBE_BROKER_URL": rabbitmq_url})
+    servers = {"BACKPROBE_DATABASE_URL": postgres_url, "BACKPROBE_BROKER_URL": rabbitmq_url}
+    stack = Served(tmp_path, servers | SMALL)
     try:
         assert [stack.run(SOURCE)["status"] for _ in range(5)] == ["succeeded"] * 5
         assert stack.get("/readyz")["status"] == "ready"

@@ -121,7 +121,7 @@ def arena(request) -> Iterator[tuple[Supervisor, Field, bytes]]:
     chosen = confined(level, UID)
     if request.param == "several":
         several_processes(chosen)
-    yield from opened(Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False))
+    yield from opened(Supervisor(lambda: exec_zygote("", chosen, further=False), confinement=chosen, ahead=False))
 
 
 def opened(supervisor: Supervisor) -> Iterator[tuple[Supervisor, Field, bytes]]:

@@ -1,6 +1,7 @@
 """Who may open connections, read the environment, load pickles: laws that an import contract cannot see."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,16 +48,31 @@ def dotted(node: ast.AST) -> str:
     return ""
 
 
+WATCHED = CONNECTS | READS_ENVIRONMENT | LOADS_OBJECTS
+LAST_WORDS = {name.rpartition(".")[2] for name in WATCHED}
+
+
+@cache
+def watched(path: Path) -> list[tuple[str, int, bool]]:
+    """Which of all the names a file uses, on which line, and whether what is there is a call; read once for all laws."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        seen, called = (node.func, True) if isinstance(node, ast.Call) else (node, False)
+        last = seen.attr if isinstance(seen, ast.Attribute) else seen.id if isinstance(seen, ast.Name) else ""
+        if last in LAST_WORDS:
+            name = dotted(seen)
+            found += [(one, node.lineno, called) for one in WATCHED if name == one or name.endswith(f".{one}")]
+    return found
+
+
 def uses(root: Path, names: set[str], *, calls_only: bool) -> dict[str, list[int]]:
     """Files below the packages that use one of the names, with their lines; a name may be the tail of a chain."""
     found: dict[str, list[int]] = {}
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text())):
-                seen = node.func if calls_only and isinstance(node, ast.Call) else None if calls_only else node
-                name = dotted(seen) if seen is not None else ""
-                if any(name == wanted or name.endswith(f".{wanted}") for wanted in names):
-                    found.setdefault(str(path.relative_to(root)), []).append(node.lineno)
+            for name, line, called in watched(path):
+                if name in names and called == calls_only:
+                    found.setdefault(str(path.relative_to(root)), []).append(line)
     return found
 
 

@@ -1,6 +1,7 @@
 """Functions stay short and modules tell one story; the figures are printed."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def modules(root: Path, package: str) -> list[Path]:
     return sorted(path for path in (root / package).rglob("*.py"))
 
 
+@cache
 def function_lengths(path: Path) -> list[tuple[int, str]]:
     """Lines and name of each function, its docstring left out: documentation is not length."""
     found = []

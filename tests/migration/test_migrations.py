@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 
 from backprobe.record import SCHEMA_VERSION
 from store.database.ids import new_id, part
-from store.database.migrator import DatabaseTooNew, at_head, downgrade, head, upgrade
+from store.database.migrator import DatabaseTooNew, at_head, downgrade, head, known, upgrade
 from store.database.session import Database
 from store.records import storage
 from store.records.expiry.partitions import ensure, name_of, tables_and_partitions
@@ -25,6 +25,7 @@ from store.runs.model import RunKey
 from store.tables import METADATA
 from tests.migration.many_snapshots import down_and_up
 from tests.store.test_shares import counted_anew, in_all
+from tests.support.databases import migrated_sqlite
 
 ROOT = Path(__file__).parents[2]
 
@@ -257,6 +258,7 @@ def test_code_of_the_release_before_can_write_to_the_new_schema(migrated):
 def test_there_is_one_head_and_every_revision_can_be_undone():
     scripts = ScriptDirectory(str(ROOT / "migrations"))
     assert scripts.get_heads() == [head()]
+    assert [script.revision for script in scripts.walk_revisions()] == [*reversed(known())]
     for script in scripts.walk_revisions():
         assert "pass" not in script.module.downgrade.__code__.co_names
         assert script.doc
@@ -272,6 +274,16 @@ def test_a_database_at_head_is_left_alone(migrated, empty_url):
     assert at_head(empty_url)
     upgrade(empty_url)
     assert at_head(empty_url)
+
+
+def test_what_only_asks_for_the_schema_loads_no_alembic(tmp_path):
+    path = tmp_path / "backprobe.db"
+    path.write_bytes(migrated_sqlite())
+    asks = (
+        f"import sys; from store.database.migrator import at_head, upgrade; upgrade('sqlite:///{path}')\n"
+        f"assert at_head('sqlite:///{path}'); assert 'alembic' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", asks], check=True, cwd=ROOT)
 
 
 def test_an_empty_database_is_not_at_head(empty_url):

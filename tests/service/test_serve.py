@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from service.server.managed_processes import Silence
+from tests.support.served import SMALL
 
 READY_SECONDS = 60
 
@@ -33,6 +34,7 @@ class Serve:
                 **os.environ,
                 "BACKPROBE_HOME": "",
                 "BACKPROBE_LEASE_SECONDS": "5",
+                **SMALL,
                 "PYTHONUNBUFFERED": "1",
                 **(env or {}),
             },

@@ -140,8 +140,9 @@ def result(job: dict[str, Any], control: socket.socket) -> dict[str, Any]:
                 code = run_here(job, note)
             except BaseException:
                 traceback.print_exc()
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(ValueError):  # a program may have closed it
+                    stream.flush()
             os._exit(code)
         _, status = os.waitpid(pid, 0)
         found = json.loads(Path(note).read_text()) if os.path.exists(note) else {}

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 READY_SECONDS = 120.0
 LEASE_SECONDS = 3
+SMALL = {"BACKPROBE_WARM_FURTHER": "0"}
+"""For programs that train nothing: a warm process loads no more in its pauses than they need."""
 
 
 class Served:

@@ -15,6 +15,7 @@ from store.database.session import Database
 from store.database.settings import StoreSettings
 from store.runs import lifecycle
 from tests.support.addresses import own_uid
+from tests.support.databases import migrated_sqlite
 from tests.support.processes import BACKPROBE, Processes, inherited
 from workers.app import make_app, publisher
 
@@ -40,11 +41,16 @@ class Stack:
     processes: Processes = field(init=False)
 
     def __post_init__(self) -> None:
-        # where a machine can isolate nothing its workers are at work all the same: these tests are about the rest
-        self.environment = {"BACKPROBE_SANDBOX_UID": str(own_uid()), "BACKPROBE_TRUST_CODE": "1"} | self.environment
+        # where a machine can isolate nothing its workers are at work all the same: these tests are about the rest;
+        # and their programs are too small for what a warm process would go on to load in its pauses
+        own = {"BACKPROBE_SANDBOX_UID": str(own_uid()), "BACKPROBE_TRUST_CODE": "1", "BACKPROBE_WARM_FURTHER": "0"}
+        self.environment = own | self.environment
         self.processes = Processes(self.folder)
         self.settings = StoreSettings.from_environment(self.direct or self.environment)
         self.settings.make_home()
+        path = self.settings.home / "backprobe.db"
+        if self.settings.database_url.endswith(f"///{path}") and not path.exists():
+            path.write_bytes(migrated_sqlite())  # it has nothing left to migrate then, which takes half a second
         migrator.upgrade(self.settings.database_url)
         self.database = Database(self.settings.database_url)
         self.publish = publisher(make_app(self.settings))

@@ -22,6 +22,8 @@ def test_every_variable_is_read():
             "BACKPROBE_LEASE_SECONDS": "4",
             "BACKPROBE_DRAIN_SECONDS": "0.5",
             "BACKPROBE_GPU_MEMORY_FRACTION": "0.5",
+            "BACKPROBE_AHEAD": "0",
+            "BACKPROBE_WARM_FURTHER": "0",
         }
     )
     assert settings == WorkerSettings(
@@ -31,6 +33,8 @@ def test_every_variable_is_read():
         lease_seconds=4.0,
         drain_seconds=0.5,
         gpu_memory_fraction=0.5,
+        ahead=False,
+        warm_further=False,
     )
 
 

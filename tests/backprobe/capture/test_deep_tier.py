@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +9,7 @@ import pytest
 from backprobe.capture import Options, run_source
 from backprobe.record import Origin, Record, check
 from backprobe.show.nan_origins import origin_lines
+from tests.support import forks
 
 
 def origins(source: str) -> tuple[Record, list[Origin]]:
@@ -100,7 +98,6 @@ def test_a_program_with_a_profiler_is_not_run_again(tmp_path: Path) -> None:
 def test_without_a_seed_the_second_run_begins_with_the_same_random_state(tmp_path: Path, random: str) -> None:
     script = tmp_path / "script.py"
     script.write_text(f"import torch\na = {random}\nb = a * 0\nc = b / b\nprint('once')\n", encoding="utf-8")
-    command = [sys.executable, "-m", "backprobe", "run", "--tier", "deep", "--exit-zero", script.name]
-    done = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False)
+    done = forks.backprobe("run", "--tier", "deep", "--exit-zero", script.name, cwd=tmp_path)
     assert done.stdout == "once\n"
     assert "origin of the first NaN: aten.div.Tensor, line 4; it read" in done.stderr

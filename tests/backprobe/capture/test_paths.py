@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from backprobe.capture import run_module, run_path
+from tests.support import forks
 
 FACTS = """
 import json, os, sys
@@ -99,9 +100,7 @@ def test_a_program_is_told_of_itself_what_plain_python_tells_it(given, folder, m
 
 
 def test_the_command_line_hands_a_path_on_as_it_was_given(folder) -> None:
-    shown = subprocess.run(
-        [sys.executable, "-m", "backprobe", "run", "./lnk/../x.py"], capture_output=True, text=True, check=False
-    )
+    shown = forks.backprobe("run", "./lnk/../x.py", cwd=folder)
     seen = json.loads(shown.stdout)
     assert (seen[0], seen[9]) == ("real/x.py", ["./lnk/../x.py"])
     assert seen[3] == f"{os.getcwd()}/./lnk/../x.py"

@@ -234,7 +234,7 @@ def test_the_help_names_the_plug_ins(tmp_path) -> None:
 
 def test_a_script_may_close_its_streams(folder) -> None:
     (folder / "closes.py").write_text("import sys\nsys.stderr.close()\nsys.stdout.close()\n")
-    done = backprobe("run", "--output", "report.txt", "closes.py", cwd=folder)
+    done = forks.backprobe("run", "--output", "report.txt", "closes.py", cwd=folder)
     assert done.returncode == 0
     assert "0 findings" in (folder / "report.txt").read_text()
 
@@ -242,7 +242,7 @@ def test_a_script_may_close_its_streams(folder) -> None:
 def test_a_script_that_closes_its_streams_is_judged_all_the_same(folder) -> None:
     closing = "import os, sys\nsys.stdout.close()\nsys.stderr.close()\n"
     (folder / "closing.py").write_text("import torch\nx = torch.ones(2, requires_grad=True)\n" + closing)
-    done = backprobe("run", "closing.py", cwd=folder)
+    done = forks.backprobe("run", "closing.py", cwd=folder)
     assert done.returncode == 0
     assert "1 tensor" in done.stderr
 

@@ -27,6 +27,7 @@ from backprobe.rules import Edit, Region, judge
 from backprobe.rules.framework.finding import Trial
 from backprobe.rules.manual_programs import programs
 from backprobe.show.audits.report import AuditReport
+from tests.support import forks
 
 PROGRAM = """\
 import torch
@@ -45,13 +46,6 @@ LEAK = PROGRAM.replace("    loss.backward", "    opt.zero_grad()\n    loss.backw
 MENDED = LEAK.replace("kept.append(loss)", "kept.append(loss.item())")
 
 
-def backprobe(folder, *args):
-    return subprocess.run(
-        [sys.executable, "-m", "backprobe", "run", *args],
-        cwd=folder, capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
-
-
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "train.py").write_text(PROGRAM)
@@ -60,7 +54,9 @@ def folder(tmp_path):
 
 def test_a_fix_is_told_with_its_verdict_and_written_and_its_patch_makes_the_mended_program(folder):
     (folder / "train.py").write_text(LEAK)
-    done = backprobe(folder, "--write-fixes", "--patch", "p", "--format", "json", "--output", "r.json", "train.py")
+    done = forks.backprobe(
+        "run", "--write-fixes", "--patch", "p", "--format", "json", "--output", "r.json", "train.py", cwd=folder
+    )
     assert (done.returncode, done.stdout) == (1, "8\n"), done.stderr
     (finding,) = json.loads((folder / "r.json").read_text())["findings"]
     assert [fix["trial"] for fix in finding["fixes"]] == [{"verdict": "confirmed", "why": ""}]

@@ -22,7 +22,7 @@ UID = own_uid()
 @pytest.fixture(scope="session")
 def apart() -> Iterator[Supervisor]:
     """At level `namespace`."""
-    with warm(confined("namespace", UID), ahead=False) as one:
+    with warm(confined("namespace", UID), ahead=False, further=True) as one:
         yield one
 
 
@@ -36,7 +36,7 @@ def grouped(apart: Supervisor) -> Supervisor:
 @pytest.fixture(scope="session")
 def locked() -> Iterator[Supervisor]:
     """At level `process`."""
-    with warm(confined("process", UID), ahead=False) as one:
+    with warm(confined("process", UID), ahead=False, further=True) as one:
         yield one
 
 

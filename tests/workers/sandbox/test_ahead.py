@@ -189,7 +189,7 @@ def test_nothing_is_left_of_many_runs_with_pauses(ours, until):
 
 
 def test_it_ends_with_its_supervisor(until):
-    with Supervisor(exec_zygote) as one:
+    with Supervisor(lambda: exec_zygote(further=False)) as one:
         assert one.wait_warm(120)
         until(lambda: waiting(one), "a child that waits", 120)
         below = psutil.Process().children(recursive=True)

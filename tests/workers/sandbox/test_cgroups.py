@@ -193,7 +193,7 @@ def in_groups():
 
 def test_where_no_cgroup_can_be_made_several_processes_are_refused_in_words():
     without = Confinement(level="namespace", no_cgroups="/sys/fs/cgroup cannot be written (run it as root)")
-    with Supervisor(exec_zygote, confinement=without) as one:
+    with Supervisor(lambda: exec_zygote(further=False), confinement=without) as one:
         job = Job(files={"main.py": "print('ran')"}, entry="main.py", limits=Limits(processes=2))
         outcome = one.run(job)
     assert (outcome.status, outcome.reason, outcome.limit_hit) == ("failed", "processes", "processes")

@@ -64,7 +64,7 @@ class Flight:
 @pytest.fixture
 def ours() -> Iterator[Supervisor]:
     """One that a test may break."""
-    with Supervisor(exec_zygote, ahead=False) as one:
+    with Supervisor(lambda: exec_zygote(further=False), ahead=False) as one:
         assert one.wait_warm(60)
         yield one
 

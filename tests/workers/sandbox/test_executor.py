@@ -29,7 +29,7 @@ PRINTED = b"tensor([2., 2., 2.])\n"
 def start(path: Path, **environment: str) -> subprocess.Popen[bytes]:
     # in an empty environment, as its container has one; most tests here are of the socket, not of the level
     command = [sys.executable, "-m", "backprobe", "executor", "--socket", str(path)]
-    return subprocess.Popen(command, env={"BACKPROBE_ISOLATION": "none", **environment})
+    return subprocess.Popen(command, env={"BACKPROBE_ISOLATION": "none", "BACKPROBE_WARM_FURTHER": "0", **environment})
 
 
 @pytest.fixture

@@ -140,7 +140,7 @@ def test_a_run_is_canceled(guest):
 def test_a_lost_sandbox_costs_no_run_and_leaves_nothing(require):
     require("runsc")
     chosen = confined("gvisor")
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
+    with Supervisor(lambda: exec_zygote("", chosen, further=False), confinement=chosen) as one:
         assert one.wait_warm(60), one.failure
         current = one._watch.pool.current
         assert current is not None
@@ -171,7 +171,7 @@ def test_under_a_sentry_that_is_not_as_prescribed_no_user_code_runs(require, mon
     require("runsc")
     chosen = confined("gvisor")
     monkeypatch.setattr(sentry, "_OWN_NAMESPACES", frozenset({*sentry._OWN_NAMESPACES, "cgroup"}))
-    with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
+    with Supervisor(lambda: exec_zygote("", chosen, further=False), confinement=chosen) as one:
         assert one.wait_warm(60), one.failure
         outcome = one.run(Job(files={"m.py": "print('it ran')"}, entry="m.py"))
     assert (outcome.status, outcome.facts.stdout) == ("lost", b"")

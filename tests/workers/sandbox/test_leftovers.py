@@ -113,7 +113,7 @@ def test_a_zygote_killed_at_any_moment_costs_no_run(level, zygotes, until):
     moments = random.Random(7)
     known = zygotes(level=level)
     with (
-        Supervisor(lambda: exec_zygote("", chosen), confinement=chosen, ahead=False) as ours,
+        Supervisor(lambda: exec_zygote("", chosen, further=False), confinement=chosen, ahead=False) as ours,
         ThreadPoolExecutor(3) as threads,
     ):
         for _kill in range(KILLS):

@@ -72,7 +72,7 @@ def supervisor_at(level: IsolationLevel, change: str = "") -> Iterator[Superviso
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boot.subprocess, "Popen", popen)
-        with Supervisor(lambda: exec_zygote("", chosen), confinement=chosen) as one:
+        with Supervisor(lambda: exec_zygote("", chosen, further=False), confinement=chosen) as one:
             assert one.wait_warm(120), one.failure
             yield one
 

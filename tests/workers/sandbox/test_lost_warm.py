@@ -52,7 +52,7 @@ def warm_one(supervisor: Supervisor) -> psutil.Process:
 @pytest.fixture
 def ours() -> Iterator[Supervisor]:
     """One that a test may break, at level `none`."""
-    with Supervisor(exec_zygote, ahead=False) as one:
+    with Supervisor(lambda: exec_zygote(further=False), ahead=False) as one:
         assert one.wait_warm(120)
         yield one
 
@@ -93,7 +93,7 @@ def test_a_warm_process_that_cannot_fork_is_replaced_and_its_other_runs_go_on(un
     started: list[Link] = []
 
     def boot() -> Link:
-        started.append(exec_zygote() if started else zygote_that_forks_once())
+        started.append(exec_zygote(further=False) if started else zygote_that_forks_once())
         return started[-1]
 
     with Supervisor(boot, ahead=False) as supervisor:
@@ -128,7 +128,7 @@ def test_a_run_outlives_a_boot_that_fails_after_its_warm_process_was_lost(until,
     boots: list[Callable[[], Link]] = [exec_zygote, refuses, refuses, exec_zygote]
     path = open_folder / "again"
     source = WAITS.format(path=str(path))
-    with Supervisor(lambda: boots.pop(0)() if boots else exec_zygote(), ahead=False) as supervisor:
+    with Supervisor(lambda: boots.pop(0)() if boots else exec_zygote(further=False), ahead=False) as supervisor:
         assert supervisor.wait_warm(120)
         flight = Flight(supervisor, source)
         until(flight.at_work, "the run is at work")

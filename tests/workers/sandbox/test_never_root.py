@@ -26,7 +26,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="this is about a worker
 @pytest.fixture(scope="module")
 def trusted() -> Iterator[Supervisor]:
     """Over programs at level `none`, as a worker's settings ask for it."""
-    with start.supervisor_for(WorkerSettings(isolation="none", sandbox_uid=UID), "cpu") as one:
+    with start.supervisor_for(WorkerSettings(isolation="none", sandbox_uid=UID, warm_further=False), "cpu") as one:
         assert one.wait_warm(WARM_SECONDS), one.failure
         yield one
 

@@ -27,8 +27,8 @@ from workers.sandbox.process.zygote import Zygote
 class Guest(Zygote):
     """Forks, reaps and reports, on one control socket."""
 
-    def __init__(self, control: socket.socket, calls: bytes) -> None:
-        super().__init__(control, {}, "gvisor", calls)
+    def __init__(self, control: socket.socket, calls: bytes, *, further: bool = True) -> None:
+        super().__init__(control, {}, "gvisor", calls, further=further)
         self._roots = Roots(self._folders)
         self._root_of: dict[int, str] = {}
         """By serial, of the runs in flight."""
@@ -71,7 +71,7 @@ def main() -> NoReturn:
     nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     os.dup2(nothing, words.calls)
     os.close(nothing)
-    zygote.serve_on(words.control, lambda control: Guest(control, calls))
+    zygote.serve_on(words.control, lambda control: Guest(control, calls, further=words.further))
 
 
 if __name__ == "__main__":

@@ -55,11 +55,14 @@ def up_to(level: IsolationLevel) -> tuple[IsolationLevel, ...]:
     return ISOLATION_LEVELS[: ISOLATION_LEVELS.index(level) + 1]
 
 
-def as_arguments(confinement: Confinement, calls: int | None, more_calls: int | None = None) -> list[str]:
+def as_arguments(
+    confinement: Confinement, calls: int | None, more_calls: int | None = None, *, further: bool = True
+) -> list[str]:
     """What a zygote's command line says of it.
 
     Args:
         calls: The descriptor with the compiled filter of system calls; more_calls: of runs with several processes.
+        further: It goes on warming up in its pauses.
     """
     words = ["--level", confinement.level]
     if confinement.uid is not None:
@@ -68,15 +71,18 @@ def as_arguments(confinement: Confinement, calls: int | None, more_calls: int | 
         words += ["--calls", str(calls)]
     if more_calls is not None:
         words += ["--more-calls", str(more_calls)]
+    if not further:
+        words += ["--no-further"]
     return words
 
 
 def from_arguments(words: list[str]) -> argparse.Namespace:
-    """A zygote's command line: `control`, `level`, `uid`, `calls`, `more_calls`."""
+    """A zygote's command line: `control`, `level`, `uid`, `calls`, `more_calls`, `further`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("control", type=int)
     parser.add_argument("--level", choices=ISOLATION_LEVELS, default="none")
     parser.add_argument("--uid", type=int)
     parser.add_argument("--calls", type=int)
     parser.add_argument("--more-calls", type=int)
+    parser.add_argument("--no-further", dest="further", action="store_false")
     return parser.parse_args(words)

@@ -58,6 +58,7 @@ class Zygote:
     Args:
         level: How much its children lock themselves down.
         calls: The compiled filter of system calls; more_calls: of runs that may have several processes.
+        further: In its pauses it goes on warming up.
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class Zygote:
         level: IsolationLevel = "none",
         calls: bytes = b"",
         more_calls: bytes = b"",
+        *,
+        further: bool = True,
     ) -> None:
         self._control, self._environment = control, environment
         self._level: IsolationLevel = level
@@ -80,7 +83,7 @@ class Zygote:
         self._selector = selectors.DefaultSelector()
         self._selector.register(control, selectors.EVENT_READ)
         self._pid = os.getpid()
-        self._to_warm = list(rest())
+        self._to_warm = list(rest()) if further else []
         self._heard_at = self._ready_at = time.monotonic()
 
     def serve(self) -> None:
@@ -286,8 +289,8 @@ def main() -> NoReturn:
             landlock.seen_by(words.uid)
         orphans.become(words.uid)
     environment = {name: os.environ[name] for name in ("CUDA_VISIBLE_DEVICES",) if name in os.environ}
-    calls, more_calls = (b"" if one is None else os.pread(one, 1 << 16, 0) for one in (words.calls, words.more_calls))
-    serve_on(words.control, lambda control: Zygote(control, environment, words.level, calls, more_calls))
+    calls = [b"" if one is None else os.pread(one, 1 << 16, 0) for one in (words.calls, words.more_calls)]
+    serve_on(words.control, lambda control: Zygote(control, environment, words.level, *calls, further=words.further))
 
 
 if __name__ == "__main__":

@@ -85,11 +85,12 @@ class Link:
         self.gone()
 
 
-def exec_zygote(visible_devices: str | None = "", confinement: Confinement = TRUSTED) -> Link:
+def exec_zygote(visible_devices: str | None = "", confinement: Confinement = TRUSTED, *, further: bool = True) -> Link:
     """Start a zygote on this machine.
 
     Args:
         visible_devices: CUDA_VISIBLE_DEVICES of its children: "" hides every GPU, None leaves all visible.
+        further: It goes on warming up in its pauses.
 
     Raises:
         OSError: what the level needs is not here; the text says what.
@@ -98,8 +99,8 @@ def exec_zygote(visible_devices: str | None = "", confinement: Confinement = TRU
     ours.setblocking(False)
     with theirs, contextlib.ExitStack() as in_vain:
         in_vain.callback(ours.close)
-        guest = _start_guest(theirs) if confinement.level == "gvisor" else None
-        process = popen_zygote(theirs, visible_devices, confinement) if guest is None else guest.process
+        guest = _start_guest(theirs, further=further) if confinement.level == "gvisor" else None
+        process = guest.process if guest else popen_zygote(theirs, visible_devices, confinement, further=further)
         in_vain.pop_all()
     return Link(control=ours, process=process, guest=guest)
 
@@ -212,7 +213,7 @@ def _connected(path: str) -> socket.socket:
 
 
 def popen_zygote(
-    control: socket.socket, visible_devices: str | None, confinement: Confinement = TRUSTED
+    control: socket.socket, visible_devices: str | None, confinement: Confinement = TRUSTED, *, further: bool = True
 ) -> subprocess.Popen[bytes]:
     """Exec a zygote that serves `control`, with an environment built from nothing.
 
@@ -223,9 +224,9 @@ def popen_zygote(
     apart = confinement.level == "namespace"
     calls = None if confinement.level == "none" else _in_memory(seccomp.compiled(folder=apart))
     more_calls = _in_memory(seccomp.compiled(several=True, folder=True)) if apart else None
-    words = as_arguments(confinement, calls, more_calls)
     memory = [one for one in (calls, more_calls) if one is not None]
-    command = [sys.executable, "-P", "-s", "-m", "workers.sandbox.process.zygote", str(control.fileno()), *words]
+    words = [str(control.fileno()), *as_arguments(confinement, calls, more_calls, further=further)]
+    command = [sys.executable, "-P", "-s", "-m", "workers.sandbox.process.zygote", *words]
     if confinement.private_root:
         command = private_root.wrapped(command)
     before = resource.getrlimit(resource.RLIMIT_STACK)
@@ -253,9 +254,9 @@ def _never_root(confinement: Confinement) -> None:
         raise PermissionError("nobody was named whom programs of root become (BACKPROBE_SANDBOX_UID)")
 
 
-def _start_guest(control: socket.socket) -> Guest:
+def _start_guest(control: socket.socket, *, further: bool) -> Guest:
     calls = _in_memory(seccomp.compiled(folder=True))
-    words = [str(runsc.CONTROL), "--level", "gvisor", "--calls", str(runsc.CALLS)]
+    words = [str(runsc.CONTROL), *as_arguments(Confinement(level="gvisor"), runsc.CALLS, further=further)]
     try:
         return runsc.start(
             control,
@@ -296,5 +297,4 @@ def exit_text(link: Link) -> str:
     if link.process is None:
         return "its executor closed the connection"
     link.wait(1.0)
-    code = link.process.returncode
-    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return f"signal {signal.Signals(-code).name}" if (code := link.process.returncode) < 0 else f"exit code {code}"

@@ -41,6 +41,7 @@ class Executor:
         confinement: What every zygote gives its children.
         gpu_memory_fraction: Each is a process for one run with devices, which may take so much of their memory; None:
             they are zygotes.
+        further: Zygotes go on warming up in their pauses.
     """
 
     def __init__(
@@ -49,7 +50,10 @@ class Executor:
         visible_devices: str | None = "",
         confinement: Confinement = TRUSTED,
         gpu_memory_fraction: float | None = None,
+        *,
+        further: bool = True,
     ) -> None:
+        self._further = further
         self._gpu_memory_fraction = gpu_memory_fraction
         orphans.adopt_orphans()
         self._confinement = confinement
@@ -93,7 +97,7 @@ class Executor:
 
     def _popen(self, connection: socket.socket) -> subprocess.Popen[bytes]:
         if self._gpu_memory_fraction is None:
-            return popen_zygote(connection, self._visible_devices, self._confinement)
+            return popen_zygote(connection, self._visible_devices, self._confinement, further=self._further)
         return popen_keeper(connection, self._visible_devices, self._gpu_memory_fraction, confinement=self._confinement)
 
     def _bury(self) -> None:
@@ -138,9 +142,11 @@ def run(
     visible_devices: str | None,
     confinement: Confinement = TRUSTED,
     gpu_memory_fraction: float | None = None,
+    *,
+    further: bool = True,
 ) -> None:
     """Serve until SIGTERM or SIGINT."""
     stop = threading.Event()
-    executor = Executor(path, visible_devices, confinement, gpu_memory_fraction)
+    executor = Executor(path, visible_devices, confinement, gpu_memory_fraction, further=further)
     set_on_signals(stop)
     executor.serve(stop)

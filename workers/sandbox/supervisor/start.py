@@ -68,7 +68,7 @@ def better_supervisor(settings: WorkerSettings, than: Supervisor) -> Supervisor 
 
 def _over(found: Choice, settings: WorkerSettings) -> Supervisor:
     return Supervisor(
-        lambda: exec_zygote("", found.confinement),
+        lambda: exec_zygote("", found.confinement, further=settings.warm_further),
         confinement=found.confinement,
         isolation={"executor": False},
         ahead=settings.ahead,
