@@ -18,6 +18,7 @@ from service.server.http_server import MOST_CONNECTIONS
 from service.settings import RateLimits
 from service.web.body_lines import LINE_BYTES
 from store.access.tenants import every
+from store.audits import audit_uploads
 from store.recorders import judging, live_view, recorders
 from store.runs.snippets import UNUSED_SECONDS
 from workers.upkeep import sender
@@ -78,7 +79,7 @@ def bound(context, tenant) -> dict[str, tuple[str, str]]:
             (
                 f"{MOST_ITEMS:,} items in {MOST_BODY_BYTES // MIB} MiB as JSON; {audit_lines.MOST_LINES:,} in"
                 f" {audit_lines.MOST_BYTES // MIB} MiB as NDJSON, of which {bad_lines.MOST} may be bad,"
-                f" or {bad_lines.MOST_SECONDS:.0f} s"
+                f" or {bad_lines.MOST_SECONDS:.0f} s of them; {audit_uploads.AT_ONCE} in one transaction"
             ),
         ),
         "uploaded records": (

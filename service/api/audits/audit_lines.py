@@ -1,6 +1,6 @@
 """An audit that comes as NDJSON: line 1 is the audit, each further line an item.
 
-1. A line is all that is in hand at once of what was sent, and the items of one transaction: 500, or 4 MiB of lines.
+1. A line is all that is in hand at once of what was sent, and the items of one transaction: 50, or 4 MiB of lines.
 2. A line that cannot be read or run fails alone: its item tells why, and at which line. At the 100th, or after 10 s
    spent on lines that are refused, the upload is refused with a list of them (`bad_lines.py`).
 3. Under its Idempotency-Key the same upload, sent again, goes on behind what is stored. A digest that runs from line to
@@ -32,6 +32,7 @@ from store.access import idempotency, projects
 from store.access.backlog import Overfull
 from store.access.quotas import QuotaExceeded
 from store.audits import audit_uploads, audits
+from store.runs.submission import Counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -201,7 +202,7 @@ def _store(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
     queues: set[Queue] = set()
     items: list[NewItem] = []
     full: Exception | None = None
-    chain = upload.chain
+    chain, counted = upload.chain, Counted()
     with within_quotas(), context().database.begin() as transaction:
         audit_uploads.hold(transaction, upload.number, upload.stored)
         context().room.demand(transaction, tenant_id=caller().tenant_id)
@@ -213,7 +214,7 @@ def _store(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
             try:
                 if one.program is not None:
                     context().backlog.demand(transaction, one.queue, tenant_id=caller().sharing)
-                items.append(_at(line, item_of(transaction, one, upload.place, known)))
+                items.append(_at(line, item_of(transaction, one, upload.place, known, counted)))
             except (QuotaExceeded, Overfull) as error:
                 full = error
                 break
