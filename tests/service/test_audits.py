@@ -473,7 +473,7 @@ def test_what_a_tenant_has_queued_is_counted_once_for_all_items_of_a_transaction
     counted = []
 
     def heard(_connection, _cursor, statement, *_):
-        counted.extend([statement] if "max_queued" in statement else [])
+        counted.extend([statement] if "coalesce(project.keep_days" in statement else [])
 
     event.listen(site.context.database.engine, "before_cursor_execute", heard)
     ask("POST", "/v1/audits", 202, json={"items": MANY[:20]})
@@ -481,16 +481,29 @@ def test_what_a_tenant_has_queued_is_counted_once_for_all_items_of_a_transaction
     assert len(counted) == 1
 
 
-def test_an_audit_of_many_items_that_has_no_room_leaves_nothing(site, ask):
-    with site.context.database.begin() as transaction:
-        transaction.execute(tables.tenant.update().values(max_queued=100))
+@pytest.fixture
+def may_queue(site):
+    """`may_queue(count)`: so many runs, until the test ends."""
+    with site.context.database.read() as reading:
+        before = reading.scalar(sa.select(tables.tenant.c.max_queued))
+
+    def so_many(count):
+        with site.context.database.begin() as transaction:
+            transaction.execute(tables.tenant.update().values(max_queued=count))
+
+    yield so_many
+    so_many(before)
+
+
+def test_an_audit_of_many_items_that_has_no_room_leaves_nothing(ask, may_queue):
+    may_queue(100)
     sent = {"json": {"items": MANY}, "headers": {"Idempotency-Key": "many"}}
     assert ask("POST", "/v1/audits", 429, **sent).json["code"] == "quota-exceeded"
     assert ask("GET", "/v1/runs", 200).json["items"] == ask("GET", "/v1/audits", 200).json["items"] == []
     ask("POST", "/v1/audits", 202, json={"items": MANY[:100]}, headers=sent["headers"])
 
 
-def test_an_audit_of_many_items_whose_room_is_taken_meanwhile_is_canceled_and_its_key_free(site, ask):
+def test_an_audit_of_many_items_whose_room_is_taken_meanwhile_is_canceled_and_its_key_free(site, ask, may_queue):
     def less(connection):
         if stored_runs(connection) == 50:
             connection.execute(tables.tenant.update().values(max_queued=60))
@@ -501,8 +514,7 @@ def test_an_audit_of_many_items_whose_room_is_taken_meanwhile_is_canceled_and_it
     (left,) = ask("GET", "/v1/audits", 200).json["items"]
     assert (left["status"], left["items"]["total"]) == ("canceled", 50)
     assert {one["status"] for one in ask("GET", "/v1/runs", 200).json["items"]} == {"canceled"}
-    with site.context.database.begin() as transaction:
-        transaction.execute(tables.tenant.update().values(max_queued=1000))
+    may_queue(1000)
     assert ask("POST", "/v1/audits", 202, **sent).json["items"]["total"] == 120
 
 

@@ -1,6 +1,7 @@
 """An audit that comes as NDJSON: line 1 is the audit, each further line an item.
 
-1. A line is all that is in hand at once of what was sent, and the items of one transaction: 50, or 4 MiB of lines.
+1. A line is all that is in hand at once of what was sent, and the items of 500 lines, or 4 MiB, before the first of them is
+   stored; then they are stored 50 in a transaction, between which others write.
 2. A line that cannot be read or run fails alone: its item tells why, and at which line. At the 100th, or after 10 s
    spent on lines that are refused, the upload is refused with a list of them (`bad_lines.py`).
 3. Under its Idempotency-Key the same upload, sent again, goes on behind what is stored. A digest that runs from line to
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 256 << 20
 MOST_LINES: Final = 50_000
+_BATCH_LINES: Final = 500
 _BATCH_BYTES: Final = 4 << 20
 _HOPELESS: Final = frozenset({"too-large", "invalid-request"})
 """Codes of refusals that the same upload would meet again."""
@@ -161,11 +163,10 @@ def _go_on(upload: _Upload, lines: Iterator[Line]) -> None:
     for line in rest:
         batch.append((line, _looked_at(upload, line)))
         size += len(line.raw or b"")
-        if len(batch) == audit_uploads.AT_ONCE or size >= _BATCH_BYTES:
-            _store(upload, batch)
+        if len(batch) == _BATCH_LINES or size >= _BATCH_BYTES:
+            _store_all(upload, batch)
             batch, size = [], 0
-    if batch:
-        _store(upload, batch)
+    _store_all(upload, batch)
     if not upload.stored:
         place = Place(pointer="#", code="too-short", detail="There is no line but the first: an audit has items.")
         raise Problem("invalid-request", place.detail, places=(place,))
@@ -189,6 +190,11 @@ def _pass_over(upload: _Upload, lines: Iterator[Line]) -> None:
         upload.chain = _after(upload.chain, line)
     if upload.chain != upload.expected:
         raise mismatched()
+
+
+def _store_all(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
+    for first in range(0, len(batch), audit_uploads.AT_ONCE):
+        _store(upload, batch[first : first + audit_uploads.AT_ONCE])
 
 
 def _store(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
