@@ -1,6 +1,6 @@
 """An audit that comes as NDJSON: line 1 is the audit, each further line an item.
 
-1. A line is all that is in hand at once of what was sent, and the items of 500 lines, or 4 MiB, before the first of them is
+1. A line is all that is in hand at once of what was sent, and the items of 500 lines, or 4 MiB, before any of them is
    stored; then they are stored 50 in a transaction, between which others write.
 2. A line that cannot be read or run fails alone: its item tells why, and at which line. At the 100th, or after 10 s
    spent on lines that are refused, the upload is refused with a list of them (`bad_lines.py`).
