@@ -10,6 +10,7 @@ import socket
 import sqlite3
 import threading
 import time
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -390,7 +391,7 @@ def test_in_each_look_tenants_take_turns_and_the_rest_is_told_next():
 
     from service.process.event_streams import _in_turns
 
-    streams = [SimpleNamespace(subject=SimpleNamespace(tenant_id=tenant)) for tenant in (1, 1, 1, 1, 2, 3, 3)]
+    streams: Any = [SimpleNamespace(subject=SimpleNamespace(tenant_id=tenant)) for tenant in (1, 1, 1, 1, 2, 3, 3)]
     assert [stream.subject.tenant_id for stream in _in_turns(streams)] == [1, 2, 3, 1, 3, 1, 1]
 
 
