@@ -6,7 +6,9 @@ A level that lacks nothing is then attacked: a sandbox is booted at it, and smal
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,6 +28,8 @@ from workers.sandbox.supervisor.supervisor import Supervisor
 from workers.settings import WorkerSettings
 
 BOOT_SECONDS = 60.0
+LITTLE_BYTES = 1 << 30
+"""Free space on the disk of the home below which it is told."""
 NOTHING_HOLDS = 3
 
 
@@ -50,9 +54,26 @@ def examine(settings: WorkerSettings, *, probe: bool, store: StoreSettings | Non
     _choice(settings, holds)
     _gpu(settings, probe=probe)
     if store is not None:
+        _home(store)
         _broker(store)
         _running(store)
     return 0 if any(holds.values()) else NOTHING_HOLDS
+
+
+def _home(store: StoreSettings) -> None:
+    """A disk that is full or read-only: records, uploads and the embedded database go there."""
+    if not store.home.is_dir():
+        return  # made at the first start
+    try:
+        with tempfile.TemporaryFile(dir=store.home) as file:
+            file.write(bytes(4096))
+            file.flush()
+    except OSError as error:
+        print(f"Nothing can be written to {store.home} ({error.strerror}): no run is taken.")
+        return
+    free = shutil.disk_usage(store.home).free
+    if free < LITTLE_BYTES:
+        print(f"The disk of {store.home} has {free >> 20:,} MiB left.")
 
 
 def _broker(store: StoreSettings) -> None:

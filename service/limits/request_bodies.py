@@ -16,7 +16,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from waitress.parser import HTTPRequestParser
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.utilities import Error
 
 if TYPE_CHECKING:
@@ -131,6 +131,17 @@ class _Parser(HTTPRequestParser):
         super().__init__(settings)
         self._room, self._taken = room, 0
         self._tenant: int | None = None
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Refuse a body of which a proxy and we could see different ends, and take what follows for another's request.
+
+        Source:
+            RFC 9112, 6.1 and 6.3: Transfer-Encoding beside Content-Length, or in a request of HTTP/1.0.
+        """
+        super().parse_header(header_plus)
+        found: Any = self
+        if (found.chunked and "CONTENT_LENGTH" in found.headers) or "TRANSFER_ENCODING" in found.headers:
+            raise ParsingError("Transfer-Encoding goes with no Content-Length, and not with HTTP/1.0")
 
     def received(self, data: bytes) -> int:
         """Read on, as far as there is room."""

@@ -48,6 +48,11 @@ class Subject(Protocol):
         """The only one among subjects of its kind."""
         ...
 
+    @property
+    def tenant_id(self) -> int:
+        """Whose it is."""
+        ...
+
     @staticmethod
     def standing(transaction: Transaction, numbers: Collection[int]) -> Mapping[int, Standing]:
         """How far each of these has come: number of its last event, and whether it has ended."""
@@ -92,6 +97,11 @@ class RunSubject:
         """The run's."""
         return self.run.run_id
 
+    @property
+    def tenant_id(self) -> int:
+        """The run's."""
+        return self.run.tenant_id
+
     @staticmethod
     def standing(transaction: Transaction, numbers: Collection[int]) -> Mapping[int, Standing]:
         """As `Subject` says."""
@@ -123,6 +133,11 @@ class AuditSubject:
     def number(self) -> int:
         """The audit's."""
         return self.audit.number
+
+    @property
+    def tenant_id(self) -> int:
+        """The audit's."""
+        return self.audit.tenant_id
 
     @staticmethod
     def standing(transaction: Transaction, numbers: Collection[int]) -> Mapping[int, Standing]:

@@ -142,8 +142,12 @@ def within_quotas() -> Generator[None]:
 
 
 def _begun(transaction: Transaction, key: str) -> idempotency.Answer | None:
-    sent = hashlib.sha256(f"{request.method} {request.path}\0".encode() + g.get("body_sha256", b"")).digest()
-    return begin_key(transaction, key, sent)
+    return begin_key(transaction, key, digest_of_request())
+
+
+def digest_of_request() -> bytes:
+    """What tells this request from another under the same key: over its method, path and body."""
+    return hashlib.sha256(f"{request.method} {request.path}\0".encode() + g.get("body_sha256", b"")).digest()
 
 
 def begin_key(transaction: Transaction, key: str, sent: bytes) -> idempotency.Answer | None:

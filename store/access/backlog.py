@@ -65,18 +65,26 @@ class Backlog:
             Overfull: they may not.
         """
         with self._knowing:
-            queued, share = self._count(transaction, queue, None), max(1, self.most * 3 // 4)
-            if queued + runs > self.most:
-                raise Overfull(queue, queued, self.most)
-            if tenant_id is not None and queued + runs > share:  # else its own are fewer too
-                mine = self._count(transaction, queue, tenant_id)
-                if mine + runs > share:
-                    raise Overfull(queue, mine, share, " of one tenant")
+            self._check(transaction, queue, runs, tenant_id)
             self._at_work = [one for one in self._at_work if not one[0].closed]
             self._at_work.append((transaction, queue, tenant_id, runs))
             for place in {(queue, None), (queue, tenant_id)} & set(self._counted):
                 at, known = self._counted[place]
                 self._counted[place] = at, known + runs
+
+    def check(self, transaction: Transaction, queue: str, runs: int, *, tenant_id: int | None = None) -> None:
+        """As `demand`, for runs that will be demanded one by one: nothing is taken to be there."""
+        with self._knowing:
+            self._check(transaction, queue, runs, tenant_id)
+
+    def _check(self, transaction: Transaction, queue: str, runs: int, tenant_id: int | None) -> None:
+        queued, share = self._count(transaction, queue, None), max(1, self.most * 3 // 4)
+        if queued + runs > self.most:
+            raise Overfull(queue, queued, self.most)
+        if tenant_id is not None and queued + runs > share:  # else its own are fewer too
+            mine = self._count(transaction, queue, tenant_id)
+            if mine + runs > share:
+                raise Overfull(queue, mine, share, " of one tenant")
 
     def _count(self, transaction: Transaction, queue: str, tenant_id: int | None) -> int:
         """Runs that wait in the queue, of a tenant or of all; counted within the last second."""

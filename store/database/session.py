@@ -23,6 +23,7 @@ from sqlalchemy import event, exc
 
 from store.database.settings import with_driver
 from store.database.text import json_text, json_value
+from store.database.writers import Writers
 
 if TYPE_CHECKING:
     import psycopg
@@ -160,7 +161,7 @@ class Database:
         self._outage = Outage(told=told)
         self.url: Final = _parsed(url)
         self.sqlite: Final = self.url.get_backend_name() == "sqlite"
-        self._writing = threading.Lock()
+        self._writing = Writers()
         if self.sqlite:
             self._engine = _sqlite_engine(self.url, durable=durable)
             self._reader = self._engine.execution_options(reading=True)
@@ -192,7 +193,7 @@ class Database:
             with self._watched(), self._engine.begin() as transaction:
                 yield transaction
             return
-        if not self._writing.acquire(timeout=BUSY_SECONDS):
+        if not self._writing.acquire(BUSY_SECONDS):
             raise WriterStuck(BUSY_SECONDS)
         try:
             with self._watched(), self._engine.begin() as transaction:

@@ -88,8 +88,40 @@ class Queued:
     number: int
 
 
-def enqueue(transaction: Transaction, submission: Submission) -> Queued:
+class Counted:
+    """How many runs tenants have queued, for all that one transaction queues.
+
+    Counting reads an entry of an index for each: with 10,000 queued, an audit of 1,000 would read ten million of them
+    while nobody else writes to a SQLite file.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], tuple[int, int, int]] = {}
+
+    def keep_days(self, transaction: Transaction, tenant_id: int, project_id: int, more: int = 1) -> int:
+        """So many more are queued in this project; how long their records are kept.
+
+        Raises:
+            QueueFull: the tenant may queue no more.
+        """
+        rules = self._known.get((tenant_id, project_id))
+        if rules is None:
+            row = transaction.execute(_RULES, {"tenant_id": tenant_id, "project_id": project_id}).one()
+            rules = row.queued, row.max_queued, row.keep_days
+        queued, most, days = rules
+        if queued + more > most:
+            raise QueueFull(queued, most)
+        self._known[tenant_id, project_id] = queued + more, most, days
+        return days
+
+
+def enqueue(transaction: Transaction, submission: Submission, counted: Counted | None = None) -> Queued:
     """Queue a run: its snippet is found by hash or stored, a `queued` event written. Publish the wake-up after commit.
+
+    Args:
+        transaction: To write by.
+        submission: What was asked.
+        counted: Of this transaction, if it queues several.
 
     Raises:
         KeyError: `entry` is neither one of `files` nor a module among them, or `rerun_of` names no run of the tenant.
@@ -100,9 +132,7 @@ def enqueue(transaction: Transaction, submission: Submission) -> Queued:
     public_id = new_id("run")
     partitions.ensure(transaction, part(public_id))
     who = {"tenant_id": submission.tenant_id, "project_id": submission.project_id}
-    rules = transaction.execute(_RULES, who).one()
-    if rules.queued >= rules.max_queued:
-        raise QueueFull(rules.queued, rules.max_queued)
+    keep_days = (counted or Counted()).keep_days(transaction, **who)
     if submission.queue == "gpu":
         demand_gpu(transaction, tenant_id=submission.tenant_id)
     row = transaction.execute(
@@ -116,7 +146,7 @@ def enqueue(transaction: Transaction, submission: Submission) -> Queued:
             "rerun_of_id": _rerun_of(transaction, submission),
             "rank_seconds": submission.priority * PRIORITY_SECONDS,
             "deadline_seconds": submission.queue_seconds,
-            "keep_seconds": rules.keep_days * 86400.0,
+            "keep_seconds": keep_days * 86400.0,
         },
     ).one()
     leave_event(transaction, row, "queued", public_id, payload={"queue": submission.queue})

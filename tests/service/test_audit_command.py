@@ -139,3 +139,35 @@ def test_what_cannot_be_sent_is_refused_before_anything_is(served, jobs, capsys)
     assert "`--local` runs it here" in capsys.readouterr().err
     assert site.client.get("/v1/audits").json["items"] == []
     assert main(["audit", "jobs/train.py", "--url", "http://127.0.0.1:9", "--baseline", "x"]) == 3
+
+
+@pytest.mark.parametrize("how", ["data", "module", "script", "pattern"])
+def test_what_leads_out_of_the_project_is_not_sent(served, jobs, tmp_path_factory, capsys, how):
+    """A change of the project must not fetch what the machine that audits it holds."""
+    site, url = served
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret.py"
+    secret.write_text("key = 'zebra'\n")
+    if how == "pattern":
+        policy = jobs / "policy.toml"
+        policy.write_text(policy.read_text().replace("jobs/*.txt", f"../{secret.parent.name}/*.py"))
+    else:
+        link = jobs / "jobs" / {"data": "link.txt", "module": "words.py", "script": "train.py"}[how]
+        link.unlink(missing_ok=True)
+        link.symlink_to(secret)
+    assert main(["audit", "--policy", "policy.toml", "--url", url]) == 2
+    assert "leads out of the project, and is not sent" in capsys.readouterr().err
+    assert site.client.get("/v1/audits").json["items"] == site.client.get("/v1/runs").json["items"] == []
+
+
+def test_a_link_within_the_project_is_followed(served, jobs, samples):
+    site, url = served
+    (jobs / "words_of_all.py").write_text("x = 1\n")
+    (jobs / "jobs" / "words.py").unlink()
+    (jobs / "jobs" / "words.py").symlink_to("../words_of_all.py")
+    ending = threading.Thread(target=end, args=(site, samples))
+    ending.start()
+    assert main(["audit", "--policy", "policy.toml", "--url", url]) == 1
+    ending.join()
+    (run,) = site.client.get("/v1/runs").json["items"]
+    sent = site.client.get(f"/v1/snippets/{run['snippet']}/files/jobs/words.py")
+    assert sent.text == "x = 1\n"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import itertools
 import json
 
 import pytest
+import sqlalchemy as sa
+from sqlalchemy import event
 
 from store import tables
 from store.audits import judging as audit_judging
@@ -434,3 +438,99 @@ def test_an_item_without_an_entry_is_a_file_called_like_it_in_every_format(site,
     chosen = begun({"custom_id": "a", "source": samples.TUTORIAL, "entry": "b.py"})
     (item,) = ask("GET", f"{chosen['links']['self']}/items", 200).json["items"]
     assert ask("GET", f"/v1/runs/{item['run']}", 200).json["entry"] == "b.py"
+
+
+MANY = [{"custom_id": f"case {number}", "source": f"x = {number}\n"} for number in range(120)]
+"""More items than are stored in one transaction."""
+
+
+@contextlib.contextmanager
+def at_commits(site, heard):
+    """Call this with the connection before each commit."""
+    engine = site.context.database.engine
+    event.listen(engine, "commit", heard)
+    try:
+        yield
+    finally:
+        event.remove(engine, "commit", heard)
+
+
+def stored_runs(connection):
+    return connection.scalar(sa.select(sa.func.count()).select_from(tables.run))
+
+
+def test_an_audit_of_many_items_is_stored_piece_by_piece_so_that_others_write_in_between(site, ask):
+    counts = []
+    with at_commits(site, lambda connection: counts.append(stored_runs(connection))):
+        audit = ask("POST", "/v1/audits", 202, json={"items": MANY}).json
+    assert (audit["items"]["total"], audit["status"], counts[-1]) == (120, "running", 120)
+    assert max(after - before for before, after in itertools.pairwise([0, *counts])) == 50
+    names = [one["custom_id"] for one in ask("GET", f"/v1/audits/{audit['id']}/items?limit=200", 200).json["items"]]
+    assert names == [one["custom_id"] for one in MANY]
+
+
+def test_what_a_tenant_has_queued_is_counted_once_for_all_items_of_a_transaction(site, ask):
+    counted = []
+
+    def heard(_connection, _cursor, statement, *_):
+        counted.extend([statement] if "coalesce(project.keep_days" in statement else [])
+
+    event.listen(site.context.database.engine, "before_cursor_execute", heard)
+    ask("POST", "/v1/audits", 202, json={"items": MANY[:20]})
+    event.remove(site.context.database.engine, "before_cursor_execute", heard)
+    assert len(counted) == 1
+
+
+@pytest.fixture
+def may_queue(site):
+    """`may_queue(count)`: so many runs, until the test ends."""
+    with site.context.database.read() as reading:
+        before = reading.scalar(sa.select(tables.tenant.c.max_queued))
+
+    def so_many(count):
+        with site.context.database.begin() as transaction:
+            transaction.execute(tables.tenant.update().values(max_queued=count))
+
+    yield so_many
+    so_many(before)
+
+
+def test_an_audit_of_many_items_that_has_no_room_leaves_nothing(ask, may_queue):
+    may_queue(100)
+    sent = {"json": {"items": MANY}, "headers": {"Idempotency-Key": "many"}}
+    assert ask("POST", "/v1/audits", 429, **sent).json["code"] == "quota-exceeded"
+    assert ask("GET", "/v1/runs", 200).json["items"] == ask("GET", "/v1/audits", 200).json["items"] == []
+    ask("POST", "/v1/audits", 202, json={"items": MANY[:100]}, headers=sent["headers"])
+
+
+def test_an_audit_of_many_items_whose_room_is_taken_meanwhile_is_canceled_and_its_key_free(site, ask, may_queue):
+    def less(connection):
+        if stored_runs(connection) == 50:
+            connection.execute(tables.tenant.update().values(max_queued=60))
+
+    sent = {"json": {"items": MANY}, "headers": {"Idempotency-Key": "many"}}
+    with at_commits(site, less):
+        assert ask("POST", "/v1/audits", 429, **sent).json["code"] == "quota-exceeded"
+    (left,) = ask("GET", "/v1/audits", 200).json["items"]
+    assert (left["status"], left["items"]["total"]) == ("canceled", 50)
+    assert {one["status"] for one in ask("GET", "/v1/runs", 200).json["items"]} == {"canceled"}
+    may_queue(1000)
+    assert ask("POST", "/v1/audits", 202, **sent).json["items"]["total"] == 120
+
+
+def test_an_audit_of_many_items_goes_on_where_the_service_ended(site, ask):
+    def end(connection):
+        if stored_runs(connection) == 100:
+            raise SystemExit
+
+    sent = {"json": {"items": MANY}, "headers": {"Idempotency-Key": "many"}}
+    with at_commits(site, end), pytest.raises(SystemExit):
+        site.client.post("/v1/audits", **sent)
+    (left,) = ask("GET", "/v1/audits", 200).json["items"]
+    assert (left["status"], left["items"]["total"]) == ("open", 50)
+    ask("POST", "/v1/audits", 422, json={"items": MANY[:60]}, headers=sent["headers"])
+    audit = ask("POST", "/v1/audits", 202, **sent).json
+    assert (audit["id"], audit["status"], audit["items"]["total"]) == (left["id"], "running", 120)
+    again = ask("POST", "/v1/audits", 202, **sent)
+    assert (again.json["id"], again.headers["Idempotent-Replayed"]) == (left["id"], "true")
+    assert len(ask("GET", "/v1/runs?limit=1000", 200).json["items"]) == 120

@@ -23,8 +23,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
+from schemathesis.core.failures import FailureGroup
 from schemathesis.core.parameters import ParameterLocation
-from schemathesis.specs.openapi.checks import ensure_resource_availability, negative_data_rejection
+from schemathesis.specs.openapi.checks import (
+    ensure_resource_availability,
+    negative_data_rejection,
+    positive_data_acceptance,
+)
 
 from backprobe.client import new_run_id
 from tests.support.json_schema import validator
@@ -43,7 +48,7 @@ seed = 7
 [generation]
 allow-x00 = false  # no text may hold a NUL: to say so at each would hide the patterns that tell more
 [checks]
-positive_data_acceptance.enabled = false  # `BEYOND` says it finer: by operation and reason
+positive_data_acceptance.expected-statuses = ["2xx", 304, 308, 404, 409, "5xx"]  # and what `BEYOND` names
 missing_required_header.expected-statuses = [428]
 negative_data_rejection.expected-statuses = [400, 401, 403, 404, 405, 406, 409, 412, 415, 422, 428, 429, "5xx"]
 """
@@ -51,6 +56,8 @@ BEYOND = [
     ("PATCH *", "stale", "stale", "an ETag is the thing's own"),
     ("PUT *", "stale", "stale", "an ETag is the thing's own"),
     ("GET *", "not-acceptable", "not-acceptable", "media types are negotiated"),
+    ("GET *", "bad-cursor", "bad-cursor", "the service signs cursors"),
+    ("POST *", "idempotency-mismatch", "*", "a key is that of its first request"),
     ("* /v1/projects*", "invalid-request", "bad-option", "rules and thresholds go by their names"),
     ("POST /v1/audits", "invalid-request", "bad-option", "rules and thresholds go by their names"),
     ("POST /v1/runs", "invalid-request", "bad-option", "rules and thresholds go by their names"),
@@ -90,8 +97,8 @@ BEYOND = [
     ("* /v1/webhooks*", "address-refused", "address-refused", "networks and ports, and how addresses are written"),
 ]  # fmt: skip
 """What a schema cannot tell, so that data made by the document may be refused for it: operations, the problem's code, the code
-of its first place, and why. Whatever else is refused fails. Things that are not there, or not in that state (404, 409),
-are no fault of the data."""
+of its first place, and why. Whatever else is refused fails schemathesis's check of valid data, which is on for every
+operation and in chains. Things that are not there, or not in that state (404, 409), are no fault of the data."""
 
 
 def beyond(label, problem):
@@ -261,7 +268,9 @@ def check(case, answer, mode):
     """What schemathesis holds, and: data as described is not refused for its shape; every fault is pointed at."""
     TOLD[case.operation.label][answer.status_code] += 1
     fine = mode is GenerationMode.NEGATIVE and answer.status_code < 300 and sent_as_described(case)
-    case.validate_response(answer, excluded_checks=[negative_data_rejection] if fine else [])
+    case.validate_response(
+        answer, excluded_checks=[*([negative_data_rejection] if fine else []), *told_apart(case, answer)]
+    )
     if answer.status_code < 400:
         return
     problem = answer.json()
@@ -272,8 +281,12 @@ def check(case, answer, mode):
         assert problem["errors"], case.as_curl_command()
     for place in problem["errors"]:
         assert {"pointer", "parameter", "header"} & set(place), (case.as_curl_command(), place)
-    if mode is GenerationMode.POSITIVE and answer.status_code not in {404, 409}:
-        assert beyond(case.operation.label, problem), (case.as_curl_command(), problem)
+
+
+def told_apart(case, answer):
+    """The check that valid data is accepted, where `BEYOND` says why this answer refuses it."""
+    refused = 400 <= answer.status_code < 500 and answer.status_code != 401
+    return [positive_data_acceptance] if refused and beyond(case.operation.label, answer.json()) else []
 
 
 def few(count):
@@ -327,6 +340,15 @@ def test_every_bound_of_an_operation_holds(service, label):
             mode = case.meta.generation.mode
             asked = real(case, known, 1)
             check(asked, asked.call(), mode)
+
+
+def test_the_control_valid_data_that_is_refused_is_noticed(service, monkeypatch):
+    """Without what a schema cannot tell, a program that does not parse is valid data that was refused."""
+    _site, schema, known = service
+    monkeypatch.setattr("tests.service.test_contract.BEYOND", [])
+    with pytest.raises(FailureGroup) as raised:
+        exercised(schema["/v1/runs"]["POST"], known, GenerationMode.POSITIVE, 20)
+    assert "Valid data should have been accepted" in str(raised.value.exceptions)
 
 
 @contextlib.contextmanager
@@ -393,7 +415,7 @@ def chained(schema, restore):
             if "Idempotent-Replayed" in response.headers:
                 self.old.add(response.json()["id"])
             gone = self.old & set((case.path_parameters or {}).values())
-            excluded = [ensure_resource_availability] if gone else []
+            excluded = [*([ensure_resource_availability] if gone else []), *told_apart(case, response)]
             case.validate_response(
                 response, additional_checks=additional_checks, excluded_checks=excluded, transport_kwargs=more
             )

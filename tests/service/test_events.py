@@ -10,6 +10,7 @@ import socket
 import sqlite3
 import threading
 import time
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -356,3 +357,52 @@ def test_streams_end_with_the_service(make, held):
         assert site.context.streams.seats.taken == 0
     finally:
         server.stop()
+
+
+def test_a_stream_that_begins_is_told_at_once_whatever_others_cost(make, held, monkeypatch):
+    """A look at all rests for as long as its share asks: what begins meanwhile has a look of its own."""
+    from service.process import event_streams
+    from service.process.address import listen
+    from service.server.http_server import Server
+    from store.runs.reading import run_events
+
+    site = make()
+    listening = listen("127.0.0.1", 0)
+    server = Server(site.app, listening, threads=2)
+    server.start()
+    held.callback(server.stop)
+    port, looks, standing = listening.getsockname()[1], [], run_events.standing
+
+    def looked(transaction, numbers):
+        looks.append(len(numbers))
+        return standing(transaction, numbers)
+
+    monkeypatch.setattr(run_events, "standing", looked)
+    for rest in ("PAUSE_SECONDS", "LOOK_SECONDS"):
+        monkeypatch.setattr(event_streams, rest, 10.0 * SECONDS)
+    until(asked(port, held, site.submit()), b"event: queued")
+    eventually(lambda: looks == [1, 1])  # as it began, and then at all: again in ten minutes
+    until(asked(port, held, site.submit()), b"event: queued")
+    assert looks == [1, 1, 1]
+
+
+def test_in_each_look_tenants_take_turns_and_the_rest_is_told_next():
+    from types import SimpleNamespace
+
+    from service.process.event_streams import _in_turns
+
+    streams: Any = [SimpleNamespace(subject=SimpleNamespace(tenant_id=tenant)) for tenant in (1, 1, 1, 1, 2, 3, 3)]
+    assert [stream.subject.tenant_id for stream in _in_turns(streams)] == [1, 2, 3, 1, 3, 1, 1]
+
+
+def test_more_that_happened_than_one_look_reads_is_told_all_the_same(served, held, monkeypatch):
+    from service.process import event_streams
+
+    site, port = served
+    monkeypatch.setattr(event_streams, "MOST_TOLD", 2)
+    runs = [site.submit() for _ in range(7)]
+    streams = [asked(port, held, run) for run in runs]
+    begun = [until(stream, b"event: queued") for stream in streams]
+    for run in runs:
+        site.client.post(f"/v1/runs/{run}/cancel")
+    assert all(b"event: end" in rest_of(stream, read) for stream, read in zip(streams, begun, strict=True))

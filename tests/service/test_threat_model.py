@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from backprobe.record.encoding.codec import MOST_BATCH_ROWS
 from service.api.audits import audit_lines, bad_lines
 from service.api.records import record_file
 from service.api.runs import recorders as recorder_views
 from service.app import MOST_BODY_BYTES
-from service.limits import request_bodies, turns
+from service.limits import request_bodies, steps, turns
 from service.limits.seats import share
 from service.program_checks import MOST_CHARACTERS, MOST_FILES
 from service.schemas.audit_requests import MOST_ITEMS
@@ -18,8 +19,10 @@ from service.server.http_server import MOST_CONNECTIONS
 from service.settings import RateLimits
 from service.web.body_lines import LINE_BYTES
 from store.access.tenants import every
+from store.audits import audit_uploads
 from store.recorders import judging, live_view, recorders
 from store.runs.snippets import UNUSED_SECONDS
+from workers import judging_budget
 from workers.upkeep import sender
 from workers.watched_judging import SHARE_OF_ALL
 
@@ -78,7 +81,7 @@ def bound(context, tenant) -> dict[str, tuple[str, str]]:
             (
                 f"{MOST_ITEMS:,} items in {MOST_BODY_BYTES // MIB} MiB as JSON; {audit_lines.MOST_LINES:,} in"
                 f" {audit_lines.MOST_BYTES // MIB} MiB as NDJSON, of which {bad_lines.MOST} may be bad,"
-                f" or {bad_lines.MOST_SECONDS:.0f} s"
+                f" or {bad_lines.MOST_SECONDS:.0f} s of them; {audit_uploads.AT_ONCE} in one transaction"
             ),
         ),
         "uploaded records": (
@@ -144,3 +147,14 @@ def test_the_rest_of_its_numbers_are_those_of_the_code_too():
     ) in text
     rates = RateLimits()
     assert f"{rates.tenant_reads + rates.tenant_submits:,} requests a minute by default" in text
+    judged = judging_budget
+    assert (
+        f"the rule at work after {judged.RULE_SECONDS:.0f} s is ended, then each that takes another"
+        f" {judged.NEXT_SECONDS:.0f} s; after {judged.ALL_SECONDS:.0f} s none begins,"
+        f" after {judged.ALL_SECONDS + judged.LAST_SECONDS:.0f} s there are no findings"
+    ) in text
+    assert f"while each takes less than {1000 * steps.STEP_SECONDS:.0f} ms" in text
+    assert f"for as long as that took, up to {steps.REST_SECONDS} s" in text
+    assert f"it has {MOST_BATCH_ROWS:,} rows at most" in text
+    assert UNUSED_SECONDS == 7 * 86400
+    assert "deleted after seven days" in text

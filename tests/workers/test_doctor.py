@@ -128,6 +128,21 @@ def test_it_looks_at_the_workers_that_run_and_at_the_broker(capsys, tmp_path):
     assert "The worker h:2:a (queue cpu) is starting." in lines
 
 
+def test_a_home_that_cannot_be_written_or_has_little_room_is_told(capsys, monkeypatch, tmp_path):
+    def said(home: str) -> str:
+        store = StoreSettings.from_environment(
+            {"BACKPROBE_HOME": home, "BACKPROBE_DATABASE_URL": f"sqlite:///{tmp_path}/x.db"}
+        )
+        doctor.examine(WorkerSettings(), probe=False, store=store)
+        return capsys.readouterr().out
+
+    assert "Nothing can be written to /proc (" in said("/proc"), "for root too"
+    assert "MiB left" not in said(str(tmp_path))
+    monkeypatch.setattr(doctor, "LITTLE_BYTES", 1 << 62)
+    assert f"The disk of {tmp_path} has " in said(str(tmp_path))
+    assert str(tmp_path / "new") not in said(str(tmp_path / "new")), "it is made at the first start"
+
+
 def test_what_would_be_chosen_and_does_not_hold_is_not_promised(capsys, monkeypatch):
     confined("process")
     monkeypatch.setattr(doctor, "_attacked", lambda _: Proof(probe_id="probe_1", breaches=("files: x",), seconds=0.1))

@@ -126,14 +126,21 @@ def _item(client: Client, one: Program, policy: PolicyFile) -> dict[str, Any]:
 
 
 def _files(one: Program, policy: PolicyFile) -> list[Path]:
-    """The script, the project's modules that it imports, and the files that the policy names for it."""
+    """The script, the project's modules that it imports, and the files that the policy names for it.
+
+    Whoever may change the project says what is sent: nothing of the machine that sends it, be it by a symbolic link.
+    """
     script = one.path or Path()
-    found = dict.fromkeys(imported_files(script, (script.parent, Path.cwd(), policy.folder)))
+    roots = (script.parent, Path.cwd(), policy.folder)
+    found = dict.fromkeys(imported_files(script, roots))
     for pattern in one.settings.files:
         matching = [path for path in sorted(policy.folder.glob(pattern)) if path.is_file()]
         if not matching:
             raise UsageError(f"{one.name}: no file is `{pattern}`, seen from {policy.folder}")
         found |= dict.fromkeys(matching)
+    for path in found:
+        if not any(path.resolve().is_relative_to(root.resolve()) for root in roots):
+            raise UsageError(f"{one.name}: `{shown(path)}` leads out of the project, and is not sent")
     if len(found) > MOST_FILES:
         raise UsageError(f"{one.name} has {len(found)} files; {MOST_FILES} of one program is the most that is sent")
     return list(found)

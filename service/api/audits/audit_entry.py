@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from store.access.projects import Project
     from store.database.session import Transaction
     from store.runs.model import Queue
+    from store.runs.submission import Counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,7 @@ def known_runs(transaction: Transaction, entries: Sequence[Entry]) -> dict[str, 
     return audit_uploads.numbers(transaction, named, tenant_id=asking.tenant_id, project_id=asking.project_id)
 
 
-def item_of(transaction: Transaction, one: Entry, place: Project, known: dict[str, int]) -> NewItem:
+def item_of(transaction: Transaction, one: Entry, place: Project, known: dict[str, int], counted: Counted) -> NewItem:
     """The item to be stored; its run is queued.
 
     Raises:
@@ -89,4 +90,4 @@ def item_of(transaction: Transaction, one: Entry, place: Project, known: dict[st
         missing = Problem("not-found", f"There is no run {str(one.asked.run)[:40]}.")
         return NewItem(custom_id=one.name, problem=problem_json(missing))
     submission = submission_of(one.asked, one.program, one.queue, one.least, place, custom_id=one.name)
-    return NewItem(custom_id=one.name, run_id=lifecycle.enqueue(transaction, submission).number)
+    return NewItem(custom_id=one.name, run_id=lifecycle.enqueue(transaction, submission, counted).number)

@@ -1,6 +1,7 @@
 """An audit that comes as NDJSON: line 1 is the audit, each further line an item.
 
-1. A line is all that is in hand at once of what was sent, and the items of one transaction: 500, or 4 MiB of lines.
+1. A line is all that is in hand at once of what was sent, and the items of 500 lines, or 4 MiB, before any of them is
+   stored; then they are stored 50 in a transaction, between which others write.
 2. A line that cannot be read or run fails alone: its item tells why, and at which line. At the 100th, or after 10 s
    spent on lines that are refused, the upload is refused with a list of them (`bad_lines.py`).
 3. Under its Idempotency-Key the same upload, sent again, goes on behind what is stored. A digest that runs from line to
@@ -32,6 +33,7 @@ from store.access import idempotency, projects
 from store.access.backlog import Overfull
 from store.access.quotas import QuotaExceeded
 from store.audits import audit_uploads, audits
+from store.runs.submission import Counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 256 << 20
 MOST_LINES: Final = 50_000
+_BATCH_LINES: Final = 500
 _BATCH_BYTES: Final = 4 << 20
 _HOPELESS: Final = frozenset({"too-large", "invalid-request"})
 """Codes of refusals that the same upload would meet again."""
@@ -160,11 +163,10 @@ def _go_on(upload: _Upload, lines: Iterator[Line]) -> None:
     for line in rest:
         batch.append((line, _looked_at(upload, line)))
         size += len(line.raw or b"")
-        if len(batch) == audit_uploads.AT_ONCE or size >= _BATCH_BYTES:
-            _store(upload, batch)
+        if len(batch) == _BATCH_LINES or size >= _BATCH_BYTES:
+            _store_all(upload, batch)
             batch, size = [], 0
-    if batch:
-        _store(upload, batch)
+    _store_all(upload, batch)
     if not upload.stored:
         place = Place(pointer="#", code="too-short", detail="There is no line but the first: an audit has items.")
         raise Problem("invalid-request", place.detail, places=(place,))
@@ -190,6 +192,11 @@ def _pass_over(upload: _Upload, lines: Iterator[Line]) -> None:
         raise mismatched()
 
 
+def _store_all(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
+    for first in range(0, len(batch), audit_uploads.AT_ONCE):
+        _store(upload, batch[first : first + audit_uploads.AT_ONCE])
+
+
 def _store(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
     """Store the items of some lines and begin their runs, all or as many as there is room for.
 
@@ -201,7 +208,7 @@ def _store(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
     queues: set[Queue] = set()
     items: list[NewItem] = []
     full: Exception | None = None
-    chain = upload.chain
+    chain, counted = upload.chain, Counted()
     with within_quotas(), context().database.begin() as transaction:
         audit_uploads.hold(transaction, upload.number, upload.stored)
         context().room.demand(transaction, tenant_id=caller().tenant_id)
@@ -213,7 +220,7 @@ def _store(upload: _Upload, batch: list[tuple[Line, Entry]]) -> None:
             try:
                 if one.program is not None:
                     context().backlog.demand(transaction, one.queue, tenant_id=caller().sharing)
-                items.append(_at(line, item_of(transaction, one, upload.place, known)))
+                items.append(_at(line, item_of(transaction, one, upload.place, known, counted)))
             except (QuotaExceeded, Overfull) as error:
                 full = error
                 break

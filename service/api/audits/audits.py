@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flask import Response
 
 from service.api.access.projects import place_of_caller
-from service.api.audits import audit_lines
+from service.api.audits import audit_lines, audit_pieces
 from service.api.audits.audit_entry import item_of, known_runs, looked_at
 from service.api.audits.audit_lists import AuditsQuery, audits_asked
 from service.api.audits.policies import policy_of
@@ -24,11 +24,12 @@ from service.schemas.responses.audits import AuditList, AuditTold
 from service.web.body import body, query
 from service.web.idempotency import effect, storing
 from service.web.reply import SAME, conditional, json_reply, page_reply
-from store.audits import audits, deletion
+from store.audits import audit_uploads, audits, deletion
 from store.audits.audits import Audit, NewAudit
 from store.audits.policy import VERDICTS
 from store.database.ids import is_id
 from store.runs import lifecycle
+from store.runs.submission import Counted
 
 if TYPE_CHECKING:
     from store.access.projects import Project
@@ -73,8 +74,10 @@ def create_audit(body: AuditAsked | None) -> Response:
 
 
 def _created(body: AuditAsked) -> tuple[str, dict[str, str]]:
-    """The audit with all its items, stored at once; its public id, and headers of the answer."""
+    """The audit with all its items, stored at once or piece by piece; its public id, and headers of the answer."""
     entries = [looked_at(body.whole(item)) for item in body.items]
+    if len(entries) > audit_uploads.AT_ONCE:
+        return audit_pieces.take(entries, lambda transaction: _open(transaction, body))
     queues = Counter(one.queue for one in entries if one.program is not None)
     with storing() as write:
         if write.known is not None:
@@ -83,7 +86,8 @@ def _created(body: AuditAsked) -> tuple[str, dict[str, str]]:
         for queue, count in queues.items():
             context().backlog.demand(write.transaction, queue, count, tenant_id=caller().sharing)
         known = known_runs(write.transaction, entries)
-        items = [item_of(write.transaction, one, place, known) for one in entries]
+        counted = Counted()
+        items = [item_of(write.transaction, one, place, known, counted) for one in entries]
         public_id = audits.create(write.transaction, new, items, tenant_id=caller().tenant_id)
         write.done("audit.create", public_id, detail={"items": len(items)})
     for queue in sorted(queues):
