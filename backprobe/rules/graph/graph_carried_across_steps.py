@@ -127,7 +127,10 @@ def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -
         binding=carried.name,
         moments=[again.second.moment_before],
         related=(
-            (f"`{carried.name}` was made here, in the turn before", None if made in (site.site, carried.kept) else made),
+            (
+                f"`{carried.name}` was made here, in the turn before",
+                None if made in (site.site, carried.kept) else made,
+            ),
             ("the next turn takes it in here", None if carried.kept is None else site.site),
             ("this backward call raises in its second turn", again.second.site),
         ),

@@ -198,6 +198,7 @@ def _finding(record: Record, site: int, rows: list[tuple[Operation, BackwardCall
     row, call = rows[0]
     chosen = None if row.tensor is None else choosing_return(record, site, call.roots[0].tensor or 0, row.tensor)
     total = next((one.name for one in lookup(record).bindings_of[row.tensor or 0]), "the sum")
+    verb = "Walk" if chosen is None else "Return"
     bound = lookup(record).bindings_of[call.roots[0].tensor or 0]
     root = bound[0].name if bound else call.roots[0].name or "one term"
     return told(
@@ -207,7 +208,7 @@ def _finding(record: Record, site: int, rows: list[tuple[Operation, BackwardCall
         (
             f"`{total}` adds a term to `{root}`, and no backward call walks it: the call starts from `{root}` alone.",
             "The other term trains nothing, though it is computed in each step.",
-            f"{'Walk' if chosen is None else 'Return'} `{total}`; or drop the term, or detach it where it is only shown.",
+            f"{verb} `{total}`; or drop the term, or detach it where it is only shown.",
         ),
         binding=total,
         moments=[one.moment_before for _row, one in rows],

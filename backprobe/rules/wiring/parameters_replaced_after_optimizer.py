@@ -269,7 +269,9 @@ def _replaced_in_training(record: Record, optimizer: Optimizer, pairs: list[tupl
     """
     new = pairs[0][1]
     made, first = lookup(record).tensors[new], grad_lives(record)[new].arrivals[0].moment
-    steps = [row.moment for row in record.optimizer_events if (row.kind, row.optimizer) == ("step", optimizer.optimizer)]
+    steps = [
+        row.moment for row in record.optimizer_events if (row.kind, row.optimizer) == ("step", optimizer.optimizer)
+    ]
     before = [moment for moment in steps if moment < made.moment]
     paths = [_key(parameters(record).get(old, "")).split(".") for old, _new in pairs]
     for row in record.moments[before[-1] : first] if before else ():
