@@ -130,7 +130,7 @@ def _kept(record: Record, tensor: int, fed: tuple[int, str] | None, second: Back
 
     In an attribute, or under a further name of the later call's own function.
     """
-    if fed is None or fed[1] in _stores(record, fed[0]) or lookup(record).inplace_of[tensor]:
+    if fed is None or fed[1] in _stores(record, fed[0]):
         return None
     own = "" if second.site is None else lookup(record).sites[second.site].function
     made, *later = lookup(record).bindings_of[tensor]
@@ -142,7 +142,9 @@ def _kept(record: Record, tensor: int, fed: tuple[int, str] | None, second: Back
         reads = lookup(record).sites
         rows = [row for row in rows if row.function == own and names & set(reads[row.site].reads)]
     rows = [row for row in rows if row.name.split("[")[0] in _stores(record, row.site)]
-    return rows[-1].site if rows else None
+    written = [row.moment for row in lookup(record).inplace_of[tensor] if row.moment <= second.moment_before]
+    # what is written in place later on is carried by that write
+    return rows[-1].site if rows and rows[-1].moment >= max(written, default=0) else None
 
 
 def _stores(record: Record, site: int) -> frozenset[str]:
