@@ -2,8 +2,9 @@
 
 What it finds:
     A backward call raised because its root was computed from a tensor of the turn before: a hidden state, a running
-    average, a sum of losses. The finding stands at the statement that takes that tensor in; related are where it was
-    made and the backward call that raised.
+    average, a sum of losses. The finding stands at the statement that takes that tensor in; where an object kept it
+    from one turn to the next, at the statement that put it there. Related are where it was made and the backward call
+    that raised.
 
 Why it matters:
     The program stops in its second turn. With `retain_graph=True`, which the message of torch suggests, it runs, but
@@ -114,19 +115,23 @@ def check(record: Record) -> Iterator[Finding]:
 def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -> Finding:
     made = lookup(record).bindings_of[carried.tensor][0].site
     edit = None if _learns_only_so(record, again, carried) else _before_its_loop(record, again, carried, site)
+    story = f"`{carried.name}` comes here from the turn before, and brings the graph of that turn with it."
+    advice = f"Use `{carried.name}.detach()` here: the value goes on, its history ends."
+    if carried.kept is not None:
+        story, advice = _of_kept(record, carried, carried.kept, site)
     return told(
         record,
         RULE,
-        site.site,
-        (
-            f"`{carried.name}` comes here from the turn before, and brings the graph of that turn with it.",
-            _why(record, again),
-            f"Use `{carried.name}.detach()` here: the value goes on, its history ends.",
-        ),
+        site.site if carried.kept is None else carried.kept,
+        (story, _why(record, again), advice),
         binding=carried.name,
         moments=[again.second.moment_before],
         related=(
-            (f"`{carried.name}` was made here, in the turn before", None if made == site.site else made),
+            (
+                f"`{carried.name}` was made here, in the turn before",
+                None if made in (site.site, carried.kept) else made,
+            ),
+            ("the next turn takes it in here", None if carried.kept is None else site.site),
             ("this backward call raises in its second turn", again.second.site),
         ),
         evidence={
@@ -140,6 +145,16 @@ def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -
         calls=[again.second.call],
         level=level_of(record, again.raised),
     )
+
+
+def _of_kept(record: Record, carried: Carried, kept: int, site: Site) -> tuple[str, str]:
+    """What is said of a value that one statement keeps in an object, and another one takes out in the next turn."""
+    row = site_of(record, kept)
+    bound = {one.name.split("[")[0] for one in lookup(record).bindings_of[carried.tensor] if one.site == kept}
+    held = next((name for one in row.targets if (name := one.split("[")[0]) in bound), carried.name)
+    where = "" if site.site == kept else f", and line {site.line} brings it into the next one"
+    story = f"`{held}` keeps the graph of this turn{where or ' for the next one'}."
+    return story, f"Keep `.detach()` of the value, or start `{held}` anew: once for each backward call, not more often."
 
 
 def _why(record: Record, again: WalkedAgain) -> str:

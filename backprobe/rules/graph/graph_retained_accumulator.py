@@ -100,6 +100,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.calls.handed_arguments import Handed, handed_in
 from backprobe.rules.analysis.graph.detaching_edits import number_of
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
@@ -116,8 +117,9 @@ from backprobe.rules.analysis.graph.retained_values import (
 )
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.arithmetic import summands
+from backprobe.rules.analysis.source.expressions import replacement
 from backprobe.rules.analysis.source.named_values import reads_with_default, tensor_named
-from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of, value_of
+from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, tree_of, value_of
 from backprobe.rules.analysis.tensors.parents import undetached_from
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding import Edit, Finding, Fix
@@ -306,15 +308,32 @@ def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]],
         )
     remedy = fixes[0].edits[0].text if fixes else ".detach()"
     advice = f"Take in `{taken[0].name}{remedy}`." if taken else "Take in the value without its history: `.detach()`."
+    moments = [moment for moment, _tensor in kept]
+    handed = handed_in(record, site, taken[0].name) if len(taken) == 1 else None
+    if handed is not None:
+        advice = f"Hand in `{ast.unparse(handed.part)}{remedy}`."
+        fixes = [_fix_where_handed(record, handed, remedy)]
     return told(
         record,
         RULE,
-        site.site,
+        site.site if handed is None else handed.site.site,
         (*said, advice),
         binding=name,
-        moments=[moment for moment, _tensor in kept],
-        related=((f"{what} is made here", lookup(record).tensors[taken[0].tensor].site if taken else None),),
+        moments=moments,
+        region=None if handed is None else region_in(record, handed.site.source, handed.part),
+        related=(
+            ("it is taken in here", None if handed is None else site.site),
+            (f"{what} is made here", lookup(record).tensors[taken[0].tensor].site if taken else None),
+        ),
         evidence={"turns": len(kept), "takes_in": [one.name for one in taken[:8]], "walked": False},
         fixes=fixes,
         tensors=sorted({tensor for _moment, tensor in kept}),
     )
+
+
+def _fix_where_handed(record: Record, handed: Handed, remedy: str) -> Fix:
+    text = ast.unparse(handed.part)
+    is_whole = isinstance(handed.part, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+    region = region_in(record, handed.site.source, handed.part)
+    edit = replacement(record, handed.site, region, f"{text}{remedy}" if is_whole else f"({text}){remedy}")
+    return Fix(title="Hand in the value without its history", safety="safe", edits=(edit,))

@@ -112,6 +112,7 @@ from backprobe.rules.analysis.graph.retained_values import (
     unwalked_run,
 )
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.scopes import names
 from backprobe.rules.analysis.source.syntax import method_called, site_of, statement, tree_of
 from backprobe.rules.framework.finding import Finding, Fix
 from backprobe.rules.framework.finding_builder import told
@@ -173,7 +174,9 @@ def _stored(record: Record, site: Site) -> tuple[ast.expr, ast.expr] | None:
     node = statement(record, site)
     call = node.value if isinstance(node, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-        return (call.func.value, call.args[-1]) if method_called(call) in _STORES and call.args else None
+        of_its_own = any(call.func.attr in file.functions for file in names(record).values())
+        stores = method_called(call) in _STORES and call.args and not of_its_own
+        return (call.func.value, call.args[-1]) if stores else None
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         return node.targets[0].value, node.value
     if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List | ast.Tuple):

@@ -129,7 +129,7 @@ from backprobe.rules.analysis.graph.reach import between, reaches
 from backprobe.rules.analysis.graph.roots import raised_calls
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.arithmetic import dotted, goes_in, summands
-from backprobe.rules.analysis.source.expressions import with_keyword
+from backprobe.rules.analysis.source.expressions import keyword, with_keyword
 from backprobe.rules.analysis.source.syntax import is_same_statement, region_in, site_of, statement
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
 from backprobe.rules.analysis.tensors.parents import is_detached, operands_below, undetached_from
@@ -486,6 +486,9 @@ def _takes_parameter(record: Record, node: int) -> bool:
 def _finding(record: Record, call: BackwardCall, site: Site, use: _Use, constants: dict[int, str]) -> Finding:
     node, source = _grad_call(record, site), site.source
     region: Region | None = region_in(record, source, node) if node is not None else None
+    instead = None if node is None else keyword(node, "retain_graph")
+    if instead is not None and node is not None and node.end_lineno != node.lineno:
+        region = region_in(record, source, instead)  # written where `create_graph` is due
     step = step_of(record, call.moment_before)
     name = use.binding
     what = (

@@ -72,6 +72,7 @@ RULE = Rule(
     confidence="proven",
     fix="manual",
     needs=("snapshot", "backward", "grad-read", "parents", "node"),
+    explains=("grad-read-when-none",),
 )
 
 

@@ -78,6 +78,7 @@ RULE = Rule(
     fix="manual",
     needs=("snapshot", "backward", "grad-read", "node"),
     refines=("non-leaf-grad-read",),
+    explains=("grad-read-when-none",),
 )
 
 

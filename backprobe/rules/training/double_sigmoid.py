@@ -66,8 +66,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.walks import op
-from backprobe.rules.analysis.losses.activations import Place, use_of
-from backprobe.rules.analysis.losses.loss_calls import LossCall, callee, loss_calls
+from backprobe.rules.analysis.losses.activations import Place, trains_elsewhere, use_of
+from backprobe.rules.analysis.losses.loss_calls import LossCall, callee, loss_calls, region_of_call
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -102,10 +102,11 @@ def check(record: Record) -> Iterator[Finding]:
 def _finding(record: Record, found: list[tuple[Place, LossCall]]) -> Finding:
     place, call = found[0]
     name = callee(record, call.call)
+    wanted = trains_elsewhere(record, call.given, call.site)
     return told(
         record,
         RULE,
-        place.site,
+        call.site if wanted else place.site,
         (
             f"`{place.text}` feeds `{name}`, which applies a sigmoid itself.",
             "The loss sees probabilities between 0.5 and 0.73 only: it stays above 0.31, and gradients are small.",
@@ -113,10 +114,11 @@ def _finding(record: Record, found: list[tuple[Place, LossCall]]) -> Finding:
         ),
         binding=place.text,
         moments=[one.moment for _place, one in found],
-        region=place.region,
+        region=region_of_call(record, call.call) if wanted else place.region,
         related=(
+            ("it is applied here", place.site if wanted and call.site != place.site else None),
             ("the module is built here", place.built),
-            (f"`{name}` applies a sigmoid again", call.site if call.site != place.site else None),
+            (f"`{name}` applies a sigmoid again", None if wanted or call.site == place.site else call.site),
         ),
         evidence={"calls": len(found), "assumed": "the loss is meant for these probabilities"},
         tensors=(call.given,),

@@ -83,8 +83,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.walks import op
-from backprobe.rules.analysis.losses.activations import Place, dim_of, use_of
-from backprobe.rules.analysis.losses.loss_calls import LossCall, callee, class_dim, loss_calls, shape_of
+from backprobe.rules.analysis.losses.activations import Place, dim_of, trains_elsewhere, use_of
+from backprobe.rules.analysis.losses.loss_calls import (
+    LossCall,
+    callee,
+    class_dim,
+    loss_calls,
+    region_of_call,
+    shape_of,
+)
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -132,13 +139,14 @@ def _softmax_before(record: Record, call: LossCall) -> Place | None:
 def _finding(record: Record, found: list[tuple[Place, LossCall]]) -> Finding:
     place, call = found[0]
     name = callee(record, call.call)
+    wanted = trains_elsewhere(record, call.given, call.site)
     shape = shape_of(record, call.given) or (2,)
     classes = shape[class_dim(shape) or 0]
     floor = math.log(1 + (classes - 1) / math.e)
     return told(
         record,
         RULE,
-        place.site,
+        call.site if wanted else place.site,
         (
             f"`{place.text}` feeds `{name}`, which applies softmax itself.",
             f"A softmax of probabilities is nearly flat: with {classes} classes the loss stays above {floor:.2f}.",
@@ -146,10 +154,11 @@ def _finding(record: Record, found: list[tuple[Place, LossCall]]) -> Finding:
         ),
         binding=place.text,
         moments=[one.moment for _place, one in found],
-        region=place.region,
+        region=region_of_call(record, call.call) if wanted else place.region,
         related=(
+            ("it is applied here", place.site if wanted and call.site != place.site else None),
             ("the module is built here", place.built),
-            (f"`{name}` applies softmax again", call.site if call.site != place.site else None),
+            (f"`{name}` applies softmax again", None if wanted or call.site == place.site else call.site),
         ),
         evidence={"classes": classes, "calls": len(found), "assumed": "the loss is meant for these probabilities"},
         tensors=(call.given,),

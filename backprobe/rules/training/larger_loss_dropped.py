@@ -80,6 +80,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.chosen_returns import choosing_return
 from backprobe.rules.analysis.graph.walks import node_of, walked
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.tensors.parents import operations_by_number
@@ -195,21 +196,26 @@ def _made(record: Record) -> dict[int, Operation]:
 
 def _finding(record: Record, site: int, rows: list[tuple[Operation, BackwardCall]]) -> Finding:
     row, call = rows[0]
+    chosen = None if row.tensor is None else choosing_return(record, site, call.roots[0].tensor or 0, row.tensor)
     total = next((one.name for one in lookup(record).bindings_of[row.tensor or 0]), "the sum")
+    verb = "Walk" if chosen is None else "Return"
     bound = lookup(record).bindings_of[call.roots[0].tensor or 0]
     root = bound[0].name if bound else call.roots[0].name or "one term"
     return told(
         record,
         RULE,
-        site,
+        site if chosen is None else chosen,
         (
             f"`{total}` adds a term to `{root}`, and no backward call walks it: the call starts from `{root}` alone.",
             "The other term trains nothing, though it is computed in each step.",
-            f"Walk `{total}`; or drop the term, or detach it where it is only shown.",
+            f"{verb} `{total}`; or drop the term, or detach it where it is only shown.",
         ),
         binding=total,
         moments=[one.moment_before for _row, one in rows],
-        related=(("this call walks one part", call.site),),
+        related=(
+            ("the sum is made here", None if chosen is None else site),
+            ("this call walks one part", call.site),
+        ),
         evidence={"steps": len(rows), "assumed": "a term with a history is meant to train"},
         tensors=[] if row.tensor is None else [row.tensor],
     )

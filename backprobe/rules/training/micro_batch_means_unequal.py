@@ -159,6 +159,7 @@ def check(record: Record) -> Iterator[Finding]:
 def _part(record: Record, call: LossCall) -> _Part | None:
     node = node_of(record, call.call.outputs[0]) if call.call.outputs else None
     arrived = [] if node is None else came_to(record, node)
+    arrived = [row for row in arrived if lookup(record).calls[row.call].accumulate_grad]  # else it feeds no step
     came = arrived[0].grad_output if len(arrived) == 1 else None
     count = _counted(record, call)
     return None if came is None or came.sum is None or not count else _Part(call, count, came.sum)

@@ -63,7 +63,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.walks import op_of, walked
-from backprobe.rules.analysis.losses.activations import dim_of, place_of
+from backprobe.rules.analysis.losses.activations import dim_of, use_of
 from backprobe.rules.analysis.losses.loss_calls import callee, class_dim, loss_calls, region_of_call, shape_of
 from backprobe.rules.analysis.rows.lookup import nodes_like
 from backprobe.rules.framework.finding import Region
@@ -92,7 +92,7 @@ def check(record: Record) -> Iterator[Finding]:
     found: dict[_Place, list[tuple[bool, Region | None, int]]] = {}
     for node in nodes_like(record, lambda kind: op_of(kind) in ("Softmax", "LogSoftmax")):
         if node.node in walked(record) and node.outputs:
-            dim, place = dim_of(record, node.node), place_of(record, node.node)
+            dim, place = dim_of(record, node.node), use_of(record, node.node)
             if place is not None:
                 is_single = dim is not None and node.outputs[0].shape[dim] == 1
                 found.setdefault((place.site, place.text), []).append((is_single, place.region, node.first_seen))

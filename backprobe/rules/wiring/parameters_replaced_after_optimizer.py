@@ -231,20 +231,24 @@ def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tupl
     prefix, one = shared_key(keys), len(keys) == 1
     what = f"`{keys[0]}`" if one else f"the parameters of `{prefix}`" if prefix else f"{len(keys)} parameters"
     made = index.tensors[pairs[0][1]].site
+    late = _replaced_in_training(record, optimizer, pairs)
+    are = "is" if one else "are"
+    story = f"`{who}` is built here and keeps the old tensors: {what} {are} replaced afterwards."
+    advice = "Build the optimizer after the model has its last form, or add the new ones with `add_param_group`."
+    if late is not None:
+        story = f"`{who}` has trained the old tensors, and keeps them: {what} {are} replaced here."
+        advice = "Build a new optimizer behind this, or hand over the new ones with `add_param_group`."
     return told(
         record,
         RULE,
-        number,
-        (
-            f"`{who}` is built here and keeps the old tensors: {what} {'is' if one else 'are'} replaced afterwards.",
-            f"{capital(what)} {'gets' if one else 'get'} gradients in every step, and nothing uses them.",
-            "Build the optimizer after the model has its last form, or add the new ones with `add_param_group`.",
-        ),
+        number if late is None else late,
+        (story, f"{capital(what)} {'gets' if one else 'get'} gradients in every step, and nothing uses them.", advice),
         binding=prefix or keys[0],
         moments=[row.moment for row in arrivals],
-        region=region_that_lists(record, site_of(record, number)),
+        region=region_that_lists(record, site_of(record, number)) if late is None else None,
         related=(
-            ("the new parameters are made here", made),
+            (f"`{who}` is built here", None if late is None else number),
+            ("the new parameters are made here", made if made != late else None),
             ("gradients reach the new ones from here", arrivals[0].site),
         ),
         evidence={
@@ -256,3 +260,28 @@ def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tupl
         tensors=[tensor for pair in pairs for tensor in pair],
         optimizers=(optimizer.optimizer,),
     )
+
+
+def _replaced_in_training(record: Record, optimizer: Optimizer, pairs: list[tuple[int, int]]) -> int | None:
+    """The first statement that replaces what the optimizer had stepped on before: to build it later would mend nothing.
+
+    After the last such step it gives a value to a name under which an old one was registered.
+    """
+    new = pairs[0][1]
+    made, first = lookup(record).tensors[new], grad_lives(record)[new].arrivals[0].moment
+    steps = [
+        row.moment for row in record.optimizer_events if (row.kind, row.optimizer) == ("step", optimizer.optimizer)
+    ]
+    before = [moment for moment in steps if moment < made.moment]
+    paths = [_key(parameters(record).get(old, "")).split(".") for old, _new in pairs]
+    for row in record.moments[before[-1] : first] if before else ():
+        targets = () if row.site is None else site_of(record, row.site).targets
+        if any(_names(target, path) for target in targets for path in paths):
+            return row.site
+    return made.site if before else None
+
+
+def _names(target: str, path: list[str]) -> bool:
+    """`self.net.fc` of `net.fc.weight`, `net[1]` of `net.1.weight`, `self.scale` of `net.scale`."""
+    parts = _key(target).split(".")
+    return len(parts) > 1 and parts[-1] in path[1:] and parts[-1] != path[0]

@@ -11,6 +11,7 @@ from backprobe.rules.analysis.graph.reach import above, reaches
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.syntax import parts_of, statement_at
 from backprobe.rules.analysis.tensors.autograd_errors import raised_as
+from backprobe.rules.analysis.tensors.parents import operands_below
 from backprobe.rules.analysis.tensors.saved_changes import saved_changes
 from backprobe.rules.analysis.training.steps import step_of
 from backprobe.rules.analysis.training.updates import updates
@@ -27,6 +28,8 @@ class Carried:
     Attributes:
         name: What the program called it when the later call came: `state` for its elements `state[0]`.
         site: The statement that fed it into what the later call walks. None: not known.
+        kept: The statement that put it where the later turn found it; None: none did, or the one that takes it out
+            again puts the next one there.
         made_anew: The statement that made it ran again before the later call: each turn has one of its own.
     """
 
@@ -34,6 +37,7 @@ class Carried:
     name: str
     site: int | None
     made_anew: bool
+    kept: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +121,35 @@ def carried_between(record: Record, first: BackwardCall, second: BackwardCall, n
         name=fed[1] if fed else last.name.split("[")[0],
         site=fed[0] if fed else None,
         made_anew=_runs_again(record, tensor, first, second),
+        kept=_kept(record, tensor, fed, second),
     )
+
+
+def _kept(record: Record, tensor: int, fed: tuple[int, str] | None, second: BackwardCall) -> int | None:
+    """The last statement before the later call that only put the tensor somewhere: `self.state = state`, `old = new`.
+
+    In an attribute, or under a further name of the later call's own function.
+    """
+    if fed is None or fed[1] in _stores(record, fed[0]):
+        return None
+    own = "" if second.site is None else lookup(record).sites[second.site].function
+    made, *later = lookup(record).bindings_of[tensor]
+    rows = [row for row in later if row.moment <= second.moment_before and row.site != made.site]
+    if "." in fed[1]:
+        rows = [row for row in (made, *later) if row.moment <= second.moment_before and "." in row.name]
+    else:
+        names = {row.name.split("[")[0] for row in (made, *later)}
+        reads = lookup(record).sites
+        rows = [row for row in rows if row.function == own and names & set(reads[row.site].reads)]
+    rows = [row for row in rows if row.name.split("[")[0] in _stores(record, row.site)]
+    written = [row.moment for row in lookup(record).inplace_of[tensor] if row.moment <= second.moment_before]
+    # what is written in place later on is carried by that write
+    return rows[-1].site if rows and rows[-1].moment >= max(written, default=0) else None
+
+
+def _stores(record: Record, site: int) -> frozenset[str]:
+    """The names that a statement gives a value, `state` for `state[0]`."""
+    return frozenset(name.split("[")[0] for name in lookup(record).sites[site].targets)
 
 
 def _feeding(record: Record, tensor: int, first: BackwardCall, second: BackwardCall) -> tuple[int, str] | None:
@@ -151,18 +183,27 @@ def _feeding_by_an_expression(
     """The same where no name of the statement held it, `cell(x, states[-1])`: the statement and the expression."""
     met = reaches(record)[second.call].met
     start = first.moment_before if first.moment_after is None else first.moment_after
+    below = operands_below(record)
+    inside: list[Operation] = []
     for row in record.operations:
-        late = row.moment is not None and start <= row.moment < second.moment_before
-        if late and tensor in row.operands and row.tensor is not None and _node(record, row.tensor) in met:
-            return row.statement, _written(record, row, tensor)
+        if row.moment is None or not start <= row.moment < second.moment_before:
+            continue
+        if tensor in row.operands:
+            inside.append(row)
+        if inside and row.tensor is not None and tensor in below[row.operation] and _node(record, row.tensor) in met:
+            here = [one for one in inside if one.statement == row.statement]
+            return row.statement, _written(record, (here or [row])[-1], tensor)
     return None
 
 
 def _written(record: Record, row: Operation, tensor: int) -> str:
     """The argument that the operation was given a tensor in, else the name that the tensor had last."""
     for part in parts_of(statement_at(record, row.statement)):
-        if isinstance(part, ast.Call) and (part.lineno, len(part.args)) == (row.line, len(row.operands)):
-            return ast.unparse(part.args[row.operands.index(tensor)])
+        if not isinstance(part, ast.Call | ast.BinOp):
+            continue
+        given = part.args if isinstance(part, ast.Call) else [part.left, part.right]
+        if (part.lineno, len(given)) == (row.line, len(row.operands)):
+            return ast.unparse(given[row.operands.index(tensor)])
     return lookup(record).bindings_of[tensor][-1].name
 
 

@@ -6,13 +6,14 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.graph.walks import op, tensors_of
+from backprobe.rules.analysis.graph.walks import node_of, op, tensors_of, walked
 from backprobe.rules.analysis.losses.loss_calls import values_of
 from backprobe.rules.analysis.modules.module_outputs import innermost_call, parent_of
 from backprobe.rules.analysis.modules.training_modes import written_call
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.scopes import last_name
-from backprobe.rules.analysis.source.syntax import region_in, site_of, statement
+from backprobe.rules.analysis.source.scopes import last_name, names
+from backprobe.rules.analysis.source.syntax import number_at, region_in, site_of, statement, trees
+from backprobe.rules.analysis.tensors.parents import operands_below
 from backprobe.rules.framework.finding import Region
 from backprobe.rules.framework.tables import table
 
@@ -49,20 +50,21 @@ def place_of(record: Record, node: int) -> Place | None:
     """Where the operation of a node stands: where its module is built, else its call; None if it is not known."""
     index = lookup(record)
     row = index.nodes[node]
-    names = _NAMES.get(op(row), ())
+    written = _NAMES.get(op(row), ())
     called = innermost_call(record, node)
     module = None if called is None else _modules(record).get(called.module)
-    if module is not None and not module.user_code and module.cls in names and module.site is not None:
+    if module is not None and not module.user_code and module.cls in written and module.site is not None:
         call = _built(record, module)
         region = None if call is None else region_in(record, site_of(record, module.site).source, call)
         text = f"nn.{module.cls}" if call is None else ast.unparse(call)
-        return Place(site=module.site, region=region, text=text)
+        elsewhere = _built_elsewhere(record, module) if call is None else None
+        return elsewhere or Place(site=module.site, region=region, text=text)
     site = row.site if row.site is not None else _site_of_result(record, node)
     if site is None:
         return None
-    calls = _calls(record, site, names)
+    calls = _calls(record, site, written)
     if len(calls) != 1:
-        return Place(site=site, region=None, text=names[0] if names else op(row).lower())
+        return Place(site=site, region=None, text=written[0] if written else op(row).lower())
     return Place(site=site, region=region_in(record, site_of(record, site).source, calls[0]), text=_short(calls[0]))
 
 
@@ -84,6 +86,22 @@ def use_of(record: Record, node: int) -> Place | None:
     text = ast.unparse(written[1])
     short = text if len(text) <= 60 or not isinstance(written[1], ast.Call) else f"{ast.unparse(written[1].func)}(...)"
     return Place(site=called.site, region=region_in(record, *written), text=short, built=place.site)
+
+
+def trains_elsewhere(record: Record, tensor: int, statement_of_loss: int | None) -> bool:
+    """Another statement than that of the loss made something of an activation's result that a backward call walked.
+
+    Then its values are wanted, and the loss is the place that should have been given something else.
+    """
+    below = operands_below(record)
+    return any(
+        row.tensor is not None
+        and row.statement != statement_of_loss
+        and row.requires_grad
+        and tensor in below[row.operation]
+        and node_of(record, row.tensor) in walked(record)
+        for row in record.operations
+    )
 
 
 def _short(call: ast.Call) -> str:
@@ -111,6 +129,21 @@ def built_call(record: Record, module: int) -> ast.Call | None:
     """The call that builds a module, by its number; None where it is not seen in the source."""
     row = _modules(record).get(module)
     return None if row is None else _built(record, row)
+
+
+def _built_elsewhere(record: Record, module: Module) -> Place | None:
+    """The only call of the program that builds such a module, where the statement that first held it has none.
+
+    `layers.append(nn.Softmax(-1))` in a helper, and `nn.Sequential(*layers)` behind it.
+    """
+    found = [(number, one) for number, file in names(record).items() for one in file.calls.get(module.cls, ())]
+    if len(found) != 1:
+        return None
+    number, call = found[0]
+    around = next((one for one in trees(record)[number].ancestors(call) if isinstance(one, ast.stmt)), None)
+    site = number_at(record, around)
+    region = region_in(record, number, call)
+    return None if site is None else Place(site=site, region=region, text=ast.unparse(call))
 
 
 def _built(record: Record, module: Module) -> ast.Call | None:

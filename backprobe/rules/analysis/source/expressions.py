@@ -107,6 +107,10 @@ def with_keyword(record: Record, site: Site, call: ast.Call, name: str, value: s
     comma = "" if inside.endswith(("(", ",")) else ", "
     if inside.endswith(","):
         comma = " "
+    if "#" in inside.rpartition("\n")[2] and (call.args or call.keywords):  # what follows a comment is part of it
+        last = max((*call.args, *call.keywords), key=lambda node: (node.lineno, node.col_offset))
+        region = region_in(record, site.source, last)
+        return insertion(record, site, region.end_line, region.end_col, f", {name}={value}")
     return insertion(record, site, region.end_line, region.end_col - 1, f"{comma}{name}={value}")
 
 

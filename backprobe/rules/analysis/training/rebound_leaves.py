@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
+from backprobe.rules.analysis.source.scopes import Function, target_names
+from backprobe.rules.analysis.source.syntax import statement_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.tables import table
 
@@ -56,7 +59,15 @@ def _of_one(record: Record, optimizer: Optimizer, last_step: int) -> Iterator[Re
 
 
 def _is_new(record: Record, binding: Binding) -> bool:
-    """A leaf that got gradients, and that no optimizer was ever given."""
+    """A leaf that got gradients, that no optimizer was ever given, and that an assignment gave the name.
+
+    A loop or a call gives its name to one tensor after another, and replaces none of them.
+    """
+    node = statement_at(record, binding.site)
+    if isinstance(node, Function | ast.Lambda):
+        return False
+    if isinstance(node, ast.For | ast.AsyncFor) and binding.name.partition(".")[0] in target_names(node.target):
+        return False
     life = grad_lives(record).get(binding.tensor)
     return life is not None and bool(life.arrivals) and binding.tensor not in in_optimizers(record)
 

@@ -72,4 +72,54 @@ with torch.no_grad():
 model = nn.Linear(4, 3)
 print(F.cross_entropy(model(torch.randn(8, 4)).softmax(1), torch.randint(0, 3, (8,))).item())
 """,
+    "the probabilities train by another term, too": """
+import torch
+from torch import nn
+
+
+class Classifier:
+    def __init__(self):
+        self.net = nn.Linear(6, 3)
+        self.ce = nn.CrossEntropyLoss()
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def step(self, x, y):
+        p = torch.softmax(self.net(x), dim=-1)
+        spread = p.pow(2).sum(-1).mean()
+        loss = self.ce(p, y) + 0.1 * spread  # <- BP801
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+
+
+torch.manual_seed(0)
+classifier = Classifier()
+for _ in range(3):
+    classifier.step(torch.randn(8, 6), torch.randint(0, 3, (8,)))
+""",
+    "a softmax that a factory appends": """
+import torch
+from torch import nn
+
+
+def stack(widths):
+    parts = nn.ModuleList()
+    for a, b in zip(widths, widths[1:]):
+        parts.append(nn.Linear(a, b))
+        if b > 3:
+            parts.append(nn.Tanh())
+    last = nn.Softmax(dim=1)  # <- BP801
+    parts.append(last)
+    return nn.Sequential(*parts)
+
+
+torch.manual_seed(0)
+net = stack([5, 8, 3])
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    loss = nn.functional.cross_entropy(net(torch.randn(6, 5)), torch.randint(0, 3, (6,)))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

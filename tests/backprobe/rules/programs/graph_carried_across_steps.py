@@ -107,4 +107,143 @@ for _ in range(2):
     g_loss.backward()  # <- BP301
     og.step()
 """,
+    "an agent that keeps its state after the step": """
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.cell, self.head = nn.GRUCell(3, 6), nn.Linear(6, 2)
+        self.h = torch.zeros(1, 6)
+        self.opt = torch.optim.Adam([*self.cell.parameters(), *self.head.parameters()], lr=1e-2)
+
+    def act(self, obs):
+        after = self.cell(obs, self.h)
+        return self.head(after), after
+
+    def learn(self, obs, reward):
+        scores, after = self.act(obs)
+        loss = -(reward * scores.log_softmax(-1)[0, 0])
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+        self.h = after  # <- BP302
+
+
+torch.manual_seed(1)
+agent = Agent()
+for step in range(4):
+    agent.learn(torch.randn(1, 3), 1.0)
+""",
+    "a history whose last entry goes into a sum": """
+import torch
+from torch import nn
+
+torch.manual_seed(2)
+
+
+class History:
+    def __init__(self):
+        self.codes = [torch.zeros(4, 5)]
+
+    def on_batch_end(self, code):
+        self.codes.append(code)
+
+
+encoder, head = nn.Linear(3, 5), nn.Linear(5, 1)
+history = History()
+optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.05)
+
+
+def batch_loss(x, seen):
+    code = torch.tanh(encoder(x))
+    drift = (code - seen.codes[-1]).pow(2).mean()  # <- BP302
+    return head(code).pow(2).mean() + 0.1 * drift, code
+
+
+for x in torch.randn(4, 4, 3):
+    loss, code = batch_loss(x, history)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    history.on_batch_end(code)
+""",
+    "a memory that one method writes and another reads": """
+import torch
+from torch import nn
+
+
+class Memory:
+    def __init__(self, width):
+        self.value = torch.zeros(1, width)
+
+    def read(self, n):
+        return self.value.expand(n, -1)
+
+    def write(self, news):
+        self.value = news.mean(0, keepdim=True)  # <- BP302
+
+
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Linear(8, 4)
+        self.out = nn.Linear(4, 1)
+        self.memory = Memory(4)
+
+    def forward(self, x):
+        past = self.memory.read(len(x))
+        h = torch.tanh(self.mix(torch.cat([x, past], 1)))
+        self.memory.write(h)
+        return self.out(h)
+
+
+torch.manual_seed(0)
+net = Reader()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def train(batches):
+    for x in batches:
+        opt.zero_grad()
+        net(x).pow(2).mean().backward()
+        opt.step()
+
+
+train(torch.randn(3, 5, 4))
+""",
+    "a layer with a trace, over several times": """
+import torch
+from torch import nn
+
+
+class Trace(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.width, self.trace = width, None
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        old = torch.zeros_like(x) if self.trace is None else self.trace
+        new = 0.8 * old + self.gain * x
+        self.trace = new.clone()  # <- BP302
+        return torch.tanh(new)
+
+
+torch.manual_seed(3)
+model = nn.Sequential(nn.Linear(3, 4), Trace(4), nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def unrolled(x):
+    return torch.stack([model(part) for part in x.unbind(1)]).mean()
+
+
+for x in torch.randn(3, 6, 4, 3):
+    loss = (unrolled(x) - 1) ** 2
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
 }

@@ -43,7 +43,7 @@ class Meter:
         self.total = 0.0
 
     def add(self, loss):
-        self.total += loss  # <- BP304
+        self.total += loss
 
 net = nn.Linear(6, 1)
 opt = torch.optim.SGD(net.parameters(), lr=0.01)
@@ -53,7 +53,7 @@ for _ in range(3):
     opt.step()
 meter = Meter()
 for _ in range(12):
-    meter.add(F.mse_loss(net(torch.randn(8, 6)), torch.zeros(8, 1)))
+    meter.add(F.mse_loss(net(torch.randn(8, 6)), torch.zeros(8, 1)))  # <- BP304
 print(float(meter.total))
 """,
     "the first value alone keeps its history": SHAPES
@@ -87,7 +87,7 @@ class Meter:
     def __init__(self):
         self.total, self.count = 0, 0
     def update(self, value, n):
-        self.total = self.total + value * n  # <- BP304
+        self.total = self.total + value * n
         self.count += n
 net = nn.Linear(6, 2)
 opt = torch.optim.SGD(net.parameters(), lr=0.01)
@@ -100,7 +100,7 @@ for x in torch.randn(20, 8, 6):
     values["loss"].backward()
     opt.step()
     for name, value in values.items():
-        meters.setdefault(name, Meter()).update(value, 8)
+        meters.setdefault(name, Meter()).update(value, 8)  # <- BP304
 """,
     "an average of parameters in a dict": """
 import torch
@@ -143,5 +143,120 @@ for _ in range(5):
     (net(x) - x).pow(2).mean().backward()
     opt.step()
     ema.update(net)
+""",
+    "a callback hands a loss on to its meter": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+class Sum:
+    def __init__(self):
+        self.total, self.n = 0.0, 0
+
+    def add(self, amount, times=1):
+        self.total = self.total + amount * times
+        self.n += times
+
+
+class Watch:
+    def __init__(self):
+        self.sums = {"loss": Sum()}
+
+    def on_batch_end(self, run, outcome):
+        self.sums["loss"].add(outcome, times=2)
+
+
+net = nn.Linear(3, 2)
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+watch = Watch()
+
+
+def run(batches):
+    for x in batches:
+        outcome = net(x).square().mean()
+        opt.zero_grad()
+        outcome.backward()
+        opt.step()
+        watch.on_batch_end(run, outcome)  # <- BP304
+
+
+run(torch.randn(4, 5, 3))
+print(float(watch.sums["loss"].total))
+""",
+    "numbers are handed in": """
+import torch
+from torch import nn
+
+
+class Smooth:
+    def __init__(self):
+        self.value = 0.0
+
+    def update(self, x):
+        self.value = 0.9 * self.value + 0.1 * x
+
+
+torch.manual_seed(0)
+net = nn.Linear(3, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+smooth = Smooth()
+for x in torch.randn(4, 5, 3):
+    loss = net(x).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    smooth.update(loss.item())
+print(smooth.value)
+""",
+    "a method that takes in what its one caller hands in": """
+import torch
+from torch import nn
+
+
+class Trainer:
+    def __init__(self):
+        self.net = nn.Linear(4, 1)
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.mean = torch.zeros(())
+
+    def track(self, value):
+        self.mean = 0.9 * self.mean + 0.1 * value
+
+    def fit(self, batches):
+        for x in batches:
+            loss = self.net(x).pow(2).mean()
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+            self.track(loss)  # <- BP304
+
+
+torch.manual_seed(0)
+Trainer().fit(torch.randn(5, 6, 4))
+""",
+    "two callers of one helper": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net, other = nn.Linear(3, 2), nn.Linear(3, 2)
+opt = torch.optim.SGD([*net.parameters(), *other.parameters()], lr=0.1)
+totals = {"a": 0.0, "b": 0.0}
+
+
+def count(key, value):
+    totals[key] += value  # <- BP304
+
+
+for x in torch.randn(4, 5, 3):
+    one, two = net(x).square().mean(), other(x).abs().mean()
+    opt.zero_grad()
+    (one + two).backward()
+    opt.step()
+    count("a", one)
+    count("b", two)
+print(totals)
 """,
 }

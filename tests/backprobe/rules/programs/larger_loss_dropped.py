@@ -11,8 +11,8 @@ def compute(x, y):
     h = net(x).relu()
     ce = nn.functional.cross_entropy(head(h), y)
     sparsity = h.abs().mean()
-    total = ce + 0.01 * sparsity  # <- BP817
-    return {"loss": ce, "total": total.item()}
+    total = ce + 0.01 * sparsity
+    return {"loss": ce, "total": total.item()}  # <- BP817
 for i in range(4):
     out = compute(torch.randn(8, 4), torch.randint(0, 2, (8,)))
     opt.zero_grad()
@@ -63,5 +63,102 @@ for epoch in range(6):
     opt.zero_grad()
     (fit if epoch < 3 else total).backward()
     opt.step()
+""",
+    "the caller gets both and takes the part": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(5, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def both(x, y):
+    task = nn.functional.cross_entropy(net(x), y)
+    whole = task + 0.01 * net.weight.pow(2).sum()  # <- BP817
+    return task, whole
+
+
+for _ in range(3):
+    task, whole = both(torch.randn(7, 5), torch.randint(0, 3, (7,)))
+    opt.zero_grad()
+    task.backward()
+    opt.step()
+    print(whole.item())
+""",
+    "a dict of losses with the part": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(5, 3)
+gate = nn.Linear(5, 3)
+optimizer = torch.optim.SGD([*net.parameters(), *gate.parameters()], lr=0.1)
+
+
+def losses(x, y):
+    scores = net(x) * gate(x).sigmoid()
+    task = nn.functional.cross_entropy(scores, y)
+    sparsity = gate(x).sigmoid().mean()
+    whole = task + 0.3 * sparsity
+    return {"loss": task, "shown": whole.detach()}  # <- BP817
+
+
+for _ in range(4):
+    out = losses(torch.randn(7, 5), torch.randint(0, 3, (7,)))
+    optimizer.zero_grad()
+    out["loss"].backward()
+    optimizer.step()
+""",
+    "a method returns the part": """
+import torch
+from torch import nn
+
+
+class Beta:
+    def __init__(self):
+        self.enc, self.dec = nn.Linear(6, 4), nn.Linear(2, 6)
+        self.opt = torch.optim.Adam([*self.enc.parameters(), *self.dec.parameters()], lr=1e-3)
+        self.shown = []
+
+    def objective(self, x):
+        mean, log_var = self.enc(x).chunk(2, -1)
+        z = mean + (0.5 * log_var).exp() * torch.randn_like(mean)
+        fit = (self.dec(z) - x).pow(2).sum(-1).mean()
+        kl = 0.5 * (mean.pow(2) + log_var.exp() - 1 - log_var).sum(-1).mean()
+        total = fit + 4.0 * kl
+        self.shown.append(total.item())
+        return fit  # <- BP817
+
+    def step(self, x):
+        self.opt.zero_grad()
+        self.objective(x).backward()
+        self.opt.step()
+
+
+torch.manual_seed(0)
+vae = Beta()
+for _ in range(4):
+    vae.step(torch.randn(8, 6))
+""",
+    "the part is walked where the sum is made": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(5, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def one_step(x, y):
+    task = nn.functional.cross_entropy(net(x), y)
+    whole = task + 0.01 * net.weight.pow(2).sum()  # <- BP817
+    opt.zero_grad()
+    task.backward()
+    opt.step()
+    return whole.item()
+
+
+print([one_step(torch.randn(7, 5), torch.randint(0, 3, (7,))) for _ in range(3)])
 """,
 }

@@ -380,6 +380,29 @@ for _ in range(3):
     (wanted,) = torch.autograd.grad(cost(functional_call(net, moved, (cx,)), cy), share)
     weight = (-wanted).clamp(min=0)
     loss = (weight * cost(net(x), y, reduction="none")).sum()
+    "a call over several lines with retain_graph": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+critic = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.Adam(critic.parameters(), lr=1e-3)
+
+
+def slope(points):
+    points = points.clone().requires_grad_()
+    score = critic(points)
+    return torch.autograd.grad(
+        score,
+        points,
+        torch.ones_like(score),
+        retain_graph=True,  # <- BP325
+    )[0].norm(dim=1)
+
+
+for _ in range(3):
+    x = torch.randn(6, 3)
+    loss = critic(x).mean() + ((slope(x) - 1) ** 2).mean()
     opt.zero_grad()
     loss.backward()
     opt.step()

@@ -17,11 +17,11 @@ from torch import nn
 class Learner:
     def __init__(self):
         self.net = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
-        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1){mark}
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
 
     def grow(self):
         old = self.net[-1]
-        self.net[-1] = nn.Linear(8, 4)
+        self.net[-1] = nn.Linear(8, 4){mark}
         with torch.no_grad():
             self.net[-1].weight[:2] = old.weight
         {again}
@@ -238,5 +238,159 @@ for k in range(3):
     for _ in range(3):
         loss=net(x+d).pow(2).mean(); opt.zero_grad(); loss.backward(); opt.step()
     d=d.detach()
+""",
+    "a head replaced by a callback, after an epoch": """
+import torch
+from torch import nn
+
+
+class Growing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 6)
+        self.head = nn.Linear(6, 2)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def on_epoch_end(self, epoch):
+        if epoch == 0:
+            self.net.head = nn.Linear(6, 3)  # <- BP702
+
+    def fit(self):
+        for epoch in range(2):
+            for _ in range(3):
+                x = torch.randn(8, 4)
+                y = torch.randint(0, 2, (8,))
+                loss = nn.functional.cross_entropy(self.net(x), y)
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+            self.on_epoch_end(epoch)
+
+
+torch.manual_seed(0)
+Trainer(Growing()).fit()
+""",
+    "an embedding resized between two phases": """
+import torch
+from torch import nn
+
+
+def resize(model, size):
+    old = model["embed"].weight.data
+    new = nn.Embedding(size, old.shape[1])
+    new.weight.data[: len(old)] = old
+    model["embed"] = new  # <- BP702
+
+
+def epoch(model, optimizer, high):
+    for _ in range(3):
+        ids = torch.randint(0, high, (5, 7))
+        loss = nn.functional.cross_entropy(model["out"](model["embed"](ids).mean(1)), ids[:, 0] % 3)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+torch.manual_seed(0)
+model = nn.ModuleDict({"embed": nn.Embedding(6, 4), "out": nn.Linear(4, 3)})
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+print(epoch(model, optimizer, 6))
+resize(model, 9)
+print(epoch(model, optimizer, 9))
+""",
+    "a second head for a second task": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+trunk = nn.Sequential(nn.Linear(5, 8), nn.Tanh())
+net = nn.Sequential(trunk, nn.Linear(8, 2))
+opt = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+
+
+def run(classes, steps=4):
+    losses = []
+    for _ in range(steps):
+        x, y = torch.randn(6, 5), torch.randint(0, classes, (6,))
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses
+
+
+print(run(2))
+net[1] = nn.Linear(8, 4)  # <- BP702
+print(run(4))
+""",
+    "a new optimizer for each phase": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+def run(opt, classes, steps=4):
+    for _ in range(steps):
+        x, y = torch.randn(6, 5), torch.randint(0, classes, (6,))
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        opt.step()
+    return loss.item()
+
+
+print(run(torch.optim.SGD(net.parameters(), lr=0.1), 2))
+net[2] = nn.Linear(8, 4)
+print(run(torch.optim.SGD(net.parameters(), lr=0.1), 4))
+""",
+    "a loop over the parameters gives its name to one after another": """
+import torch
+from torch import nn
+
+
+def freeze_but(model, part):
+    for key, p in model.named_parameters():
+        p.requires_grad = key.startswith(part)
+
+
+class Prompted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.base = nn.Linear(4, 4)
+        self.extra = nn.ModuleList()
+
+    def add(self):
+        self.extra.append(nn.Linear(4, 4))
+
+    def forward(self, x):
+        h = self.base(x)
+        for layer in self.extra:
+            h = h + layer(h)
+        return h
+
+
+torch.manual_seed(0)
+model = Prompted()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)  # <- BP701
+model.add()
+freeze_but(model, "extra")
+model.base.bias.requires_grad_(True)
+for _ in range(4):
+    loss = model(torch.randn(6, 4)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
 """,
 }

@@ -1,0 +1,93 @@
+"""The call whose argument a function's parameter was, where the function itself does nothing wrong with it.
+
+def update(self, value):
+    self.total += value        # right for numbers
+meter.update(loss)             # a loss with its history is handed in here
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.analysis.source.scopes import Function, names, parameters_of, scope_of, target_names
+from backprobe.rules.analysis.source.syntax import Tree, site_at, statement, tree_of
+
+if TYPE_CHECKING:
+    from backprobe.record import Record, Site
+
+_MOST: Final = 4
+"""Functions that hand a parameter on to each other: beyond, the answer is the last call that was found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handed:
+    """An argument of a call. site: of the statement around the call."""
+
+    site: Site
+    part: ast.expr
+
+
+def handed_in(record: Record, site: Site, name: str) -> Handed | None:
+    """The one argument that a function's parameter ever was, by the source.
+
+    None where the name is no parameter that the function leaves as it is; where several calls, perhaps of another
+    function of that name, hand something in: then the function is the one place to change; or where calls do not name
+    the function, as `forward` and `__call__`.
+
+    Args:
+        site: A statement of the function that reads the name.
+    """
+    found: Handed | None = None
+    for _ in range(_MOST):
+        step = _one_up(record, site, name)
+        if step is None:
+            break
+        found = step
+        if not isinstance(found.part, ast.Name):
+            break
+        site, name = found.site, found.part.id
+    return found
+
+
+def _one_up(record: Record, site: Site, name: str) -> Handed | None:
+    node, tree = statement(record, site), tree_of(record, site)
+    function = None if node is None or tree is None else scope_of(tree, node)
+    if tree is None or not isinstance(function, Function) or not _is_left_alone(tree, function, name):
+        return None
+    calls = [(file.tree, one) for file in names(record).values() for one in file.calls.get(function.name, ())]
+    if len(calls) != 1:
+        return None
+    outer, call = calls[0]
+    part = _argument(function, call, name)
+    around = next((one for one in outer.ancestors(call) if isinstance(one, ast.stmt)), None)
+    there = None if around is None else site_at(record, around)
+    return None if part is None or there is None else Handed(site=there, part=part)
+
+
+def _is_left_alone(tree: Tree, function: Function, name: str) -> bool:
+    """A parameter of its own, which no statement of the function binds anew."""
+    given = [one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+    if name not in given or function.name.startswith("__") or function.name == "forward":
+        return False
+    for part in ast.walk(function):
+        targets: list[ast.expr] = []
+        if isinstance(part, ast.Assign):
+            targets = part.targets
+        elif isinstance(part, ast.AnnAssign | ast.AugAssign | ast.For | ast.NamedExpr):
+            targets = [part.target]
+        plain = (one for one in targets if not isinstance(one, ast.Attribute | ast.Subscript))
+        if any(name in target_names(one) for one in plain) and scope_of(tree, part) is function:
+            return False
+    return True
+
+
+def _argument(function: Function, call: ast.Call, name: str) -> ast.expr | None:
+    """What a call gives for a parameter; None where it gives none by itself, or the call is not told apart."""
+    named = next((one.value for one in call.keywords if one.arg == name), None)
+    if named is not None or any(isinstance(one, ast.Starred) for one in call.args):
+        return named
+    given = [one for one in parameters_of(function) if one not in ("self", "cls")]
+    at = given.index(name)
+    return call.args[at] if at < len(call.args) else None
