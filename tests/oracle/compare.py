@@ -278,7 +278,8 @@ class Comparison:
 
     def _on_line(self, kind: str, event: int, site: int | None) -> None:
         place, at = self.site(site), self.truth.events[event]
-        line = self.truth.calls[at.k].line if at.arrived else at.line  # what arrived is the call's
+        line = at.caller if at.kind == "enter" else at.line  # what happened before a function began is its caller's
+        line = self.truth.calls[at.k].line if at.arrived else line  # what arrived is the call's
         if line and (place is None or not place.line <= line <= place.end_line):
             self.tell(kind, event, f"the record says {None if place is None else (place.line, place.end_line)}")
 

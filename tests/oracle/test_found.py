@@ -175,6 +175,57 @@ torch.utils.swap_tensors(c, b)
 d = b * 3
 d.sum().backward()
 """,
+    "what a norm changed before a hook of the net is entered is the call's line, not the hook's": """\
+import torch
+
+def after_forward(module, given, out):
+    return out * 2
+a = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)
+net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+net.register_forward_hook(after_forward)
+y = net(a).mean()
+""",
+    "what a norm changed before its own hook, or a part behind it, is entered is the call's line": """\
+import torch
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = torch.nn.Linear(2, 2)
+    def forward(self, x):
+        h = self.one(x)
+        return h * 2
+def before_forward(module, given):
+    size = len(given)
+def after_forward(module, given, out):
+    return out * 2
+a = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)
+net = torch.nn.Sequential(torch.nn.BatchNorm1d(2), Block(), torch.nn.BatchNorm1d(2), Block())
+net[2].register_forward_pre_hook(before_forward)
+net[2].register_forward_hook(after_forward)
+for i in range(3):
+    y = net(a).mean()
+""",
+    "what a net changed before a function of the same statement is entered is the statement's": """\
+import torch
+def f(x):
+    z = x * 2
+    return z
+a = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)
+net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+y = f(net(a)).mean()
+""",
+    "an inference tensor whose shape changed in its own memory has changed": """\
+import torch
+@torch.inference_mode()
+def sealed(t):
+    u = t * 3
+    return u
+a = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)
+e = sealed(a)
+b = e.chunk(2)[0]
+b.squeeze_()
+t = b.clamp(min=0)
+""",
     "tensors of one version that changed places have each other's nodes": """\
 import torch
 a = torch.tensor([1.0, 2.0], requires_grad=True)

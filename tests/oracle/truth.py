@@ -54,6 +54,7 @@ class Event:
     Attributes:
         kind: after, block, for, match, enter, return; before, left (of a backward call); step; end.
         arrived: The engine entered the function, in the backward call k.
+        caller: The line of the program from which the function was entered.
         names: What each simple name holds, by the function that it belongs to and itself.
         bound: The names that hold something else than at the event before.
         changed: Tensors whose state is new. dead: those gone since the event before.
@@ -70,6 +71,7 @@ class Event:
     inference: bool = False
     k: int = 0
     arrived: bool = False
+    caller: int = 0
 
 
 @dataclass(slots=True)
@@ -194,6 +196,8 @@ class Reader:
             return
         event = Event(kind, line, "" if frame is None else _function(frame), k=k)
         event.grad_mode, event.inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        if kind == "enter" and frame is not None:
+            event.caller = _line_of(frame.f_back)
         if kind == "enter" and self._open and frame is not None and frame.f_back.f_code.co_filename != FILE:
             event.arrived, event.k = True, self._open[-1]
         for function, name, value in self._visible(frame):
@@ -395,6 +399,13 @@ def _frames() -> Iterator[types.FrameType]:
 
 def _user_frame() -> types.FrameType | None:
     return next((frame for frame in _frames() if frame.f_code.co_filename == FILE), None)
+
+
+def _line_of(frame: types.FrameType | None) -> int:
+    """The line that the program's innermost frame is at, from a frame outwards."""
+    while frame is not None and frame.f_code.co_filename != FILE:
+        frame = frame.f_back
+    return 0 if frame is None else frame.f_lineno
 
 
 def _function(frame: types.FrameType) -> str:

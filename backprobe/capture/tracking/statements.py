@@ -10,7 +10,7 @@ import torch
 from backprobe.capture.options import is_kept
 from backprobe.capture.rewriting.sites import SiteFacts
 from backprobe.capture.torch_access.torch_internals import EXACT
-from backprobe.capture.tracking.cause import Cause
+from backprobe.capture.tracking.cause import LATE, Cause
 from backprobe.capture.tracking.plain_types import PLAIN
 from backprobe.capture.tracking.tensors.binder import Binder, is_dataclass
 from backprobe.capture.tracking.tensors.tensor_registry import Known
@@ -159,12 +159,15 @@ class Statements:
         """A function of the user begins."""
         recorder = self._recorder
         timeline, facts = recorder.threads.here(), recorder.sites.facts[site]
-        timeline.close(recorder.calling_site(_CALLER))
+        timeline.close(caller := recorder.calling_site(_CALLER))
         recorder.optimizers.look_in_step()
         facts.times += 1
         recorder.moments.statement(site)
         if timeline.calls and not recorder.is_users_frame(_CALLER):
             recorder.calls.arrive()
+        elif timeline.modules_ran and recorder.is_small:
+            self._look_before(facts, LATE if caller is None else Cause(site=caller))
+        timeline.compared()
         self.bury()
         for name, argument in zip(facts.targets, arguments, strict=True):
             kind = type(argument)
@@ -253,6 +256,15 @@ class Statements:
             self._look_at_named(facts)
             if recorder.is_small and changes:
                 self._look_quickly(Cause(site=facts.site))
+        states.since = states.turn
+        if changes:
+            recorder.threads.here().compared()
+
+    def _look_before(self, facts: SiteFacts, cause: Cause) -> None:
+        """A function begins behind calls of modules: what they changed is its caller's doing, not that of its lines."""
+        states, is_full = self._recorder.states, is_kept(facts.times, self._recorder.options.caps.function_times)
+        states.turn, states.since = states.turn + 1, states.turn
+        (self.look_at_all if is_full else self._look_quickly)(cause)
         states.since = states.turn
 
     def _look_quickly(self, cause: Cause) -> None:

@@ -52,9 +52,13 @@ class Timeline:
         last: The first number that is not yet owned.
         calls: Backward calls open in this thread, outermost first: numbers, or what stands for one
             without a number. modules: module calls, numbers alone.
+        library: How many module calls were open when the last one began, if its `forward` is a library's; else 0.
+        modules_ran: Since the tensors were last compared, a module ended, or a library's ran.
     """
 
-    __slots__ = ("calls", "entries", "grad_bases", "last", "lows", "modules", "owners", "thread")
+    __slots__ = (
+        "calls", "entries", "grad_bases", "last", "library", "lows", "modules", "modules_ran", "owners", "thread",
+    )  # fmt: skip
 
     def __init__(self, thread: int) -> None:
         self.thread = thread
@@ -63,6 +67,7 @@ class Timeline:
         self.owners: list[Owner] = []
         self.calls: list[int] = []
         self.modules: list[int] = []
+        self.library, self.modules_ran = 0, False
         self.entries: list[object] = []
         self.grad_bases: list[tuple[int, int | None]] = []
 
@@ -77,6 +82,15 @@ class Timeline:
         if len(self.owners) > _MOST_RANGES:
             del self.owners[: _MOST_RANGES // 2], self.lows[: _MOST_RANGES // 2]
         return True
+
+    def module_begins(self, *, is_library: bool) -> None:
+        """A module is called, whose `forward` is a library's or the user's; its call is not open yet."""
+        self.library = len(self.modules) + 1 if is_library else 0
+        self.modules_ran = self.modules_ran or is_library
+
+    def compared(self) -> None:
+        """The tensors were compared with their last state; a library's module that is open goes on."""
+        self.modules_ran = 0 < len(self.modules) == self.library
 
     def owner(self, number: int) -> Owner | None:
         """Who issued a number; None if it was not issued between two taps of this thread."""

@@ -175,7 +175,7 @@ static int look_at_named(bp_statements *statements, bp_site *site, const bp_caus
 }
 
 /* Everything is compared where little lives; at a statement that ran often what it names, and of the rest the versions. */
-static int look_again(bp_statements *statements, bp_site *site, int64_t sequence)
+static int look_again(bp_statements *statements, bp_timeline *timeline, bp_site *site, int64_t sequence)
 {
     bp_states *states = statements->states;
     int is_full = site->once || bp_is_kept(site->runs, statements->function_times), few = bp_is_few(statements), done;
@@ -184,6 +184,7 @@ static int look_again(bp_statements *statements, bp_site *site, int64_t sequence
     named.named = !site->is_inert;
     if (changes) {
         states->since = states->turn++;
+        bp_compared(timeline);
     }
     if (few && is_full) {
         done = bp_look_at_all(statements, &cause, 0);
@@ -193,6 +194,18 @@ static int look_again(bp_statements *statements, bp_site *site, int64_t sequence
             done = look_quickly(statements, &cause);
         }
     }
+    states->since = states->turn;
+    return done;
+}
+
+/* A function begins behind calls of modules: what they changed is its caller's doing, not that of its lines. */
+static int look_before(bp_statements *statements, bp_site *site, int64_t caller, int64_t sequence)
+{
+    bp_states *states = statements->states;
+    bp_cause cause = {caller, -1, -1, sequence, 0, 0, caller < 0};
+    states->since = states->turn++;
+    int done = bp_is_kept(site->runs, statements->function_times) ? bp_look_at_all(statements, &cause, 0)
+                                                                  : look_quickly(statements, &cause);
     states->since = states->turn;
     return done;
 }
@@ -402,7 +415,7 @@ int bp_after(bp_statements *statements, int64_t number, PyObject *const *values,
     }
     bp_statement(statements->moments, number);
     if (bp_bury_all(statements) < 0 || (count && take(statements, site, values, count) < 0) ||
-        over(statements, number) < 0 || look_again(statements, site, sequence) < 0) {
+        over(statements, number) < 0 || look_again(statements, timeline, site, sequence) < 0) {
         return -1;
     }
     if (site->top && bp_is_kept(site->runs, statements->site_times) &&
@@ -420,7 +433,7 @@ int bp_after(bp_statements *statements, int64_t number, PyObject *const *values,
 }
 
 /* No tap follows a `return`: what its value changed in place is looked for here, and what a statement that raised did. */
-static int returned(bp_statements *statements, bp_site *site, PyObject *given, int64_t sequence)
+static int returned(bp_statements *statements, bp_timeline *timeline, bp_site *site, PyObject *given, int64_t sequence)
 {
     int plain = bp_is_plain(given);
     if (site->is_inert && plain) {
@@ -432,7 +445,7 @@ static int returned(bp_statements *statements, bp_site *site, PyObject *given, i
         (!plain && bp_bind_value(statements, site, NULL, given, NULL, 0, 0) < 0) ||
         over(statements, site->number) < 0 ||
         ((!site->is_inert || bp_is_kept(site->runs, statements->function_times)) &&
-         look_again(statements, site, sequence) < 0)) {
+         look_again(statements, timeline, site, sequence) < 0)) {
         return -1;
     }
     bp_close_statement(statements->moments);
@@ -448,7 +461,7 @@ int bp_value(bp_statements *statements, int64_t number, PyObject *given, PyObjec
         return -1;
     }
     if (site->kind == BP_RETURN_SITE) {
-        return returned(statements, site, given, sequence);
+        return returned(statements, timeline, site, given, sequence);
     }
     if (bp_is_plain(given)) {
         return over(statements, number);
@@ -487,7 +500,7 @@ int bp_passing(bp_statements *statements, int64_t number)
     }
     site->runs++;
     bp_statement(statements->moments, number);
-    if (look_again(statements, site, sequence) < 0) {
+    if (look_again(statements, timeline, site, sequence) < 0) {
         return -1;
     }
     bp_close_statement(statements->moments);
@@ -509,7 +522,8 @@ int bp_enter(bp_statements *statements, int64_t number, PyObject *const *argumen
     PyFrameObject *frame = PyEval_GetFrame(), *back = frame == NULL ? NULL : PyFrame_GetBack(frame);
     int inside = timeline != NULL && PyList_GET_SIZE(timeline->calls) && !is_users(statements, back);
     int64_t caller = timeline == NULL ? -2 : bp_calling_site(statements, back);
-    if (caller == -2 || bp_close(timeline, caller) < 0) {
+    int64_t sequence = caller == -2 ? -1 : bp_close(timeline, caller);
+    if (sequence < 0) {
         return -1;
     }
     if (PyList_GET_SIZE(statements->open_steps)) {
@@ -527,7 +541,10 @@ int bp_enter(bp_statements *statements, int64_t number, PyObject *const *argumen
         if (done == NULL) {
             return -1;
         }
+    } else if (timeline->modules_ran && bp_is_few(statements) && look_before(statements, site, caller, sequence) < 0) {
+        return -1;
     }
+    bp_compared(timeline);
     if (bp_bury_all(statements) < 0) {
         return -1;
     }

@@ -26,6 +26,8 @@ typedef struct {
     size_t range_count, range_room;
     bp_opened *opened;
     size_t opened_count, opened_room;
+    size_t library;   /* see the twin */
+    char modules_ran;
 } bp_timeline;
 
 typedef struct {
@@ -62,6 +64,11 @@ extern PyTypeObject bp_timeline_type, bp_threads_type, bp_moments_type;
 bp_timeline *bp_here(bp_threads *threads);
 /* Give the numbers issued since the last tap to a statement (-1: none); the next number, or -1 with an exception. */
 int64_t bp_close(bp_timeline *timeline, int64_t site);
+/* The tensors were compared with their last state; a library's module that is open goes on. */
+static inline void bp_compared(bp_timeline *timeline)
+{
+    timeline->modules_ran = timeline->opened_count > 0 && timeline->opened_count == timeline->library;
+}
 /* The innermost open module call, -1 if there is none. */
 static inline int64_t bp_module_call(const bp_timeline *timeline)
 {

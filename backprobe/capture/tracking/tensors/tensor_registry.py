@@ -139,8 +139,13 @@ class Tensors:
         self._writer.add("tensors", known.row)
 
     def is_reshaped(self, known: Known, tensor: torch.Tensor) -> bool:
-        """`.data =` gave the object other memory and another shape, whose elements may be the same bytes."""
-        if known.row.shape is None or known.ref.storage == storage_address(tensor) or is_answered_by_user(tensor):
+        """It has another shape, whose elements may be the same bytes.
+
+        `.data =` gave it other memory; or it has no `_version`, which tells a change of shape in the same memory.
+        """
+        if known.row.shape is None or is_answered_by_user(tensor):
+            return False
+        if known.version is not None and known.ref.storage == storage_address(tensor):
             return False
         return known.row.shape != _shape(tensor)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,12 +28,13 @@ _MOST_PARTS = 64
 
 @dataclass(slots=True)
 class KnownModule:
-    """A module as long as it lives; `calls` counts its calls."""
+    """A module as long as it lives; `calls` counts its calls, `is_library`: its `forward` is no code of the user's."""
 
     number: int
     ref: OwnRef[Any]
     row: Module
     label: str
+    is_library: bool
     calls: int = 0
 
 
@@ -97,6 +98,7 @@ class Modules:
         if self._find(module) is None:
             self.meet_called(module, bool(timeline.modules))
         known = self.known[id(module)]
+        timeline.module_begins(is_library=known.is_library)
         k, known.calls = known.calls, known.calls + 1
         if not recorder.sampler.keeps_call(known.calls):
             recorder.writer.cut("module calls", "more calls than are kept of one module, or in one step")
@@ -133,6 +135,7 @@ class Modules:
         timeline = recorder.timeline()
         if not timeline.modules:
             return
+        timeline.modules_ran = True
         number = timeline.modules[-1]
         row = self._rows.pop(number, None)
         if row is not None:
@@ -236,21 +239,22 @@ class Modules:
         number = self._next if known is None else known.number
         self._next += known is None
         prefix = ".".join(part for part in (root.name, path) if part)
-        user = self._recorder.sites.is_user_file(_file_of(type(module)))
+        is_users = self._recorder.sites.is_user_file
+        is_library = not is_users(_file_of(vars(base).get("forward") for base in type(module).__mro__))
         row = Module(
             module=number,
             cls=class_name(module),
             binding=None if binding is None else name(binding),
             fqn=None if path is None else name(path),
             site=site if known is None or known.row.site is None else known.row.site,
-            user_code=user,
+            user_code=is_users(_file_of(vars(type(module)).values())),
             training=bool(module.training),
             parameters=self._held(module._parameters, "parameter", site, prefix, root),
             buffers=self._held(module._buffers, "buffer", site, prefix, root),
         )
-        calls = 0 if known is None else known.calls
+        calls, label = 0 if known is None else known.calls, row.fqn or row.binding or row.cls
         self._recorder.writer.add("modules", row)
-        self.known[id(module)] = KnownModule(number, OwnRef(module), row, row.fqn or row.binding or row.cls, calls)
+        self.known[id(module)] = KnownModule(number, OwnRef(module), row, label, is_library, calls)
 
     def _refresh(self, known: KnownModule, module: torch.nn.Module) -> None:
         """Write a module's row again if it holds other tensors now."""
@@ -287,9 +291,9 @@ def _is_better(binding: str, row: Module) -> bool:
     return is_nameless or ((row.binding or "").startswith(SELF) and not binding.startswith(SELF))
 
 
-def _file_of(cls: type) -> str:
-    """The file that defines a class, by one of its functions' code; "" if none is written in Python."""
-    for value in vars(cls).values():
+def _file_of(functions: Iterable[Any]) -> str:
+    """The file of the first that is written in Python; "" if none is."""
+    for value in functions:
         code = getattr(value, "__code__", None)
         if code is not None:
             return str(code.co_filename)

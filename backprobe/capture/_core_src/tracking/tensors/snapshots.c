@@ -490,10 +490,10 @@ static int append_version(bp_known *known, bp_version version)
     return 0;
 }
 
-/* `.data =` gave it memory with the same bytes in another shape. */
+/* It has the same bytes in another shape: `.data =` gave it other memory, or it has no version, which tells it otherwise. */
 static int is_reshaped(const bp_known *known, const bp_small *small)
 {
-    return small->size > 0 && small->brought == NULL && small->data != known->data && known->is.ndim >= 0 &&
+    return small->size > 0 && small->brought == NULL && (small->data != known->data || known->version < 0) && known->is.ndim >= 0 &&
            (small->ndim != known->is.ndim || memcmp(small->dims, known->is.dims, (size_t)small->ndim * sizeof(int64_t)) != 0);
 }
 

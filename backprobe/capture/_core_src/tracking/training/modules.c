@@ -140,7 +140,9 @@ int bp_module_enter(bp_statements *statements, PyObject *module)
         Py_XDECREF(known);
         return -1;
     }
-    int kept = is_kept(statements, k + 1);
+    int is_library = bp_flag(known, bp_name_is_library), kept = is_library < 0 ? -1 : is_kept(statements, k + 1);
+    timeline->library = is_library > 0 ? timeline->opened_count + 1 : 0;
+    timeline->modules_ran |= is_library > 0;
     if (kept <= 0) {
         Py_DECREF(known);
         if (kept < 0) {
@@ -181,6 +183,7 @@ int bp_module_left(bp_statements *statements)
     if (timeline == NULL || !timeline->opened_count) {
         return timeline == NULL ? -1 : 0;
     }
+    timeline->modules_ran = 1;
     bp_opened *around = innermost(timeline);
     int64_t now = around == NULL ? 0 : bp_close(timeline, around->site);
     bp_opened call = timeline->opened[--timeline->opened_count];
