@@ -380,6 +380,10 @@ for _ in range(3):
     (wanted,) = torch.autograd.grad(cost(functional_call(net, moved, (cx,)), cy), share)
     weight = (-wanted).clamp(min=0)
     loss = (weight * cost(net(x), y, reduction="none")).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
     "a call over several lines with retain_graph": """
 import torch
 from torch import nn
