@@ -3,8 +3,8 @@
 What it finds:
     The schedule was stepped at least five times, and at no step after the first did its number improve in the sense of
     its `mode`; instead it went the other way at four of five steps, and the schedule reduced the rate. With `max` the
-    number must be that of a loss: it falls by a quarter or more, in proportion to the roots of the program's backward
-    calls. The finding stands where the schedule is built.
+    number must be that of a loss: it lies above 1 and near the roots of the program's backward calls, or falls by a
+    quarter or more in proportion to them. The finding stands where the schedule is built.
 
 Why it matters:
     Every improvement counts as a bad epoch: the rate falls to nothing while training goes well.
@@ -177,10 +177,15 @@ def _was_reduced(record: Record, one: Built) -> bool:
 
 
 def _is_loss(record: Record, one: Built, numbers: list[float]) -> bool:
-    """It is no share of hits, nor a percentage: it falls by a quarter, and in proportion to the roots of that time."""
+    """It is no share of hits, nor a percentage: it follows the roots of that time.
+
+    It lies above 1 and is about what they are, or falls by a quarter in proportion to them.
+    """
     moved = [row.moment for row in events_of(record, one.optimizer, "scheduler_step")]
     pairs = [(number, _root_before(record, moment)) for number, moment in zip(numbers, moved, strict=False)]
     ratios = sorted(number / root for number, root in pairs if root)
+    if min(numbers) > 1 and 5 * sum(abs(ratio - 1) <= _NEAR for ratio in ratios) >= 4 * len(numbers):
+        return True
     if numbers[-1] > _FALLEN * numbers[0] or len(ratios) < LEAST:
         return False
     middle = ratios[len(ratios) // 2]
