@@ -102,7 +102,9 @@ def check(record: Record) -> Iterator[Finding]:
     for calls in by_site.values():
         grown = _grown(record, calls)
         carried = None if grown is None else _carried(record, grown)
-        if grown is not None and carried is not None and carried.site is not None:
+        if grown is None or _is_for_another(record, grown):
+            continue
+        if carried is not None and carried.site is not None:
             yield _finding(record, grown, carried, carried.site)
 
 
@@ -119,6 +121,19 @@ def _grown(record: Record, calls: list[BackwardCall]) -> list[BackwardCall] | No
         if len(run) > GROWTHS:
             return run
     return None
+
+
+def _is_for_another(record: Record, grown: list[BackwardCall]) -> bool:
+    """Gradients are only asked for, and another statement later walks back the whole graph: an unrolled optimizer."""
+    last = grown[-1]
+    if any(call.accumulate_grad for call in grown):
+        return False
+    shared = _shared(record, grown[-2], last)
+    return any(
+        call.accumulate_grad and call.site != last.site and not shared.isdisjoint(reaches(record)[call.call].met)
+        for call in record.backward_calls
+        if call.call > last.call
+    )
 
 
 def _shared(record: Record, before: BackwardCall, after: BackwardCall) -> frozenset[int]:

@@ -50,6 +50,30 @@ Near miss: element by element, nothing is mixed
     second = torch.autograd.grad(first.sum(), x)[0]
     assert second.shape == x.shape
 
+Near miss: a network that takes one value at a time
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    field = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    times = torch.rand(6, 5, requires_grad=True)
+    values = field(times.unsqueeze(-1)).squeeze(-1)
+    first = torch.autograd.grad(values.sum(), times, create_graph=True)[0]
+    second = torch.autograd.grad(first.sum(), times, create_graph=True)[0]
+    (second + values).pow(2).mean().backward()
+
+Near miss: a random direction, whose product with the Hessian estimates the trace
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    field = nn.Sequential(nn.Linear(3, 16), nn.Softplus(), nn.Linear(16, 1))
+    points = torch.randn(20, 3, requires_grad=True)
+    score = torch.autograd.grad(field(points).sum(), points, create_graph=True)[0]
+    way = torch.randint(0, 2, points.shape).float() * 2 - 1
+    turned = torch.autograd.grad(score, points, grad_outputs=way, create_graph=True)[0]
+    ((turned * way).sum(1) + 0.5 * score.pow(2).sum(1)).mean().backward()
+
 Blind spots:
     A product of the Hessian with ones that is meant as such.
 
@@ -60,11 +84,12 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.input_gradients import InputGradient, input_gradients
 from backprobe.rules.analysis.graph.reach import reaches
-from backprobe.rules.analysis.graph.walks import op
+from backprobe.rules.analysis.graph.walks import node_of, op
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.framework.finding_builder import told
@@ -97,17 +122,32 @@ def check(record: Record) -> Iterator[Finding]:
         if before is None or before.by != one.by or one.call.site is None:
             continue
         shape = lookup(record).tensors[one.by].shape
-        if shape is not None and len(shape) > 1 and shape[-1] > 1 and shape[0] > 1 and _mixes(record, before):
+        if shape is None or len(shape) < 2 or shape[-1] < 2 or shape[0] < 2:
+            continue
+        if _mixes(record, before, prod(shape)) and _is_summed(record, one):
             found.setdefault(one.call.site, []).append(one)
     for site, rows in found.items():
         yield _finding(record, site, rows)
 
 
-def _mixes(record: Record, first: InputGradient) -> bool:
-    """Between the input and what was differentiated at first lies a product of matrices, and nothing by columns."""
+def _mixes(record: Record, first: InputGradient, elements: int) -> bool:
+    """Between the input and what was differentiated lies a product of matrices that takes several elements in a row.
+
+    Where it has one row for each element of the input the network was applied to each by itself.
+    """
     met = reaches(record)[first.call.call].met if first.call.call in reaches(record) else ()
-    kinds = {op(lookup(record).nodes[node]) for node in met}
-    return bool(kinds & _MIXES)
+    nodes = (lookup(record).nodes[node] for node in met)
+    return any(
+        op(node) in _MIXES and bool(node.outputs) and prod(node.outputs[0].shape[:-1]) < elements for node in nodes
+    )
+
+
+def _is_summed(record: Record, one: InputGradient) -> bool:
+    """Each first derivative went in with the same weight: no random or chosen direction."""
+    made = None if one.root is None else node_of(record, one.root)
+    rows = [] if made is None else lookup(record).passes_of_node[made]
+    stats = next((row.grad_output for row in rows if row.call == one.call.call), None)
+    return stats is not None and stats.min is not None and stats.min == stats.max
 
 
 def _finding(record: Record, site: int, rows: list[InputGradient]) -> Finding:

@@ -110,7 +110,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.walks import RESHAPES, op
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
@@ -143,6 +143,10 @@ _LEAST = 3
 
 _GAIN = 0.2
 """Of what `extreme_start` takes for extreme: a weight that is applied again and again grows with a gain above 1."""
+
+
+_SMALL: Final = 0.1
+"""Norm of a gradient that has not exploded, however much smaller the last turn's was."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -228,7 +232,8 @@ def _explodes(norms: list[float]) -> bool:
     if len(norms) <= _LEAST or not norms[0]:
         return False
     rises = sum(after > before for before, after in pairwise(norms))
-    return norms[-1] > threshold(RULE, "growth") * norms[0] and 4 * rises >= 3 * (len(norms) - 1)
+    grows = norms[-1] > threshold(RULE, "growth") * norms[0] and 4 * rises >= 3 * (len(norms) - 1)
+    return grows and norms[-1] > _SMALL
 
 
 def _finding(record: Record, site: int, rows: list[tuple[BackwardCall, list[float]]]) -> Finding:

@@ -41,8 +41,17 @@ Near miss: each element by itself
         wanted = torch.rand(8, 10).softmax(1)
         nn.functional.kl_div(model(x).log_softmax(1), wanted, reduction="none").sum(1).mean().backward()
 
+Near miss: a factor makes up for the classes
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 10)
+    for x in torch.randn(3, 8, 4):
+        wanted = torch.rand(8, 10).softmax(1)
+        (10 * nn.functional.kl_div(model(x).log_softmax(1), wanted)).backward()
+
 Blind spots:
-    A factor beside the loss that makes up for the classes: it is said to be assumed that there is none.
+    A factor beside the loss that makes up for the classes and for something else: it is assumed that there is none.
 
 Source:
     torch.nn.KLDivLoss in PyTorch's documentation; observed with torch 2.13.
@@ -53,7 +62,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.graph.walks import node_of
+from backprobe.rules.analysis.losses.activations import dim_of
 from backprobe.rules.analysis.losses.loss_calls import LossCall, callee, loss_calls, region_of_call, shape_of
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -68,11 +80,15 @@ RULE = Rule(
     severity="warning",
     confidence="likely",
     fix="manual",
-    needs=("call", "node", "backward"),
+    needs=("call", "node", "backward", "stats"),
 )
 
 LEAST: Final = 2
 """Calls: once is no pattern."""
+_MATRIX: Final = 2
+"""Dimensions of rows of classes."""
+_EXACT: Final = 1e-4
+"""Share by which a float32 product may miss the number of classes."""
 _ALONE: Final = (None, "", "'mean'", "mean")
 
 
@@ -82,16 +98,31 @@ def check(record: Record) -> Iterator[Finding]:
     for one in loss_calls(record, "kl_div"):
         shape = shape_of(record, one.given) or ()
         is_mean = one.call.arguments.get("reduction") in _ALONE and not one.call.arguments.get("size_average")
-        if is_mean and len(shape) > 1 and shape[-1] > 1:
+        if is_mean and len(shape) > 1 and _classes(record, one) > 1 and not _is_made_up_for(record, one):
             found.setdefault(one.site, []).append(one)
     for site, calls in found.items():
         if len(calls) >= LEAST:
             yield _finding(record, site, calls)
 
 
+def _classes(record: Record, one: LossCall) -> int:
+    """The size of the dimension over which the logarithms are those of a distribution; of the last one if not known."""
+    shape = shape_of(record, one.given) or (1,)
+    dim = None if one.made_by is None or len(shape) == _MATRIX else dim_of(record, one.made_by)
+    return shape[-1 if dim is None else dim]
+
+
+def _is_made_up_for(record: Record, one: LossCall) -> bool:
+    """The result is multiplied by the number of classes before it is walked back."""
+    made = node_of(record, one.call.outputs[0]) if one.call.outputs else None
+    weights = [] if made is None else [row.grad_output for row in lookup(record).passes_of_node[made]]
+    classes = _classes(record, one)
+    return any(stats is not None and stats.sum and abs(stats.sum - classes) < _EXACT * classes for stats in weights)
+
+
 def _finding(record: Record, site: int, calls: list[LossCall]) -> Finding:
     first = calls[0]
-    classes = (shape_of(record, first.given) or (1,))[-1]
+    classes = _classes(record, first)
     return told(
         record,
         RULE,

@@ -94,8 +94,10 @@ def check(record: Record) -> Iterator[Finding]:
     """One finding per statement that computes such a sum."""
     found: dict[int, list[GaussianTerm]] = {}
     for one in gaussian_terms(record):
-        site = one.top.site
-        if site is not None and signs(record, one.exponential.node) == signs(record, one.square.node) == {-1}:
+        site, seen = one.top.site, signs(record, one.exponential.node) | signs(record, one.square.node)
+        if seen == {1}:
+            return  # another one is made smaller: an introspective autoencoder sets the two against each other
+        if site is not None and seen == {-1}:
             found.setdefault(site, []).append(one)
     if is_maximised(record):
         return

@@ -145,7 +145,8 @@ def _moved_before(record: Record, tensor: int) -> list[int]:
             return [event.site]
     if tensor in embedded(record) or lookup(record).tensors[tensor].view_of is not None:
         return []
-    return list(_pairs(record))[:1]
+    length = (lookup(record).tensors[tensor].shape or (0,))[-1]
+    return [site for site, size in _pairs(record) if size == length][:1]
 
 
 def _writes_earlier(node: ast.stmt | None) -> bool:
@@ -166,9 +167,12 @@ def _bounds(node: ast.expr) -> tuple[str, str] | None:
 
 
 @table
-def _pairs(record: Record) -> tuple[int, ...]:
-    """The statements that give two views of whole numbers, of one length, of which one begins a place later."""
-    index, found = lookup(record), dict[int, None]()
+def _pairs(record: Record) -> tuple[tuple[int, int], ...]:
+    """The statements that give two views of whole numbers, of one length, of which one begins a place later.
+
+    With that length.
+    """
+    index, found = lookup(record), dict[tuple[int, int], None]()
     by_site: dict[int, list[int]] = {}
     for row in record.operations:
         if (
@@ -183,7 +187,7 @@ def _pairs(record: Record) -> tuple[int, ...]:
             first, second = index.tensors[one], index.tensors[other]
             apart = (second.storage_offset or 0) - (first.storage_offset or 0)
             if first.storage == second.storage and first.shape == second.shape and apart == 1:
-                found[site] = None
+                found[site, (first.shape or (0,))[0]] = None
     return tuple(found)
 
 

@@ -54,6 +54,22 @@ Near miss: a state that each turn makes of the one before
         state.pow(2).mean().backward()
         optimizer.step()
 
+Near miss: a state that each turn makes of the one before, whose last loss counts
+    import torch
+    from torch import nn
+
+    cell, head = nn.GRUCell(3, 8), nn.Linear(8, 1)
+    optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    for step in range(3):
+        sequence = torch.randn(5, 8, 3)
+        wanted, state, loss = sequence.sum((0, 2)).unsqueeze(1), torch.zeros(8, 8), 0.0
+        for x in sequence:
+            state = cell(x, state)
+            loss = (head(state) - wanted).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
 Blind spots:
     Without the zero before the loop the last value may be what is meant, and nothing is said.
 
@@ -124,7 +140,7 @@ def _is_replaced(tree: Tree, node: ast.Assign, name: str) -> bool:
     if not isinstance(loop, ast.For) or any(isinstance(part, ast.Break | ast.Return) for part in ast.walk(loop)):
         return False
     parts = (part for part in ast.walk(loop) if isinstance(part, ast.Name) and part.id == name)
-    if any(isinstance(part.ctx, ast.Load) for part in parts):
+    if any(isinstance(part.ctx, ast.Load) for part in parts) or _is_of_state(loop, node):
         return False
     around = next(iter(tree.ancestors(loop)), None)
     body = next((part for part in _bodies(around) if loop in part), None)
@@ -136,6 +152,24 @@ def _is_replaced(tree: Tree, node: ast.Assign, name: str) -> bool:
         for one in body[_last_zero(body[:at], name) : at]
         for part in ast.walk(one)
     )
+
+
+def _is_of_state(loop: ast.For, node: ast.Assign) -> bool:
+    """All that changes from turn to turn in it are states that each turn makes of the one before: the last has all."""
+    stored = {part.id for part in ast.walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    used = stored & _loaded(node.value)
+    carried = {
+        target.id
+        for part in ast.walk(loop)
+        if isinstance(part, ast.Assign)
+        for target in part.targets
+        if isinstance(target, ast.Name) and target.id in _loaded(part.value)
+    }
+    return bool(used) and used <= carried
+
+
+def _loaded(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
 
 
 def _bodies(node: ast.AST | None) -> Iterator[list[ast.stmt]]:

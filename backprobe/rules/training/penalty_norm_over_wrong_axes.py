@@ -46,9 +46,20 @@ Near miss: a distance field, one value per point
     (slope,) = torch.autograd.grad(field(points).sum(), points, create_graph=True)
     (slope.norm(dim=-1) - 1).pow(2).mean().backward()
 
+Near miss: forces on the atoms of several molecules
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    atom = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
+    positions = torch.randn(4, 6, 3, requires_grad=True)
+    energy = atom(positions).sum((1, 2))
+    (slope,) = torch.autograd.grad(energy.sum(), positions, create_graph=True)
+    (slope.norm(dim=-1) - 1).pow(2).mean().backward()
+
 Blind spots:
-    A norm that is written with `sum` and `sqrt` over several dimensions at once is told by its shape alone; one in a
-    library is not seen.
+    Sequences of at most three channels are taken for points in space. A norm that is written with `sum` and `sqrt` over
+    several dimensions at once is told by its shape alone; one in a library is not seen.
 
 Source:
     Gulrajani et al., "Improved training of Wasserstein GANs", algorithm 1: one norm per sample.
@@ -87,6 +98,10 @@ _ON_THE_WAY: Final = frozenset(
 _SQUARES: Final = frozenset({"pow", "**", "square", "abs"})
 _MOST: Final = 40
 """Operations that are followed from one gradient."""
+_POINTS: Final = 3
+"""Dimensions of a batch of sets of points."""
+_SPACE: Final = 3
+"""Coordinates of a point in space, at most."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -127,6 +142,8 @@ def _is_wrong(record: Record, one: InputGradient, norm: Operation) -> bool:
         return False
     if prod(one.scores) != shape[0] or one.scores[0] != shape[0]:
         return False
+    if len(shape) == _POINTS and shape[-1] <= _SPACE and held == shape[:-1]:
+        return False  # the sample is a set of points in space: a force, or a slope, for each of them
     return prod(held) != shape[0] and (prod(held) == 1 or held[0] == shape[0])
 
 

@@ -92,6 +92,8 @@ RULE = Rule(
 
 LEAST: Final = 3
 """Steps with one rate for all groups."""
+_RANGE: Final = 100
+"""How many times the last rate of a search for one is the first, at least."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -99,12 +101,18 @@ def check(record: Record) -> Iterator[Finding]:
     for optimizer in record.optimizers:
         steps = [row for row in events_of(record, optimizer.optimizer, "step") if any(row.learning_rates)]
         levelled = [row for row in steps if len(row.learning_rates) > 1 and len(set(row.learning_rates)) == 1]
-        if len(levelled) < LEAST or len(levelled) < len(steps):
+        if len(levelled) < LEAST or len(levelled) < len(steps) or _is_range_test(levelled):
             continue
         rates = _written(record, optimizer, len(levelled[0].learning_rates))
         sets = _sets(record)
         if rates is not None and sets is not None and _differ(rates):
             yield _finding(record, optimizer, levelled, sets, rates)
+
+
+def _is_range_test(steps: list[OptimizerEvent]) -> bool:
+    """The rate only rises, a hundredfold or more: a search for a rate, in which all groups have the same on purpose."""
+    rates = [row.learning_rates[0] for row in steps]
+    return rates == sorted(rates) and rates[-1] >= _RANGE * rates[0] > 0
 
 
 def _written(record: Record, optimizer: Optimizer, number: int) -> list[ast.expr] | None:

@@ -3,8 +3,8 @@
 What it finds:
     The schedule was stepped at least five times, and at no step after the first did its number improve in the sense of
     its `mode`; instead it went the other way at four of five steps, and the schedule reduced the rate. With `max` the
-    number must be that of a loss: it lies above 1, or near the value of a root of the program's backward calls. The
-    finding stands where the schedule is built.
+    number must be that of a loss: it lies above 1 and near the roots of the program's backward calls, or falls by a
+    quarter or more in proportion to them. The finding stands where the schedule is built.
 
 Why it matters:
     Every improvement counts as a bad epoch: the rate falls to nothing while training goes well.
@@ -57,6 +57,20 @@ Near miss: an accuracy that does not rise
         model(torch.randn(8, 3)).pow(2).mean().backward()
         optimizer.step()
         schedule.step(accuracy)
+
+Near miss: a percentage of hits that gets a little worse while the loss falls
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, x = nn.Linear(3, 2), torch.randn(64, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", patience=1)
+    for percent in (52.3, 51.1, 50.2, 49.8, 49.1, 48.7):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        optimizer.step()
+        schedule.step(percent)
 
 Near miss: a loss that diverges
     import torch
@@ -122,6 +136,10 @@ RULE = Rule(
 
 LEAST: Final = 5
 """Numbers that the schedule was given."""
+_FALLEN: Final = 0.75
+"""Share of its first value that a loss is down to; an accuracy that gets worse seldom loses a quarter."""
+_NEAR: Final = 0.4
+"""By how much the quotient of a loss and the root of that time may differ from the middle one, as a share."""
 
 _STEP: Final = "torch.optim.lr_scheduler.ReduceLROnPlateau.step"
 
@@ -150,7 +168,7 @@ def _is_inverted(record: Record, one: Built, numbers: list[float], *, is_max: bo
     other_way = sum(sign * (after - before) < 0 for before, after in pairwise(numbers))
     if better or 5 * other_way < 4 * (len(numbers) - 1) or not _was_reduced(record, one):
         return False
-    return _is_loss(record, numbers) if is_max else _is_share(record, numbers)
+    return _is_loss(record, one, numbers) if is_max else _is_share(record, numbers)
 
 
 def _was_reduced(record: Record, one: Built) -> bool:
@@ -158,14 +176,32 @@ def _was_reduced(record: Record, one: Built) -> bool:
     return len(rates) > 1 and min(rates[-1]) < max(rates[0])
 
 
-def _is_loss(record: Record, numbers: list[float]) -> bool:
-    """It is no share of hits: it lies above 1, or beside the roots of the backward calls from the first to the last."""
-    if min(numbers) > 1:
+def _is_loss(record: Record, one: Built, numbers: list[float]) -> bool:
+    """It is no share of hits, nor a percentage: it follows the roots of that time.
+
+    It lies above 1 and is about what they are, or falls by a quarter in proportion to them.
+    """
+    moved = [row.moment for row in events_of(record, one.optimizer, "scheduler_step")]
+    pairs = [(number, _root_before(record, moment)) for number, moment in zip(numbers, moved, strict=False)]
+    ratios = sorted(number / root for number, root in pairs if root)
+    if min(numbers) > 1 and 5 * sum(abs(ratio - 1) <= _NEAR for ratio in ratios) >= 4 * len(numbers):
         return True
-    roots = _roots(record)
-    near = [number for number in numbers if any(abs(number - root) <= 0.3 * abs(root) for root in roots)]
-    falls = bool(roots) and min(roots[len(roots) // 2 :]) < roots[0]
-    return falls and 5 * len(near) >= 4 * len(numbers)
+    if numbers[-1] > _FALLEN * numbers[0] or len(ratios) < LEAST:
+        return False
+    middle = ratios[len(ratios) // 2]
+    near = [ratio for ratio in ratios if abs(ratio - middle) <= _NEAR * abs(middle)]
+    return middle > 0 and 5 * len(near) >= 4 * len(ratios)
+
+
+def _root_before(record: Record, moment: int) -> float | None:
+    """What the last backward call before a moment began from."""
+    rows = [
+        (call.moment_before, loss)
+        for curve in curves(record)
+        for call, loss in zip(curve.calls, curve.losses, strict=True)
+        if call.moment_before < moment and math.isfinite(loss)
+    ]
+    return max(rows)[1] if rows else None
 
 
 def _is_share(record: Record, numbers: list[float]) -> bool:

@@ -88,6 +88,26 @@ Near miss: the schedule is told where it stands
         optimizer.step()
         schedule.step()
 
+Near miss: the first phase had no schedule
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+
+    def run(optimizer, schedule=None):
+        for x in torch.randn(4, 8, 3):
+            optimizer.zero_grad()
+            model(x).pow(2).mean().backward()
+            optimizer.step()
+            if schedule is not None:
+                schedule.step()
+
+    first = torch.optim.Adam(model.parameters(), lr=1e-3)
+    run(first)
+    second = torch.optim.Adam(model.parameters(), lr=1e-3)
+    second.load_state_dict(first.state_dict())
+    run(second, torch.optim.lr_scheduler.CosineAnnealingLR(second, T_max=4))
+
 Blind spots:
     A schedule that is meant to begin anew with an old optimizer's moments looks the same. One that is stepped forward
     before the first step of the optimizer is taken for restored.
@@ -98,11 +118,12 @@ Source:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.source.naming import optimizer_name
-from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.source.syntax import site_of, trees
 from backprobe.rules.analysis.training.schedules import Built, built_schedules, events_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -124,7 +145,12 @@ RULE = Rule(
 LEAST: Final = 2
 """Steps of the optimizer and of the schedule after the load."""
 
-_PLATEAU: Final = "ReduceLROnPlateau"
+_PLACELESS: Final = frozenset({"ReduceLROnPlateau", "ExponentialLR"})
+"""Schedules that go on from the loaded rate alone, or that wait for a number."""
+_BY_FUNCTION: Final = frozenset({"LambdaLR"})
+"""Schedules whose rates the program computes from a count."""
+_COUNTS: Final = frozenset({"last_epoch", "_step_count"})
+"""Attributes of a schedule that say how far it has come."""
 
 
 def check(record: Record) -> Iterator[Finding]:
@@ -134,12 +160,46 @@ def check(record: Record) -> Iterator[Finding]:
         for row in record.watched_calls
     ):
         return
+    if _counts_are_set(record):
+        return
     for optimizer in record.optimizers:
         number = optimizer.optimizer
-        built = [one for one in built_schedules(record) if one.optimizer == number and one.cls != _PLATEAU]
+        built = [one for one in built_schedules(record) if one.optimizer == number and one.cls not in _PLACELESS]
         loads = events_of(record, number, "load_state_dict")
-        if built and loads and loads[0].site is not None and _begins_anew(record, number, built, loads[0]):
+        if not built or not loads or loads[0].site is None or not _is_one_run(record, number, built, loads[0].moment):
+            continue
+        if _begins_anew(record, number, built, loads[0]):
             yield _finding(record, number, built[-1], loads[0], loads[0].site)
+
+
+def _counts_are_set(record: Record) -> bool:
+    """The program writes how far a schedule has come: `schedule.last_epoch = start`."""
+    nodes = (node for tree in trees(record).values() for node in ast.walk(tree.module))
+    written = (one for node in nodes if isinstance(node, ast.Assign) for one in node.targets)
+    return any(isinstance(one, ast.Attribute) and one.attr in _COUNTS for one in written)
+
+
+def _is_one_run(record: Record, optimizer: int, built: list[Built], moment: int) -> bool:
+    """Of the optimizers that stepped before, if any, one had a schedule of the class, at another place by its rates.
+
+    Where none had, a second phase has a schedule of its own. Where a function of the program counts from the place
+    at which the first run ended, the rates are not those with which that one began.
+    """
+    before = {row.optimizer for row in record.optimizer_events if row.kind == "step" and row.moment < moment}
+    classes = {one.cls for one in built}
+    same = [one for one in built_schedules(record) if one.optimizer in before and one.cls in classes]
+    if not before:
+        return True
+    if classes <= _BY_FUNCTION and same:
+        began = _first_rates(record, optimizer)
+        return any(_first_rates(record, one.optimizer) == began for one in same)
+    return bool(same)
+
+
+def _first_rates(record: Record, optimizer: int) -> tuple[float, ...]:
+    """The rates after the first step of its schedule."""
+    rows = events_of(record, optimizer, "scheduler_step")
+    return tuple(round(rate, 12) for rate in rows[0].learning_rates) if rows else ()
 
 
 def _begins_anew(record: Record, optimizer: int, built: list[Built], load: OptimizerEvent) -> bool:

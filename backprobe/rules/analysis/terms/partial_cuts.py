@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 LEAST: Final = 2
 """Backward calls whose root has the term: once may be a start value."""
+_EXTREMES: Final = frozenset({"max", "min", "amax", "amin"})
 
 
 @table
@@ -77,6 +78,10 @@ def _cut(record: Record, rows: list[Term]) -> Break | None:
         return None
     ways = [one for one in _into_terms(record, held) if one.root in rows[0].nodes]
     ended = [one for one in (_ended(record, way) for way in ways) if one is not None and is_cut(record, one)]
+    if rows[0].tensor is None and rows[0].operation is None:  # a number: what was detached is still a tensor
+        ended = [one for one in ended if one.step.ending is None or one.step.ending.kind != "detach"]
+        if not ended:
+            return None
     if not ended:
         hidden = None if ways else recorded_cut(record, rows, held)
         return None if hidden is None else _of_term(record, hidden, rows)
@@ -153,6 +158,8 @@ def is_meant(record: Record, term: Term) -> bool:
     sources, passed, bent = linear_sources(record, term)
     if any(one in term.beside for one in sources):
         return True
+    if any(one.function.rpartition(".")[2] in _EXTREMES and term.beside.intersection(one.operands) for one in bent):
+        return True  # `x - x.max().detach()`: a shift by the greatest element, as before an exponential
     if any(node_of(record, one) in walked(record) for one in sources) and not any(
         takes_tracked(record, one) for one in bent
     ):

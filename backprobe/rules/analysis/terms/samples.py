@@ -112,10 +112,13 @@ def _is_value(record: Record, node: ast.expr) -> bool:
 
 
 def _is_weighed(record: Record, scored: Operation) -> bool:
-    """A `log_prob` is multiplied by a tensor further on."""
+    """A `log_prob` is multiplied by a tensor further on, or goes into a list, behind which it is not followed."""
     waiting, seen = [scored], set[int]()
     while waiting and len(seen) < _MOST:
-        for one in takers(record, waiting.pop()):
+        rows = takers(record, waiting.pop())
+        if not rows and scored.requires_grad:
+            return True
+        for one in rows:
             name = one.function.rpartition(".")[2]
             if one.operation in seen:
                 continue

@@ -41,4 +41,31 @@ for _ in range(4):
     loss.backward()
     optimizer.step()
 """,
+    "right: times the number of classes": """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 10)
+criterion = nn.KLDivLoss(reduction="mean")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in torch.randn(3, 8, 4):
+    wanted = torch.rand(8, 10).softmax(1)
+    loss = criterion(model(x).log_softmax(1), wanted) * wanted.size(1)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "right: times the classes, which are the second dimension": """
+import torch
+from torch import nn
+
+model = nn.Conv1d(4, 5, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in torch.randn(3, 8, 4, 7):
+    wanted = torch.rand(8, 5, 7).softmax(1)
+    loss = 5 * nn.functional.kl_div(model(x).log_softmax(1), wanted, reduction="mean")
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
 }

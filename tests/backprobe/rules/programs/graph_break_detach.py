@@ -440,4 +440,86 @@ for _ in range(4):
     loss.backward()
     opt.step()
 """,
+    "right: similarities less their greatest": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.manual_seed(1)
+X = torch.randn(60, 6)
+Y = (X[:, 0] + X[:, 1] > 0).long() + (X[:, 2] > 1).long()
+
+
+def supcon(z, y, tau=0.1):
+    z = F.normalize(z, dim=1)
+    sim = z @ z.t() / tau
+    sim = sim - sim.max(1, keepdim=True).values.detach()
+    self_mask = torch.eye(len(z), dtype=torch.bool)
+    pos = (y[:, None] == y[None]) & ~self_mask
+    log_prob = sim - sim.masked_fill(self_mask, float("-inf")).logsumexp(1, keepdim=True)
+    return -(log_prob * pos).sum(1).div(pos.sum(1).clamp(min=1)).mean()
+
+
+encoder = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 16))
+projection = nn.Linear(16, 8)
+opt = torch.optim.Adam([{"params": encoder.parameters()}, {"params": projection.parameters(), "lr": 3e-3}], lr=1e-3)
+for epoch in range(6):
+    for idx in torch.randperm(60).split(20):
+        loss = supcon(projection(encoder(X[idx])), Y[idx])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print("pretrain", epoch, loss.item())
+
+for p in encoder.parameters():
+    p.requires_grad = False
+encoder.eval()
+clf = nn.Linear(16, 3)
+opt = torch.optim.Adam(clf.parameters(), lr=1e-2)
+for epoch in range(6):
+    loss = F.cross_entropy(clf(encoder(X)), Y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print("linear", loss.item(), (clf(encoder(X)).argmax(1) == Y).float().mean().item())
+""",
+    "right: an unrolled optimizer, truncated": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+class LearnedRule(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out = nn.LSTMCell(1, 8), nn.Linear(8, 1)
+
+    def forward(self, g, state):
+        h, c = self.cell(g.view(-1, 1), state)
+        return 0.1 * self.out(h).view(g.shape), (h, c)
+
+
+rule = LearnedRule()
+meta = torch.optim.Adam(rule.parameters(), lr=5e-3)
+for episode in range(4):
+    W, y = torch.randn(8, 4), torch.randn(8)
+    theta = torch.zeros(4, requires_grad=True)
+    state = None
+    total = 0.0
+    for t in range(12):
+        loss = (W @ theta - y).pow(2).mean()
+        total = total + loss
+        (g,) = torch.autograd.grad(loss, theta, retain_graph=True)
+        update, state = rule(g.detach(), state)
+        theta = theta + update
+        if (t + 1) % 6 == 0:
+            meta.zero_grad()
+            total.backward()
+            meta.step()
+            theta = theta.detach().requires_grad_()
+            state = tuple(s.detach() for s in state)
+            total = 0.0
+    print(episode, loss.item())
+""",
 }

@@ -35,4 +35,25 @@ for epoch in range(6):
     loss.backward()
     opt.step()
 """,
+    "right: a search for a rate": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+body, head = nn.Linear(4, 8), nn.Linear(8, 1)
+opt = torch.optim.SGD([{"params": body.parameters(), "lr": 1e-3}, {"params": head.parameters(), "lr": 1e-2}], lr=1e-3)
+lrs, losses = [], []
+for k in range(10):
+    lr = 1e-5 * 10 ** (k / 3)
+    for g in opt.param_groups:
+        g["lr"] = lr
+    x = torch.randn(16, 4)
+    loss = (head(body(x).relu()) - x.sum(1, keepdim=True)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    lrs.append(lr)
+    losses.append(loss.item())
+print(lrs[losses.index(min(losses))])
+""",
 }

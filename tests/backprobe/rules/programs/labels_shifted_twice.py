@@ -53,4 +53,27 @@ for x, y in DataLoader(Blocks(torch.randint(0, 30, (600,)), 12), batch_size=8):
     loss = nn.functional.cross_entropy(out.reshape(-1, 30), y.reshape(-1))
     opt.zero_grad(); loss.backward(); opt.step()
 """,
+    "right: bigrams are counted beside it": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+V = 9
+text = torch.randint(1, V, (120,))
+bigrams = torch.zeros(V, V)
+for a, b in zip(text[:-1], text[1:]):
+    bigrams[a, b] += 1
+embed, lstm, head = nn.Embedding(V, 8), nn.LSTM(8, 8, batch_first=True), nn.Linear(8, V)
+optimizer = torch.optim.SGD([*embed.parameters(), *lstm.parameters(), *head.parameters()], lr=0.1)
+for step in range(4):
+    start = torch.randint(0, 110, (4, 1))
+    input_ids = text[start + torch.arange(8)]
+    labels = input_ids.clone()
+    labels[input_ids == 3] = -100
+    logits = head(lstm(embed(input_ids))[0])
+    loss = nn.functional.cross_entropy(logits[:, :-1].reshape(-1, V), labels[:, 1:].reshape(-1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
 }

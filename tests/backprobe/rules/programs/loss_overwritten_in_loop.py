@@ -98,4 +98,24 @@ for _ in range(4):
     loss.backward()
     opt.step()
 """,
+    "right: the last loss of a carried state": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+cell, head = nn.GRUCell(3, 8), nn.Linear(8, 1)
+opt = torch.optim.Adam([*cell.parameters(), *head.parameters()], lr=1e-2)
+for step in range(4):
+    xs = torch.randn(5, 8, 3)
+    y = xs.sum((0, 2)).unsqueeze(1)
+    h = torch.zeros(8, 8)
+    loss = 0.0
+    for x in xs:
+        h = cell(x, h)
+        loss = (head(h) - y).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(step, loss.item())
+""",
 }

@@ -66,4 +66,31 @@ for i in range(3):
     ((g.norm(2, dim=1) - 1) ** 2).mean().backward()
     opt.step()
 """,
+    "right: forces on the atoms of several molecules": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+class Energy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
+
+    def forward(self, x):
+        return self.net(x).sum((1, 2))
+
+
+model = Energy()
+opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+for _ in range(4):
+    positions = torch.randn(4, 6, 3, requires_grad=True)
+    energy = model(positions)
+    (force,) = torch.autograd.grad(energy.sum(), positions, create_graph=True)
+    loss = (force.norm(dim=-1) - 1.0).pow(2).mean() + energy.pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

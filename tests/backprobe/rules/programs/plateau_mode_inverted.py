@@ -69,4 +69,36 @@ for share in shares:
     opt.step()
     sched.step(share)
 """,
+    "right: a percentage of hits that gets worse": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", patience=1)
+x = torch.randn(64, 3)
+y = (x[:, 0] > 0).long()
+for percent in (52.3, 51.1, 50.2, 49.8, 49.1, 48.7):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+    schedule.step(percent)
+""",
+    "right: a share of hits that is near the loss, and gets worse": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(30, 64), nn.ReLU(), nn.Linear(64, 2))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", patience=1)
+x, y = torch.randn(40, 30), torch.randint(0, 2, (40,))
+for accuracy in (0.62, 0.60, 0.58, 0.57, 0.55, 0.52):
+    loss = nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    schedule.step(accuracy)
+""",
 }

@@ -60,4 +60,89 @@ for x in torch.randn(4, 8, 3):
     opt.step()
     sched.step()
 """,
+    "right: the first phase had no schedule": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(3, 1)
+X = torch.randn(6, 16, 3)
+
+
+def run(optimizer, schedule=None):
+    for x in X:
+        optimizer.zero_grad()
+        (model(x) - x.sum(1, keepdim=True)).pow(2).mean().backward()
+        optimizer.step()
+        if schedule is not None:
+            schedule.step()
+
+
+pretrain = torch.optim.Adam(model.parameters(), lr=1e-3)
+run(pretrain)
+moments = pretrain.state_dict()
+finetune = torch.optim.Adam(model.parameters(), lr=1e-3)
+finetune.load_state_dict(moments)
+run(finetune, torch.optim.lr_scheduler.CosineAnnealingLR(finetune, T_max=6))
+""",
+    "right: the count is written to the schedule": """
+import copy
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+def begin():
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    return model, optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda e: 0.9**e)
+
+
+def train(model, optimizer, schedule):
+    for x in torch.randn(3, 8, 3):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+        schedule.step()
+
+
+model, optimizer, schedule = begin()
+train(model, optimizer, schedule)
+kept = copy.deepcopy({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": schedule.last_epoch})
+model, optimizer, schedule = begin()
+model.load_state_dict(kept["model"])
+optimizer.load_state_dict(kept["optimizer"])
+schedule.last_epoch = kept["epoch"]
+train(model, optimizer, schedule)
+""",
+    "right: its function counts from the epoch that was reached": """
+import copy
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(3, 1)
+
+
+def train(start, state=None):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if state is not None:
+        optimizer.load_state_dict(state)
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"] = 0.1
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda e: 0.9 ** (start + e))
+    for x in torch.randn(3, 8, 3):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+        schedule.step()
+    return copy.deepcopy(optimizer.state_dict())
+
+
+state = train(0)
+train(3, state)
+""",
 }
