@@ -68,8 +68,9 @@ def shown(record: Record, judgement: Judgement) -> Shown:
     """What a record and its judgement show."""
     with shared_tables(record):
         found = tuple(one for one in judgement.findings if one.suppressed is None)
-        loss, *later = first_losses(record) or (None,)
-        return Shown(findings=found, failure=_failure(record), loss=loss, later=tuple(one for one in later if one is not None))
+        losses = first_losses(record)
+        first = losses[0] if losses else None
+        return Shown(findings=found, failure=_failure(record), loss=first, later=losses[1:])
 
 
 def _failure(record: Record) -> Failure | None:

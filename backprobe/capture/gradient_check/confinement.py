@@ -30,8 +30,8 @@ _WRITES: Final = (1 << 1) | (0x3FF << 4) | (1 << 13)
 
 _EVENTS: Final = """
 os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime os.kill os.killpg
-os.fork os.forkpty os.posix_spawn os.exec os.system subprocess.Popen socket.connect socket.bind socket.sendto socket.sendmsg
-shutil.rmtree shutil.move signal.pthread_kill
+os.fork os.forkpty os.posix_spawn os.exec os.system subprocess.Popen socket.connect socket.bind socket.sendto
+socket.sendmsg shutil.rmtree shutil.move signal.pthread_kill
 """
 _REFUSED: Final = frozenset(_EVENTS.split())
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
