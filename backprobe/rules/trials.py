@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.losses.loss_curves import first_loss
+from backprobe.rules.analysis.losses.loss_curves import first_losses
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.finding import Edit, Finding, Location, Trial
 from backprobe.rules.framework.tables import shared_tables
@@ -55,18 +55,22 @@ class Shown:
         findings: That no comment suppresses.
         failure: None: it ended well.
         loss: The value that its first backward call began from; None: not one number, or not measured.
+        later: Those of the calls after it, before the first step.
     """
 
     findings: tuple[Finding, ...]
     failure: Failure | None = None
     loss: float | None = None
+    later: tuple[float, ...] = ()
 
 
 def shown(record: Record, judgement: Judgement) -> Shown:
     """What a record and its judgement show."""
     with shared_tables(record):
         found = tuple(one for one in judgement.findings if one.suppressed is None)
-        return Shown(findings=found, failure=_failure(record), loss=first_loss(record))
+        losses = first_losses(record)
+        first = losses[0] if losses else None
+        return Shown(findings=found, failure=_failure(record), loss=first, later=losses[1:])
 
 
 def _failure(record: Record) -> Failure | None:
@@ -142,7 +146,7 @@ def compared(finding: Finding, edits: Sequence[Edit], before: Shown, after: Show
         return Trial(verdict="breaks", why=f"a new finding: {_named(loud[0])}{more}")
     if is_there:
         return Trial(verdict="insufficient", why="the finding is still there")
-    if before.loss is None or after.loss is None or _is_equal(before.loss, after.loss):
+    if before.loss is None or after.loss is None or _is_equal(before.loss, after.loss) or _is_sum(before, after.loss):
         return Trial(verdict="confirmed")
     return Trial(verdict="changes-values", why=f"the first loss was {before.loss:.6g} and is {after.loss:.6g}")
 
@@ -153,6 +157,12 @@ def _named(finding: Finding) -> str:
 
 def _is_equal(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=EQUAL_LOSSES) or (math.isnan(one) and math.isnan(other))
+
+
+def _is_sum(before: Shown, loss: float) -> bool:
+    """One call over the sum of what several began from: the gradients add up to the same, `(a + b).backward()`."""
+    total = before.loss or 0.0
+    return any(_is_equal(total := total + one, loss) for one in before.later)
 
 
 def _is_same_failure(lines: LineMap, before: Failure, after: Failure) -> bool:

@@ -7,6 +7,7 @@ gradient is not the derivative of their loss.
 
     python -m tests.corpus.checks --wrong threads     those of the list alone: how many are flagged
     python -m tests.corpus.checks --every 4 own       every fourth program of the corpus, in its order
+    python -m tests.corpus.checks --role good --role clean own      its correct programs and twins
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("corpora", nargs="*", default=["public", "second"])
     parser.add_argument("--every", type=int, default=1, help="of each corpus every N-th case and correct program")
     parser.add_argument("--wrong", action="store_true", help="only those whose gradient is wrong by the list")
-    parser.add_argument("--role", choices=("wrong", "bad", "good", "clean"))
+    parser.add_argument("--role", action="append", choices=("wrong", "bad", "good", "clean"), help="may be repeated")
     parser.add_argument("--only", default="", help="programs whose name has this in it")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("-v", action="store_true")
@@ -159,7 +160,7 @@ def main(given: Sequence[str] | None = None) -> int:
     chosen = [
         one
         for one in programs(args.corpora, args.every, wrong=args.wrong)
-        if args.role in (None, one[2]) and args.only in one[1]
+        if one[2] in (args.role or (one[2],)) and args.only in one[1]
     ]
     results: list[Told] = []
     with tempfile.TemporaryDirectory() as kept, ThreadPoolExecutor(args.jobs) as pool:

@@ -1,6 +1,6 @@
 """Public training scripts, taken as they are: each runs plain and under `backprobe run`, and the two are compared.
 
-usage: python -m tests.transparency.examples FOLDER [NAME ...] [--keep FOLDER] [--tier full]
+usage: python -m tests.transparency.examples FOLDER [NAME ...] [--keep FOLDER] [--tier full] [--check-gradients]
 
 A script that leaves its seed to chance (mnist_forward_forward, regression) has no two runs to compare. FOLDER is a checkout of github.com/pytorch/examples; nothing of it is kept. What the scripts would load from the network
 or from libraries that are not installed is made up by `standins`. Prints each script's differences and report, and ends
@@ -84,13 +84,18 @@ def text(folder: Path) -> None:
         (folder / f"{name}.txt").write_text("\n".join(map(" ".join, words)) + "\n")
 
 
-def run_both(checkout: Path, script: Script, folder: Path, tier: str = "full") -> Both:
-    """Run it plain and captured; `folder` is empty and gets the record and the report too."""
+def run_both(checkout: Path, script: Script, folder: Path, tier: str = "full", *, check: bool = False) -> Both:
+    """Run it plain and captured; `folder` is empty and gets the record and the report too.
+
+    Args:
+        check: The captured one checks its gradients.
+    """
     libraries, report = folder / "libraries", folder / "report.txt"
     shutil.copytree(STANDINS, libraries)
     environment = {**os.environ, "PYTHONPATH": str(libraries), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
     ran, left = [], []
     ours = f"-m backprobe run --tier {tier} --exit-zero --output={report} --save={folder / 'record'}".split()
+    ours += ["--check-gradients"] * check
     for command in ([], ours):
         project = folder / "project"
         shutil.copytree(checkout / Path(script.path).parent, project)
@@ -124,6 +129,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=", ".join(script.name for script in SCRIPTS))
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--tier", default="full")
+    parser.add_argument("--check-gradients", action="store_true")
     asked = parser.parse_args()
     wrong = 0
     for script in SCRIPTS:
@@ -132,7 +138,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="backprobe-examples-") as name:
             folder = asked.keep / script.name if asked.keep else Path(name)
             folder.mkdir(parents=True, exist_ok=True)
-            both = run_both(asked.checkout, script, folder, asked.tier)
+            both = run_both(asked.checkout, script, folder, asked.tier, check=asked.check_gradients)
         found = differences(both)
         wrong += len(found)
         said = f"exit code {both.plain.code}, {len(both.plain.out)} characters, {len(found)} differences"

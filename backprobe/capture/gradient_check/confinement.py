@@ -3,7 +3,7 @@
 descriptors     pipes, sockets, terminals and files open for writing lead to /dev/null
 files           none grows (RLIMIT_FSIZE 0); with Landlock none is opened for writing, made or removed
 audit events    opening for writing, removing, connecting, starting a process: refused, as OSError
-time            RLIMIT_CPU and an alarm that the program cannot catch
+time            RLIMIT_CPU and an alarm that the program cannot catch; what it forks by native code ends with it
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _WRITES: Final = (1 << 1) | (0x3FF << 4) | (1 << 13)
 """LANDLOCK_ACCESS_FS_WRITE_FILE; REMOVE_DIR to MAKE_SYM; REFER. TRUNCATE (1 << 14) came with version 3."""
 
 _EVENTS: Final = """
-os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime os.kill os.fork
-os.forkpty os.posix_spawn os.exec os.system subprocess.Popen socket.connect socket.bind socket.sendto socket.sendmsg
-shutil.rmtree shutil.move signal.pthread_kill
+os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime os.kill os.killpg
+os.fork os.forkpty os.posix_spawn os.exec os.system subprocess.Popen socket.connect socket.bind socket.sendto
+socket.sendmsg shutil.rmtree shutil.move signal.pthread_kill
 """
 _REFUSED: Final = frozenset(_EVENTS.split())
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -43,6 +43,8 @@ def confine(kept: int, seconds: int) -> None:
     Args:
         kept: The descriptor through which it answers. seconds: Of processor and of wall time.
     """
+    with contextlib.suppress(OSError):
+        os.setpgid(0, 0)  # a group of its own: what native code forks in it, unseen by audit events, ends with it
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

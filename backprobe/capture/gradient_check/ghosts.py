@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import stat
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -85,22 +86,36 @@ _ENCODE: Final = msgspec.msgpack.Encoder().encode
 _DECODER: Final = msgspec.msgpack.Decoder(Answer)
 
 
+_LENGTH: Final = struct.Struct("<Q")
+"""Before an answer: whoever was forked in a ghost holds its pipe open, so that its end tells nothing."""
+
+
 @dataclass(slots=True)
 class Ghost:
-    """This process, if it is one: where it answers."""
+    """This process, if it is one: where it answers.
+
+    Attributes:
+        pid: A copy that native code made of it is not the ghost, and tells nothing.
+    """
 
     descriptor: int
+    pid: int
 
     def end(self, answer: Answer) -> None:
         """Tell, and end without anything that the interpreter or the program does at its end."""
         try:
-            data = _ENCODE(answer)
-            if len(data) > MOST_BYTES:
-                data = _ENCODE(Answer(error="it has more to tell than is kept"))
-            while data:
+            data = _framed(answer)
+            while data and self.pid == os.getpid():
                 data = data[os.write(self.descriptor, data) :]
         finally:
             os._exit(0)
+
+
+def _framed(answer: Answer) -> bytes:
+    data = _ENCODE(answer)
+    if len(data) > MOST_BYTES:
+        data = _ENCODE(Answer(error="it has more to tell than is kept"))
+    return _LENGTH.pack(len(data)) + data
 
 
 def ask(seconds: int) -> Answer | Ghost:
@@ -129,8 +144,9 @@ def ask(seconds: int) -> Answer | Ghost:
         data = _read(reads, time.monotonic() + seconds + 1)
     finally:
         os.close(reads)
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
+        for end in (os.killpg, os.kill):  # with what native code in it has forked
+            with contextlib.suppress(OSError):
+                end(pid, signal.SIGKILL)
         with contextlib.suppress(OSError):
             os.waitpid(pid, 0)
         _put_back(places)
@@ -147,21 +163,23 @@ def _born(reads: int, writes: int, seconds: int) -> Ghost:
         confine(writes, seconds)
         torch.set_num_threads(1)  # threads of the pool do not survive a fork
     except BaseException as error:
-        os.write(writes, _ENCODE(Answer(error=f"it could not be confined: {type(error).__name__}: {error}"[:500])))
+        os.write(writes, _framed(Answer(error=f"it could not be confined: {type(error).__name__}: {error}"[:500])))
         os._exit(1)
-    return Ghost(writes)
+    return Ghost(writes, os.getpid())
 
 
 def _read(descriptor: int, deadline: float) -> bytes:
-    data = bytearray()
-    while len(data) <= MOST_BYTES + 4096 and (left := deadline - time.monotonic()) > 0:
+    data, whole = bytearray(), _LENGTH.size
+    while len(data) < whole and (left := deadline - time.monotonic()) > 0:
         if not select.select([descriptor], [], [], left)[0]:
             break
         piece = os.read(descriptor, 1 << 16)
         if not piece:
-            return bytes(data)
+            break
         data += piece
-    return b""
+        if whole == _LENGTH.size <= len(data):
+            whole += min(_LENGTH.unpack_from(data)[0], MOST_BYTES)
+    return bytes(data[_LENGTH.size : whole]) if len(data) >= whole else b""
 
 
 def _places() -> dict[int, int]:

@@ -1,7 +1,8 @@
 """Rows on their way out: buffered by table, flushed as whole frames, capped.
 
 1. Tables leave in the order of `TABLES`, so that what was flushed is a valid record if the process dies.
-2. The sink's failure is not the program's: it closes the writer.
+2. The sink's failure is not the program's: it closes the writer. Only the process that made it sends: a copy that was
+   forked beneath Python, by native code, runs to its end in the same code.
 3. A record stays below its caps in bytes and rows, its end included, however long the program goes on:
 
     open    every row is taken
@@ -206,7 +207,7 @@ class Writer:
         self._sink = None
 
     def _send(self, data: bytes) -> None:
-        if self._sink is None or not data:
+        if self._sink is None or not data or self._pid != os.getpid():
             return
         self.sent_bytes += len(data)
         try:

@@ -73,6 +73,10 @@ NOTE = found("BP9", 4, level="note")
         (Shown(findings=(ONE,), loss=2.0), Shown(findings=(), loss=2.001), "changes-values"),
         (Shown(findings=(ONE,), loss=2.0), Shown(findings=(), loss=math.nan), "changes-values"),
         (Shown(findings=(ONE,), loss=2.0), Shown(findings=()), "confirmed"),
+        (Shown(findings=(ONE,), loss=2.0, later=(3.0, 4.0)), Shown(findings=(), loss=5.0), "confirmed"),
+        (Shown(findings=(ONE,), loss=2.0, later=(3.0, 4.0)), Shown(findings=(), loss=9.0), "confirmed"),
+        (Shown(findings=(ONE,), loss=2.0, later=(3.0, 4.0)), Shown(findings=(), loss=6.0), "changes-values"),
+        (Shown(findings=(ONE,), loss=2.0, later=(3.0,)), Shown(findings=(), loss=3.0), "changes-values"),
         (Shown(findings=(ONE,)), Shown(findings=(found("BP1", 2),)), "insufficient"),
         (Shown(findings=(ONE,)), Shown(findings=(found("BP1", 2, binding="y"),)), "insufficient"),
         (Shown(findings=(ONE,)), Shown(findings=(found("BP1", 4),)), "insufficient"),  # it moved inside its function
@@ -147,3 +151,33 @@ def test_a_program_that_ran_without_and_with_the_fix_gives_the_verdict(captured,
 def test_another_first_loss_is_told(captured):
     record, again = captured(LEAK), captured(edited(LEAK, [edit((2, 5), (2, 15), "torch.zeros")]))
     assert (shown(record, judge(record)).loss, shown(again, judge(again)).loss) == (3.0, 0.0)
+
+
+TWICE = (
+    "import torch\n"
+    "w = torch.full((3,), 2.0, requires_grad=True)\n"
+    "opt = torch.optim.SGD([w], lr=0.1)\n"
+    "for _ in range(2):\n"
+    "    opt.zero_grad()\n"
+    "    trunk = w * w\n"
+    "    first, second = trunk.sum(), (trunk * 2).sum()\n"
+    "    first.backward({})\n"
+    "    second.backward()\n"
+    "    opt.step()\n"
+)
+
+
+def test_one_call_over_the_sum_of_two_losses_changes_no_value(captured):
+    record = captured(TWICE.format(""))
+    judgement = judge(record)
+    (finding,) = judgement.findings
+    (fix,) = finding.fixes
+    again = captured(edited(TWICE.format(""), fix.edits))
+    before, after = shown(record, judgement), shown(again, judge(again))
+    assert (before.loss, before.later, after.loss, after.later) == (12.0, (24.0,), 36.0, ())
+    assert compared(finding, fix.edits, before, after).verdict == "confirmed"
+
+
+def test_losses_after_the_first_step_do_not_count(captured):
+    record = captured(TWICE.format("retain_graph=True"))
+    assert (shown(record, judge(record)).loss, shown(record, judge(record)).later) == (12.0, (24.0,))

@@ -80,3 +80,11 @@ def test_a_copy_writes_nothing_ends_nobody_and_starts_nothing(grouped: Superviso
     outcome, record = checked(grouped, ESCAPES)
     assert outcome.facts.stdout.splitlines()[-1] == b"['main.py']"
     assert {row.verdict for row in record.gradient_checks} == {"agrees"}, {row.why for row in record.gradient_checks}
+
+
+FORKS_ITSELF = STEPS + "import ctypes, os\nif (pid := ctypes.PyDLL(None).fork()):\n    os.waitpid(pid, 0)\n"
+
+
+def test_where_the_program_takes_the_room_of_a_copy_its_own_process_ends_no_record(grouped: Supervisor) -> None:
+    _, record = checked(grouped, FORKS_ITSELF)
+    assert {row.verdict for row in record.gradient_checks} == {"agrees"}, {row.why for row in record.gradient_checks}

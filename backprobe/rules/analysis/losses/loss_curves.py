@@ -40,9 +40,19 @@ def curves(record: Record) -> list[Curve]:
     return list(found.values())
 
 
-def first_loss(record: Record) -> float | None:
-    """The number that the first backward call began from; None: it began from another thing, or was not measured."""
-    return _loss(record, record.backward_calls[0]) if record.backward_calls else None
+def first_losses(record: Record) -> tuple[float, ...]:
+    """The numbers that the backward calls before the first step began from, up to one that began from another thing.
+
+    A call that raised, or asked for gradients without storing them, counts: it began from its root as well.
+    """
+    stepped = min((one.moment for one in record.optimizer_events if one.kind == "step"), default=math.inf)
+    found: list[float] = []
+    for call in record.backward_calls:
+        loss = _loss(record, call)
+        if loss is None or (found and call.moment_before > stepped):
+            break
+        found.append(loss)
+    return tuple(found)
 
 
 def _loss(record: Record, call: BackwardCall) -> float | None:

@@ -1,5 +1,8 @@
 """With the check on a program computes the same bits, and what its copies would write or send is not there."""
 
+import os
+
+import psutil
 import pytest
 
 from backprobe.rules.manual_programs import programs
@@ -98,3 +101,44 @@ def test_a_copy_that_hangs_is_dropped_and_said(tmp_path) -> None:
     assert record.end.exit_code == 0
     assert [row.verdict for row in record.gradient_checks] == ["not-checked"]
     assert "in time" in (record.gradient_checks[0].why or "")
+
+
+FORKS_BENEATH = """\
+import ctypes, os, time, torch
+library, first = ctypes.PyDLL(None), os.getpid()
+w = torch.ones(3, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+loss = (w * w).sum()
+if os.getpid() != first and library.fork() == 0:
+    library.prctl(15, {mark!r})
+    {then}
+loss.backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("then", ["time.sleep(600)", "pass"])
+def test_what_native_code_forks_in_a_copy_tells_nothing_and_ends_with_it(then) -> None:
+    mark = f"bp{os.getpid()}{then[0]}"
+    record = programs().captured(FORKS_BENEATH.format(mark=mark.encode(), then=then), check=True)
+    assert [row.verdict for row in record.gradient_checks] == ["agrees"], record.gradient_checks
+    named = [one for one in psutil.process_iter(["name", "status"]) if one.info["name"] == mark]
+    assert not [one for one in named if one.info["status"] != psutil.STATUS_ZOMBIE]
+
+
+FORKS_ITSELF = """\
+import ctypes, os, torch
+w = torch.ones(3, requires_grad=True)
+(w * w).sum().backward()
+pid = ctypes.PyDLL(None).fork()
+w.grad.add_(1)
+if pid:
+    os.waitpid(pid, 0)
+    (w * 3).sum().backward()
+"""
+
+
+def test_a_process_that_native_code_forks_writes_nothing_into_the_record() -> None:
+    record = programs().captured(FORKS_ITSELF)
+    assert record.end is not None
+    assert len(record.backward_calls) == 2
