@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 
-STRIPES: Final = 4
+STRIPES: Final = 10
 """Of this many steps one has the norm of long gradients; in the others one of as many stripes of them is read: reading
 all of them in each step made that of an MLP of 0.7 million weights 1.6 % longer."""
 

@@ -3,9 +3,9 @@
 1. A step ends with each step of the optimizer that stepped first; in a program that has none, with each backward call
    that accumulates. It is taken or not before it begins.
 2. A short program is taken whole: steps thin out when the record is no longer short. Between the steps that are taken
-   the taps are off and no sentinel, hook or strong reference of ours is left. One norm of the gradients per backward
-   call tells whether the next two steps have to be looked at. So do an exception, a warning of torch's, a loss that is
-   not finite, and a `.grad` that was read and was None: the step has a row that says so, and that it was not looked at.
+   the taps are off and no sentinel, hook or strong reference of ours is left. The gradients after each backward call
+   tell whether the next two steps have to be looked at. So do an exception, a warning of torch's, a loss that is not
+   finite, and a `.grad` that was read and was None: the step has a row that says so, and that it was not looked at.
 3. What follows a loop is looked at again: the code behind training is not a step of it.
 4. Once the record is full the taps go off, at the end of a backward call or of a step, and stay off.
 """
@@ -14,24 +14,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.capture.instrument.pause import Switch
 from backprobe.capture.options import is_kept
 from backprobe.capture.tracking.cause import Cause
 from backprobe.capture.tracking.gradients import GradientCheck, without_gradient
 from backprobe.capture.tracking.histograms import write_sizes
-from backprobe.capture.tracking.steps import bring_loss, is_plain, loss_at, rate_at
+from backprobe.capture.tracking.steps import OpenStep, Why, bring_loss, is_plain, loss_at, rate_at
 from backprobe.capture.tracking.tensors.identity import OwnRef
 from backprobe.record import Step
 from backprobe.record.rows.series import Anomaly
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
-
-Why = Literal["first", "1-2-5", "every", "after-anomaly", "loop-left"]
 
 _AFTER_AN_ANOMALY: Final = 2
 """Steps that are taken in full after one that went wrong."""
@@ -41,33 +38,6 @@ _ANOMALIES_IN_FULL: Final = 5
 
 _LOOPS_IN_FULL: Final = 2
 """How often the code behind a loop in a function is looked at before that thins out: an epoch ends often."""
-
-
-@dataclass(slots=True)
-class OpenStep:
-    """The step in progress.
-
-    Attributes:
-        first_moment: The last moment before it.
-        why: Why it is taken in full; None: it is not.
-        walks, calls: Backward calls walked in it, and module calls kept.
-        loss, loss_tensor, learning_rate, without_grad: As its row has them.
-    """
-
-    number: int
-    why: Why | None
-    first_moment: int
-    backward_calls: int = 0
-    walks: int = 0
-    calls: int = 0
-    anomaly: Anomaly | None = None
-    norm: float | None = None
-    tensor: int | None = None
-    started_ns: int = 0
-    loss: float | None = None
-    loss_tensor: int | None = None
-    learning_rate: float | None = None
-    without_grad: int | None = None
 
 
 class Sampler:
@@ -258,15 +228,7 @@ class Sampler:
     def _write(self) -> None:
         """Write the row of the step in progress; of those not taken in full, past a cap, at 1-2-5 per decade."""
         step, recorder = self._open, self._recorder
-        now, last = recorder.writer.time_ns(), recorder.moments.last
-        first = None if step.first_moment >= last else step.first_moment + 1
-        row = Step(
-            step=step.number, sampled=step.why is not None, why=step.why or "not-sampled", first_moment=first,
-            last_moment=None if first is None else last, grad_norm=step.norm, backward_calls=step.backward_calls,
-            started_ns=step.started_ns, duration_ns=now - step.started_ns, anomaly=step.anomaly, tensor=step.tensor,
-            loss=step.loss, loss_tensor=step.loss_tensor, learning_rate=step.learning_rate,
-            parameters_without_grad=step.without_grad,
-        )  # fmt: skip
+        row = step.row(recorder.writer.time_ns(), recorder.moments.last)
         if self._untold is not None and self._ends_with_backward:
             self._untold.append(row)
             return

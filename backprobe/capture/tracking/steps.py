@@ -4,20 +4,64 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import torch
 
 from backprobe.capture.torch_access.tensor_memory import elements
 from backprobe.capture.torch_access.tensor_statistics import of_elements, of_values
 from backprobe.capture.torch_access.torch_internals import EXACT, functorch_is_active
+from backprobe.record import Step
 
 if TYPE_CHECKING:
     from backprobe.capture.options import Options
     from backprobe.capture.output.writer import Writer
     from backprobe.capture.torch_access.device_values import Values
+    from backprobe.record.rows.series import Anomaly
 
 _FLOAT: Final = struct.Struct("=f")
+
+
+Why = Literal["first", "1-2-5", "every", "after-anomaly", "loop-left"]
+
+
+@dataclass(slots=True)
+class OpenStep:
+    """The step in progress.
+
+    Attributes:
+        first_moment: The last moment before it.
+        why: Why it is taken in full; None: it is not.
+        walks, calls: Backward calls walked in it, and module calls kept.
+        loss, loss_tensor, learning_rate, without_grad: As its row has them.
+    """
+
+    number: int
+    why: Why | None
+    first_moment: int
+    backward_calls: int = 0
+    walks: int = 0
+    calls: int = 0
+    anomaly: Anomaly | None = None
+    norm: float | None = None
+    tensor: int | None = None
+    started_ns: int = 0
+    loss: float | None = None
+    loss_tensor: int | None = None
+    learning_rate: float | None = None
+    without_grad: int | None = None
+
+    def row(self, now: int, last_moment: int) -> Step:
+        """Its row, at a time and a moment that end it."""
+        first = None if self.first_moment >= last_moment else self.first_moment + 1
+        return Step(
+            step=self.number, sampled=self.why is not None, why=self.why or "not-sampled", first_moment=first,
+            last_moment=None if first is None else last_moment, grad_norm=self.norm, anomaly=self.anomaly,
+            backward_calls=self.backward_calls, started_ns=self.started_ns, duration_ns=now - self.started_ns,
+            tensor=self.tensor, loss=self.loss, loss_tensor=self.loss_tensor, learning_rate=self.learning_rate,
+            parameters_without_grad=self.without_grad,
+        )  # fmt: skip
 
 
 def is_plain(root: Any) -> bool:
