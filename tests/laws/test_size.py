@@ -13,7 +13,6 @@ MOST_FUNCTION_LINES = 80
 USUAL_FUNCTION_LINES = 40
 MODULE_LINES = 300
 LONG_MODULES = {
-    "backprobe/capture/tracking/sampler.py": "which steps are taken is one state machine: its tables of reasons stand beside it",
     "backprobe/client/clients.py": "the same methods twice, for threads and for asyncio: side by side, so that they cannot drift",
     "backprobe/recorder/record_sender.py": "one thread and what the job calls of it: the two sides of one lock, side by side",
     "store/runs/model.py": "a run as it is submitted, claimed and read: the same fields, side by side",

@@ -3,6 +3,7 @@
 PART(bp_add_layout)
 PART(bp_add_reader)
 PART(bp_add_statistics)
+PART(bp_add_gradients)
 PART(bp_add_rows)
 PART(bp_add_timeline)
 PART(bp_add_identities)

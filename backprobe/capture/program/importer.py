@@ -23,10 +23,14 @@ Compiler = Callable[[bytes, str, str], CodeType]
 
 
 class FolderFinder(MetaPathFinder):
-    """Finds what Python's own path finder finds, and taps it if it lies in the project's folder."""
+    """Finds what Python's own path finder finds, and taps it if it lies in the project's folder.
 
-    def __init__(self, folder: Path, compiler: Compiler) -> None:
-        self._folder = folder.resolve()
+    Args:
+        at_root: What it does not find is looked for in the folder itself, as `MemoryFinder` does.
+    """
+
+    def __init__(self, folder: Path, compiler: Compiler, *, at_root: bool = False) -> None:
+        self._folder, self._at_root = folder.resolve(), at_root
         self._compiler = compiler
         self._foreign = _foreign(self._folder)
         self.found: list[str] = []
@@ -36,11 +40,14 @@ class FolderFinder(MetaPathFinder):
     ) -> ModuleSpec | None:
         """The spec of a module of the project; None leaves it to the other finders."""
         spec = PathFinder.find_spec(fullname, path, target)
+        untapped = None
+        if spec is None and path is None and self._at_root:
+            untapped = spec = PathFinder.find_spec(fullname, [str(self._folder)], target)
         if spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
-            return None
+            return untapped
         origin = Path(spec.origin)
         if not self._is_projects(origin):
-            return None
+            return untapped
         relative = origin.resolve().relative_to(self._folder).as_posix()
         spec.loader = _FileLoader(fullname, spec.origin, relative, self._compiler)
         self.found.append(fullname)

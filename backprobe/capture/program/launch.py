@@ -162,6 +162,8 @@ def run_files(
 def run_folder(folder: str | Path, entry: str, argv: Sequence[str], options: Options, sink: Sink) -> End:
     """Run what lies in `folder`, the working directory, as `python entry` there, or `python -m entry`.
 
+    What is not found beside the entry or installed is imported from the folder itself, as of files in memory.
+
     Raises:
         RuntimeError: another run is being captured in this process.
     """
@@ -172,7 +174,7 @@ def run_folder(folder: str | Path, entry: str, argv: Sequence[str], options: Opt
         filename=entry if module else str(place),
         argv=("-m" if module else entry, *argv),
         path0=str(folder if module else place.parent),
-        finder=lambda compiler: FolderFinder(folder, compiler),
+        finder=lambda compiler: FolderFinder(folder, compiler, at_root=True),
         data=place.read_bytes,
         relative=entry,
         in_memory=False,

@@ -12,7 +12,6 @@ import sysconfig
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +23,7 @@ from backprobe.capture.rewriting.targets import target_of
 from backprobe.capture.torch_access.fence import OURS
 from backprobe.record.rows.program import SiteKind
 
+_INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.AsyncFor, ast.While)
 WHY: Final = "it was compiled before the watch began: its statements and names are not seen"
 _LIBRARIES: Final = frozenset({"site-packages", "dist-packages"})
 _KINDS: Final[dict[type[ast.stmt], SiteKind]] = {
@@ -32,12 +32,38 @@ _KINDS: Final[dict[type[ast.stmt], SiteKind]] = {
 }  # fmt: skip
 
 
+class Place:
+    """Where statements stand. Its scope is made when a site there is: most definitions of a file never need theirs.
+
+    Args:
+        outer: The place of `node`; None: there is none, this is a module.
+        node: The definition or the loop whose body this is.
+    """
+
+    __slots__ = ("_node", "_outer", "_scope")
+
+    def __init__(self, outer: Place | None = None, node: Any = None) -> None:
+        self._outer, self._node = outer, node
+        self._scope: Scope | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of what stands here."""
+        if self._scope is None:
+            self._scope = Scope() if self._outer is None else self._inside(self._outer.scope)
+        return self._scope
+
+    def _inside(self, outer: Scope) -> Scope:
+        is_loop = isinstance(self._node, (ast.For, ast.AsyncFor, ast.While))
+        return outer.in_loop(self._node.lineno) if is_loop else outer.inside(self._node)
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A statement of a file, as far as its first block."""
 
     node: ast.stmt
-    scope: Scope
+    place: Place
     last_line: int
 
 
@@ -102,7 +128,7 @@ class OutsideSites(Sites):
         self._asked[filename] = True
         self.add_source(filename, _short(filename), text, rewritten=False, why=WHY)
         try:
-            self._statements[filename] = list(_statements(ast.parse(text).body, Scope()))
+            self._statements[filename] = list(_statements(ast.parse(text).body, Place()))
         except (SyntaxError, ValueError, RecursionError):
             self._statements[filename] = []
         begins = Counter(one.node.lineno for one in self._statements[filename])
@@ -123,21 +149,17 @@ class OutsideSites(Sites):
         head = ast.copy_location(ast.Pass(), node)
         head.end_lineno, head.end_col_offset = _end_of_head(node)
         return self.add(
-            filename, head, _KINDS.get(type(node), "statement"), found.scope,
+            filename, head, _KINDS.get(type(node), "statement"), found.place.scope,
             targets=tuple(target_of(target) for target in named), reads=reads(read), operands=operands(read),
             how=call_of(value),
         )  # fmt: skip
 
 
-def _statements(body: Sequence[ast.stmt], scope: Scope) -> Iterator[Statement]:
-    """Every statement with the scope it stands in, outer ones first."""
+def _statements(body: Sequence[ast.stmt], place: Place) -> Iterator[Statement]:
+    """Every statement with the place where it stands, outer ones first."""
     for node in body:
-        yield Statement(node, scope, node.end_lineno or node.lineno)
-        inner = scope
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            inner = scope.inside(node)
-        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-            inner = replaced(scope, loop_line=node.lineno)
+        yield Statement(node, place, node.end_lineno or node.lineno)
+        inner = Place(place, node) if isinstance(node, _INNER) else place
         for block in _blocks(node):
             yield from _statements(block, inner)
 

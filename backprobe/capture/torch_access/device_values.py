@@ -128,7 +128,8 @@ class DeviceValues:
 
     def settle(self) -> None:
         """Bring over all that waits, and complete its rows. Without effect while somebody watches operations."""
-        self.bring(())
+        if self.waiting:
+            self.bring(())
 
     def bring(self, numbers: Iterable[torch.Tensor]) -> list[float] | None:
         """Bring over all that waits and, in the same transfer, some tensors of one element; their values come back.

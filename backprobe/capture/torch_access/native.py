@@ -19,7 +19,7 @@ from backprobe.capture.torch_access import native_layout
 from backprobe.record import TABLES
 
 _VARIABLE: Final = "BACKPROBE_CORE"
-_API: Final = 2
+_API: Final = 3
 """Raised with every change of what the compiled core and the Python files ask of each other."""
 
 _T = TypeVar("_T")

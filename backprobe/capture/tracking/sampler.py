@@ -3,9 +3,9 @@
 1. A step ends with each step of the optimizer that stepped first; in a program that has none, with each backward call
    that accumulates. It is taken or not before it begins.
 2. A short program is taken whole: steps thin out when the record is no longer short. Between the steps that are taken
-   the taps are off and no sentinel, hook or strong reference of ours is left. One norm of the gradients per backward
-   call tells whether the next two steps have to be looked at. So do an exception, a warning of torch's, a loss that is
-   not finite, and a `.grad` that was read and was None: the step has a row that says so, and that it was not looked at.
+   the taps are off and no sentinel, hook or strong reference of ours is left. The gradients after each backward call
+   tell whether the next two steps have to be looked at. So do an exception, a warning of torch's, a loss that is not
+   finite, and a `.grad` that was read and was None: the step has a row that says so, and that it was not looked at.
 3. What follows a loop is looked at again: the code behind training is not a step of it.
 4. Once the record is full the taps go off, at the end of a backward call or of a step, and stay off.
 """
@@ -14,24 +14,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.capture.instrument.pause import Switch
 from backprobe.capture.options import is_kept
 from backprobe.capture.tracking.cause import Cause
-from backprobe.capture.tracking.gradients import GradientCheck
+from backprobe.capture.tracking.gradients import GradientCheck, without_gradient
 from backprobe.capture.tracking.histograms import write_sizes
-from backprobe.capture.tracking.steps import at_roots, at_step, bring_loss
+from backprobe.capture.tracking.steps import OpenStep, Why, bring_loss, is_plain, loss_at, rate_at
 from backprobe.capture.tracking.tensors.identity import OwnRef
 from backprobe.record import Step
 from backprobe.record.rows.series import Anomaly
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
-
-Why = Literal["first", "1-2-5", "every", "after-anomaly", "loop-left"]
 
 _AFTER_AN_ANOMALY: Final = 2
 """Steps that are taken in full after one that went wrong."""
@@ -41,30 +38,6 @@ _ANOMALIES_IN_FULL: Final = 5
 
 _LOOPS_IN_FULL: Final = 2
 """How often the code behind a loop in a function is looked at before that thins out: an epoch ends often."""
-
-
-@dataclass(slots=True)
-class OpenStep:
-    """The step in progress.
-
-    Attributes:
-        first_moment: The last moment before it.
-        why: Why it is taken in full; None: it is not.
-        walks, calls: Backward calls walked in it, and module calls kept.
-        facts: What its row says of the loss and of the optimizer.
-    """
-
-    number: int
-    why: Why | None
-    first_moment: int
-    backward_calls: int = 0
-    walks: int = 0
-    calls: int = 0
-    anomaly: Anomaly | None = None
-    norm: float | None = None
-    tensor: int | None = None
-    started_ns: int = 0
-    facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Sampler:
@@ -80,6 +53,7 @@ class Sampler:
         self._options = recorder.options
         self.detail = True
         self.steps = self.nodes = 0
+        self._in_full = self._options.steps_in_full
         self._open = OpenStep(0, self._why(0), -1)
         self._check = GradientCheck(recorder)
         self._leader: OwnRef[Any] | None = None
@@ -99,24 +73,33 @@ class Sampler:
         if leader is None:
             leader, self._leader = optimizer, OwnRef(optimizer)
         if leader is optimizer:
-            self._open.facts |= at_step(optimizer)
+            step = self._open
+            step.learning_rate = rate_at(optimizer)
+            step.without_grad = without_gradient([group["params"] for group in optimizer.param_groups])
             if self.detail and self._options.measures:
-                self._open.norm = self._check.norm()
+                step.norm = self._check.norm()
                 if self._options.histograms:
                     write_sizes(self._recorder, self._check.parameters())
             self._end()
 
     def rooted(self, roots: Sequence[Any]) -> None:
         """A backward call that accumulates begins at these roots."""
-        if not self._recorder.writer.closed:
-            self._open.facts |= at_roots(self._recorder.tensors, roots)
-            came = partial(self._loss_came, self._open)
-            came(self._open.facts["loss"])
-            bring_loss(self._recorder.writer, self._options, roots, came)
+        recorder, step = self._recorder, self._open
+        if recorder.writer.closed:
+            return
+        root: Any = roots[0] if len(roots) else None
+        if not is_plain(root):
+            step.loss = step.loss_tensor = None
+            return
+        known = recorder.tensors.find(root)
+        step.loss_tensor = None if known is None else known.number
+        self._loss_came(step, loss_at(root))
+        if not root.is_cpu:
+            bring_loss(recorder.writer, self._options, root, partial(self._loss_came, step))
 
     def _loss_came(self, step: OpenStep, loss: float | None) -> None:
         """The loss of a step is known: at once, or when it came over from its device."""
-        step.facts["loss"] = loss
+        step.loss = loss
         if loss is not None and not math.isfinite(loss) and step is self._open:
             self.went_wrong("non-finite")
 
@@ -137,8 +120,8 @@ class Sampler:
                 self.went_wrong("exception")
                 self._recorder.failures.left_call(error, None)
             elif accumulates and not is_full and (step.norm is None or math.isfinite(step.norm)):
-                step.norm = self._check.norm()
-                if step.norm is not None and not math.isfinite(step.norm):
+                step.norm, is_odd = self._check.look(step.number)
+                if is_odd:
                     self.went_wrong("non-finite")
         if accumulates and self._ends_with_backward and not self._recorder.timeline().calls:
             self._end()
@@ -202,9 +185,10 @@ class Sampler:
         every = self._options.every
         if every is not None:
             return "every" if step % every == 0 else None
-        facts = self.nodes + self._recorder.moments.last + 1
-        in_full = self._options.steps_in_full
-        if step < in_full or (facts < self._options.first_facts and self._options.entry != "watch"):
+        in_full = self._in_full
+        if step < in_full:
+            return "first"
+        if self._options.entry != "watch" and self.nodes + self._recorder.moments.last < self._options.first_facts - 1:
             return "first"
         return "1-2-5" if is_kept(step, in_full) else None
 
@@ -244,14 +228,7 @@ class Sampler:
     def _write(self) -> None:
         """Write the row of the step in progress; of those not taken in full, past a cap, at 1-2-5 per decade."""
         step, recorder = self._open, self._recorder
-        now, last = recorder.writer.time_ns(), recorder.moments.last
-        first = None if step.first_moment >= last else step.first_moment + 1
-        row = Step(
-            step=step.number, sampled=step.why is not None, why=step.why or "not-sampled", first_moment=first,
-            last_moment=None if first is None else last, grad_norm=step.norm, backward_calls=step.backward_calls,
-            started_ns=step.started_ns, duration_ns=now - step.started_ns, anomaly=step.anomaly, tensor=step.tensor,
-            **step.facts,
-        )  # fmt: skip
+        row = step.row(recorder.writer.time_ns(), recorder.moments.last)
         if self._untold is not None and self._ends_with_backward:
             self._untold.append(row)
             return

@@ -2,59 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import torch
 
 from backprobe.capture.torch_access.tensor_memory import elements
 from backprobe.capture.torch_access.tensor_statistics import of_elements, of_values
 from backprobe.capture.torch_access.torch_internals import EXACT, functorch_is_active
+from backprobe.record import Step
 
 if TYPE_CHECKING:
     from backprobe.capture.options import Options
     from backprobe.capture.output.writer import Writer
     from backprobe.capture.torch_access.device_values import Values
-    from backprobe.capture.tracking.tensors.tensor_registry import Tensors
+    from backprobe.record.rows.series import Anomaly
+
+_FLOAT: Final = struct.Struct("=f")
 
 
-def at_roots(tensors: Tensors, roots: Sequence[Any]) -> dict[str, Any]:
-    """The loss that a backward call begins at: its value, if it is one number in the memory of the CPU."""
-    root: Any = roots[0] if len(roots) else None
-    if type(root) not in EXACT or functorch_is_active():
-        return {"loss": None, "loss_tensor": None}
-    known = tensors.find(root)
-    raw = elements(root, 1) if root.numel() == 1 and root.device.type == "cpu" else None
-    found = None if raw is None else of_elements(raw, root.dtype)
-    return {
-        "loss": None if found is None else found.sum,
-        "loss_tensor": None if known is None else known.number,
-    }
+Why = Literal["first", "1-2-5", "every", "after-anomaly", "loop-left"]
 
 
-def bring_loss(writer: Writer, options: Options, roots: Sequence[Any], then: Callable[[float | None], None]) -> None:
+@dataclass(slots=True)
+class OpenStep:
+    """The step in progress.
+
+    Attributes:
+        first_moment: The last moment before it.
+        why: Why it is taken in full; None: it is not.
+        walks, calls: Backward calls walked in it, and module calls kept.
+        loss, loss_tensor, learning_rate, without_grad: As its row has them.
+    """
+
+    number: int
+    why: Why | None
+    first_moment: int
+    backward_calls: int = 0
+    walks: int = 0
+    calls: int = 0
+    anomaly: Anomaly | None = None
+    norm: float | None = None
+    tensor: int | None = None
+    started_ns: int = 0
+    loss: float | None = None
+    loss_tensor: int | None = None
+    learning_rate: float | None = None
+    without_grad: int | None = None
+
+    def row(self, now: int, last_moment: int) -> Step:
+        """Its row, at a time and a moment that end it."""
+        first = None if self.first_moment >= last_moment else self.first_moment + 1
+        return Step(
+            step=self.number, sampled=self.why is not None, why=self.why or "not-sampled", first_moment=first,
+            last_moment=None if first is None else last_moment, grad_norm=self.norm, anomaly=self.anomaly,
+            backward_calls=self.backward_calls, started_ns=self.started_ns, duration_ns=now - self.started_ns,
+            tensor=self.tensor, loss=self.loss, loss_tensor=self.loss_tensor, learning_rate=self.learning_rate,
+            parameters_without_grad=self.without_grad,
+        )  # fmt: skip
+
+
+def is_plain(root: Any) -> bool:
+    """No code of the user's answers for it, and it is no value of a transform."""
+    return type(root) in EXACT and not functorch_is_active()
+
+
+def loss_at(root: torch.Tensor) -> float | None:
+    """The loss that a backward call begins at, if it is one number in the memory of the CPU, rounded to float32."""
+    raw = elements(root, 1) if root.numel() == 1 and root.is_cpu else None
+    if raw is None:
+        return None
+    if len(raw) == _FLOAT.size and root.dtype is torch.float32:
+        return _FLOAT.unpack(raw)[0]
+    found = of_elements(raw, root.dtype)
+    return None if found is None else found.sum
+
+
+def bring_loss(writer: Writer, options: Options, root: torch.Tensor, then: Callable[[float | None], None]) -> None:
     """The loss where it lies on another device: `then` is called with it after the next transfer."""
 
     def came(values: Values) -> None:
         found = of_values(values, writer.caps)
         then(None if found is None else found.sum)
 
-    root: Any = roots[0] if len(roots) else None
-    if not options.measures or type(root) not in EXACT or functorch_is_active():
-        return
-    if root.device.type != "cpu" and root.numel() == 1:
+    if options.measures and not root.is_cpu and root.numel() == 1:
         writer.values.read(root, None, came)
 
 
-def at_step(optimizer: Any) -> dict[str, Any]:
-    """The learning rate of an optimizer that stepped, and how many of its tensors have no gradient."""
+def rate_at(optimizer: Any) -> float | None:
+    """The learning rate of an optimizer's first group; None: it has none, or it lies on a device."""
     groups: list[dict[str, Any]] = optimizer.param_groups
     rate: Any = groups[0].get("lr") if groups else None
-    held: list[torch.Tensor] = [tensor for group in groups for tensor in group["params"]]
-    return {
-        "learning_rate": float(rate) if type(rate) in (int, float) or _is_number(rate) else None,
-        "parameters_without_grad": sum(1 for tensor in held if tensor.is_leaf and tensor.grad is None),
-    }
+    return float(rate) if type(rate) in (int, float) or _is_number(rate) else None
 
 
 def _is_number(rate: Any) -> bool:

@@ -15,7 +15,7 @@ class Step(Row, frozen=True, kw_only=True):
 
     Attributes:
         step: Its number, counted from 0; `Moment.step` of the moments in it.
-        sampled: It was captured in full; else only its gradient norm and its loss were taken.
+        sampled: It was captured in full; else only its loss and, of most, its gradient norm were taken.
         why: Why it was captured, or not: all (no sampling), first (while the record is short), 1-2-5 (the schedule),
             every (what was asked for), anomaly, after-anomaly, loop-left, not-sampled, skipped.
         first_moment: The first moment in it. None: it has none.
@@ -25,7 +25,8 @@ class Step(Row, frozen=True, kw_only=True):
             None: there was none, or it has more than one element or lies on a device.
         loss_tensor: That root. None: it has no row.
         grad_norm: L2 norm over the gradients of the optimizers' tensors: after the step of one taken in full at the
-            tier full, after the backward call of another. None: not measured.
+            tier full, after the backward call of another. None: not measured; where a gradient is long that is so for
+            nine of ten steps that were not taken in full, of which a tenth of it was looked at.
         parameters_without_grad: Tensors of the optimizer that had no gradient in it. None: not counted.
         backward_calls: How many ended in it.
         learning_rate: Of the first group, when it stepped. None: no optimizer did, or it has none.

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from backprobe.capture import Caps, Options, run_files, run_source
+from backprobe.capture import Caps, Options, run_files, run_folder, run_source
 from backprobe.capture.torch_access.tensor_memory import elements
 from backprobe.capture.torch_access.tensor_statistics import of_elements, statistics
 from backprobe.record import TABLES, FrameReader, Record, check, dumps, loads, state
@@ -438,20 +438,32 @@ def test_several_files_import_each_other_and_tracebacks_show_their_lines(capsys:
     assert record.sources[record.sites[record.raised[0].site or 0].source].path == "net.py"
 
 
-def test_a_package_at_the_root_of_the_files_is_found_and_tapped_where_nothing_else_has_its_name() -> None:
+@pytest.mark.parametrize("lies", ["in memory", "on the disk"])
+def test_a_package_at_the_root_of_the_files_is_found_and_tapped_where_nothing_else_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lies: str
+) -> None:
     reader = FrameReader()
     files = {
-        "jobs/train.py": "import colorsys, words\nfrom model.net import f\nassert colorsys.rgb_to_hsv and words.N == 2\nf()\n",
+        "jobs/train.py": "import colorsys, words, data.toy\nfrom model.net import f\n"
+        "assert colorsys.rgb_to_hsv and words.N == 2 and data.toy.N == 3\nf()\n",
         "jobs/words.py": "N = 2\n",
         "words.py": "N = 1\n",
         "colorsys.py": "raise AssertionError('the library goes first')\n",
+        "data/toy.py": "N = 3\n",
         "model/__init__.py": "",
         "model/net.py": "import torch\ndef f():\n    return torch.ones(2, requires_grad=True) * 2\n",
     }
-    end = run_files(files, "jobs/train.py", [], None, reader.feed)
-    assert end.ending == "ended"
+    if lies == "in memory":
+        end = run_files(files, "jobs/train.py", [], None, reader.feed)
+    else:
+        for path, text in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        monkeypatch.chdir(tmp_path)
+        end = run_folder(tmp_path, "jobs/train.py", [], Options(), reader.feed)
     record = reader.record()
     assert record is not None
+    assert end.ending == "ended", record.raised
     assert "model/net.py" in {record.sources[one.source].path for one in record.sites}
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import logging
 import os
+import socket
 import stat
+import struct
 import threading
 import time
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -99,6 +103,73 @@ def test_a_service_that_comes_back_gets_all_of_it_once(service, make, frames, un
     sender.close({}, seconds=60.0)
     assert list(service.frames.values()) == [frames]
     assert list(home.glob("run_*")) == []
+
+
+@contextlib.contextmanager
+def cut_line(url, cuts, most_bytes):
+    """The address of a line to a service that breaks in its first `cuts` connections, after so many bytes went in."""
+    listening = socket.create_server(("127.0.0.1", 0), backlog=8)
+    where = urlsplit(url)
+
+    def carry(one, other, most=None):
+        with contextlib.suppress(OSError):
+            while held := one.recv(256):
+                other.sendall(held)
+                if most is not None and (most := most - len(held)) <= 0:
+                    break
+        reset = struct.pack("ii", 1, 0)
+        for end in (one, other):
+            with contextlib.suppress(OSError):
+                if most is not None:
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                end.shutdown(socket.SHUT_RDWR)
+                end.close()
+
+    def take():
+        with contextlib.suppress(OSError):
+            for number in itertools.count():
+                near = listening.accept()[0]
+                far = socket.create_connection((where.hostname, where.port))
+                most = most_bytes if number < cuts else None
+                for ends in ((near, far, most), (far, near)):
+                    threading.Thread(target=carry, args=ends, daemon=True).start()
+
+    threading.Thread(target=take, daemon=True).start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    listening.close()
+
+
+@pytest.mark.parametrize("most_bytes", [100, 900, 3000])
+def test_a_line_that_is_cut_in_the_middle_of_a_request_loses_and_doubles_nothing(
+    service, make, frames, until, most_bytes
+):
+    with cut_line(service.url, 3, most_bytes) as url:
+        sender = make(url=url)
+        sender.put(b"".join(frames))
+        until(lambda: frames in service.frames.values() and sender.health.state == "sending", "all of it")
+        assert sender.health.why is not None, "it was cut"
+        sender.close({}, seconds=60.0)
+    assert list(service.frames.values()) == [frames]
+    assert list(service.ends.values()) == [{"frames": len(frames)}]
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_clock_that_is_set_while_the_job_goes_on_delays_nothing(service, make, frames, until, monkeypatch, days):
+    sender = make()
+    sender.put(frames[0])
+    until(lambda: service.frames, "the first frame")
+    service.stop()
+    sender.put(frames[1])
+    until(lambda: sender.health.state == "away", "it is away")
+    plain = time.time
+    monkeypatch.setattr(time, "time", lambda: plain() + days * 86_400)
+    service.start()
+    until(lambda: sender.health.state == "sending" and not sender.health.spooled_bytes, "it is sent", 30.0)
+    for one in frames[2:]:
+        sender.put(one)
+    until(lambda: service.frames[sender.health.run] == frames, "the rest", 30.0)
+    sender.close({}, seconds=60.0)
+    assert list(service.ends.values()) == [{"frames": len(frames)}]
 
 
 def test_what_the_service_never_took_lies_in_the_spool_and_is_sent_later(service, make, frames, home):

@@ -21,6 +21,9 @@ typedef struct {
 /* 1: filled; 0: there is no element. */
 int bp_measure(const bp_tensor_view *view, bp_measures *out);
 
+/* Norm and counts alone: of float32 that lies in one piece nothing but the squares is computed. As `bp_measure`. */
+int bp_measure_norm(const bp_tensor_view *view, bp_measures *out);
+
 /* Blocks of at most BP_BLOCK contiguous elements in any order; returns how often each element is repeated. */
 typedef void (*bp_visit)(const char *p, int n, bp_dtype dtype, void *state);
 int64_t bp_each_block(const bp_tensor_view *view, bool any_order, bp_visit visit, void *state);

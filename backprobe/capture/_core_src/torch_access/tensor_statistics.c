@@ -62,7 +62,7 @@ static PyObject *elements(PyObject *Py_UNUSED(module), PyObject *const *args, Py
 #define STRETCH (1 << 24) /* elements that are squared in one call */
 
 /* Norm and counts of one tensor: of float32 that lies in one piece nothing but the squares is computed. */
-static int measure_norm(const bp_tensor_view *view, bp_measures *one)
+int bp_measure_norm(const bp_tensor_view *view, bp_measures *one)
 {
     if (view->dtype != BP_F32 || !bp_is_contiguous(view) || (uintptr_t)view->data % sizeof(float) || !view->numel) {
         return bp_measure(view, one);
@@ -92,7 +92,7 @@ static PyObject *norms(PyObject *Py_UNUSED(module), PyObject *tensors)
             if (PyList_Append(unread, tensor) < 0) {
                 Py_CLEAR(unread);
             }
-        } else if (measure_norm(&view, &one)) {
+        } else if (bp_measure_norm(&view, &one)) {
             norm = hypot(norm, one.finite_norm);
             nan += one.nan;
             inf += one.inf;
@@ -240,7 +240,7 @@ static PyMethodDef methods[] = {
 int bp_add_statistics(PyObject *module)
 {
     bp_use_kernels(NULL);
-    if (PyModule_AddIntConstant(module, "API", 2) < 0) {
+    if (PyModule_AddIntConstant(module, "API", 3) < 0) {
         return -1;
     }
     return PyModule_AddFunctions(module, methods);

@@ -9,8 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
 
 
-@dataclass(frozen=True, slots=True)
-class LightEntry:
+class LightEntry(NamedTuple):
     """An entry, `autograd.backward` or `autograd.grad`, that is open.
 
     Attributes:

@@ -79,12 +79,12 @@ class Optimizers:
 
     def held(self) -> list[torch.Tensor]:
         """The parameters of the optimizers that live, each once."""
-        found: dict[int, torch.Tensor] = {}
-        for known in self._known.values():
-            optimizer = known.ref()
-            for group in () if optimizer is None else optimizer.param_groups:
-                found.update((id(tensor), tensor) for tensor in group["params"])
-        return list(found.values())
+        return list({id(tensor): tensor for one in self.lists() for tensor in one}.values())
+
+    def lists(self) -> list[list[torch.Tensor]]:
+        """The same as the lists that their groups hold."""
+        living = [optimizer for known in self._known.values() if (optimizer := known.ref()) is not None]
+        return [group["params"] for optimizer in living for group in optimizer.param_groups]
 
     def before_step(self, optimizer: Any, *_: Any) -> None:
         """`step` begins: what it finds is put down to the statements before it."""
