@@ -77,9 +77,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.break_findings import breaks_of, replaced, told_break, value_text, without_call
+from backprobe.rules.analysis.graph.cuts import derived_from
+from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.data_flow import GATHERS
 from backprobe.rules.analysis.source.syntax import trees
 from backprobe.rules.framework.finding import Edit, Fix
@@ -108,6 +111,9 @@ RULE = Rule(
     refines=("parameter-never-used", "gradient-never-arrives"),
 )
 
+FEW: Final = 3
+"""Turns of a statement that are followed: each takes as long as the record."""
+
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per expression that cuts trained parameters off for good."""
@@ -127,6 +133,7 @@ def _edit(record: Record, one: Break) -> Edit | None:
     """The value without its cut; with the `Variable` around it, which cuts as well. None where more stands in the way.
 
     A collective of `torch.distributed` copies what it is given; a second cut behind this one would have to go as well.
+    Where two backward calls walk what was made of it, the second would find the graph freed without the cut.
     """
     call = trees(record)[one.source].parents.get(one.ending.node)
     if isinstance(call, ast.Call) and one.ending.node in call.args:
@@ -136,7 +143,7 @@ def _edit(record: Record, one: Break) -> Edit | None:
         cut = one.ending.node.func if isinstance(one.ending.node, ast.Call) else one.ending.node
         if called == "Variable" and isinstance(cut, ast.Attribute):
             return replaced(record, one, call, ast.unparse(cut.value))
-    return None if _is_cut_again(record, one) else without_call(record, one)
+    return None if _is_cut_again(record, one) or _is_walked_twice(record, one) else without_call(record, one)
 
 
 def _is_cut_again(record: Record, one: Break) -> bool:
@@ -145,3 +152,18 @@ def _is_cut_again(record: Record, one: Break) -> bool:
     given = {row.tensor for row in rows if row.statement == one.site}
     given |= {row.tensor for row in record.bindings if row.site == one.site}
     return any(row.statement != one.site and not given.isdisjoint(row.operands) for row in rows)
+
+
+def _is_walked_twice(record: Record, one: Break) -> bool:
+    """Of one value that the statement gave, two calls walk what was made, of which the first keeps no graph."""
+    index = lookup(record)
+    for row in [row for row in record.bindings if row.site == one.site][:FEW]:
+        known = set(derived_from(record, row.tensor))
+        for given in record.operations:  # a call among the arguments of another has a value without a name
+            if given.tensor is not None and not known.isdisjoint(given.operands):
+                known |= derived_from(record, given.tensor)
+        made = {index.node_of[tensor].node for tensor in known if tensor in index.node_of}
+        calls = [call for call in record.backward_calls if made & reaches(record)[call.call].met]
+        if len(calls) > 1 and not calls[0].retain_graph:
+            return True
+    return False

@@ -164,3 +164,32 @@ torch.distributed.destroy_process_group()
 def test_a_wrapper_is_not_called_for_a_part_of_what_is_trained(loss, fixes, captured) -> None:
     found = [one for one in judge(captured(WRAPPED.format(loss=loss))).findings if one.rule.code == "BP740"]
     assert [len(one.fixes) for one in found] == [fixes]
+
+
+PLAYERS = """\
+import torch
+from torch import nn
+
+G, D = nn.Linear(3, 1), nn.Linear(1, 1)
+og, od = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
+for _ in range(3):
+    fake = G(torch.randn(8, 3)).detach()
+    od.zero_grad()
+    {critic}
+    od.step()
+    og.zero_grad()
+    (-D(fake).mean()).backward()
+    og.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("critic", "titles"),
+    [
+        ("D(fake).mean().backward()", []),
+        ("D(torch.randn(8, 1)).mean().backward()", ["Drop `.detach()`"]),
+    ],
+)
+def test_a_cut_that_two_calls_without_a_kept_graph_need_is_not_dropped(critic, titles, captured) -> None:
+    findings = judge(captured(PLAYERS.format(critic=critic))).findings
+    assert [fix.title for one in findings if one.rule.code == "BP601" for fix in one.fixes] == titles

@@ -522,4 +522,19 @@ for episode in range(4):
             total = 0.0
     print(episode, loss.item())
 """,
+    "one cut value for both players": """
+import torch
+from torch import nn
+G, D = nn.Linear(3, 1), nn.Linear(1, 1)
+og, od = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
+def hinge(real, fake): return (1 - real).relu().mean() + (1 + fake).relu().mean()
+for _ in range(4):
+    fake = G(torch.randn(8, 3)).detach()  # <- BP601
+    od.zero_grad()
+    hinge(D(torch.randn(8, 1)), D(fake)).backward()
+    od.step()
+    og.zero_grad()
+    (-D(fake).mean()).backward()
+    og.step()
+""",
 }
