@@ -117,7 +117,9 @@ def _finding(record: Record, one: RaisedCall, asked: Root, at: int) -> Finding:
         else f"Use `{name}` in the forward pass; or say `allow_unused=True` if it may be left out."
     )
     fixes: list[Fix] = []
-    if source is not None and at < len(expressions):
+    # a helper that is given the input knows no name of its caller's
+    here = {row.function for row in index.bindings_of[went_in]} if went_in is not None else set[str]()
+    if source is not None and at < len(expressions) and one.site.function in here:
         edit = replacement(record, one.site, region_in(record, one.site.source, expressions[at]), source)
         fixes = [Fix(title=f"Differentiate by `{source}`", safety="unsafe", edits=(edit,))]
     return told(

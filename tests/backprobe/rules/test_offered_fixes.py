@@ -193,3 +193,30 @@ for _ in range(3):
 def test_a_cut_that_two_calls_without_a_kept_graph_need_is_not_dropped(critic, titles, captured) -> None:
     findings = judge(captured(PLAYERS.format(critic=critic))).findings
     assert [fix.title for one in findings if one.rule.code == "BP601" for fix in one.fixes] == titles
+
+
+SLOPES = """\
+import torch
+
+weight = torch.ones(3, requires_grad=True)
+points = torch.rand(4, 3, requires_grad=True)
+
+def slope(u, v):
+    return torch.autograd.grad(u, v, torch.ones_like(u))[0]
+
+u = (points * weight).tanh()
+x = points[:, :1]
+{asked}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "titles"),
+    [
+        ("slope(u, x)", []),
+        ("torch.autograd.grad(u.sum(), x)", ["Differentiate by `points`"]),
+    ],
+)
+def test_a_helper_is_given_no_name_of_its_callers(asked, titles, captured) -> None:
+    (finding,) = judge(captured(SLOPES.format(asked=asked))).findings
+    assert (finding.rule.code, [fix.title for fix in finding.fixes]) == ("BP323", titles)
