@@ -311,6 +311,8 @@ def _finding(record: Record, site: Site, name: str, kept: list[tuple[int, int]],
     moments = [moment for moment, _tensor in kept]
     handed = handed_in(record, site, taken[0].name) if len(taken) == 1 else None
     if handed is not None:
+        if any(edit.text == ".detach()" for fix in fixes for edit in fix.edits):
+            remedy = ".detach()"  # somewhere in the function a tensor is asked for
         advice = f"Hand in `{ast.unparse(handed.part)}{remedy}`."
         fixes = [_fix_where_handed(record, handed, remedy)]
     return told(
