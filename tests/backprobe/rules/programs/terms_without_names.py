@@ -66,13 +66,13 @@ opt = torch.optim.SGD(net.parameters(), 0.01)
 class Meter:
     value = None
     def update(self, x):
-        self.value = x if self.value is None else 0.9 * self.value + 0.1 * x  # <- BP304
+        self.value = x if self.value is None else 0.9 * self.value + 0.1 * x
 meter = Meter()
 for step in range(8):
     loss = net(torch.randn(8, 4)).pow(2).mean()
     opt.zero_grad()
     loss.backward()
     opt.step()
-    meter.update(loss)
+    meter.update(loss)  # <- BP304
 """,
 }
