@@ -25,6 +25,7 @@ def told(text: str) -> str:
     return re.sub(r"0x[0-9a-f]+", "0x", "\n".join(lines))
 
 
+@pytest.mark.timeout(1200)  # C++ is compiled three times, in turn with four other test processes
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_it_does_what_it_does_plain(path: Path, require: Any) -> None:
     if path.stem == "compilers":  # torch.compile writes C++ and has it compiled
