@@ -22,6 +22,7 @@ LONG_MODULES = {
     "backprobe/rules/leaf/freeze_without_effect.py": "a rule is one file, and 60 lines of it are its manual",
     "backprobe/rules/wiring/copy_is_alias.py": "a rule is one file, and 95 lines of it are its manual",
     "backprobe/rules/gradient/missing_zero_grad.py": "a rule is one file, and 100 lines of it are its manual",
+    "backprobe/rules/mode/frozen_batch_norm_moves.py": "a rule is one file, and 100 lines of it are its manual",
     "backprobe/rules/gradient/other_loss_in_gradient.py": "a rule is one file, and 80 lines of it are its manual",
     "backprobe/rules/wiring/parameters_not_in_optimizer.py": "a rule is one file, and 130 lines of it are its manual",
 }

@@ -95,11 +95,11 @@ def check(record: Record) -> Iterator[Finding]:
         given = [one for call in calls for one in _given(record, call)]
         bend = _bend(record, calls[0])
         if bend is not None and given and all(map(is_zero, given)):
-            asked = statement_calling(record, site, calls[0].moment_before) if _is_helper(record, site) else None
+            asked = statement_calling(record, site, calls[0].moment_before) if _returns_it(record, site) else None
             yield _finding(record, site if asked is None else asked.site, calls, bend)
 
 
-def _is_helper(record: Record, site: int) -> bool:
+def _returns_it(record: Record, site: int) -> bool:
     """The statement returns what it differentiated: `return torch.autograd.grad(...)[0]`."""
     return isinstance(statement_at(record, site), ast.Return)
 

@@ -19,7 +19,7 @@ class SimCLR(nn.Module):
         return self.projector(self.encoder(x))
 
 
-def info_nce(features, temperature=0.2):
+def contrastive_logits(features, temperature=0.2):
     n = features.shape[0] // 2
     labels = torch.cat([torch.arange(n) for _ in range(2)])
     labels = (labels.unsqueeze(0) == labels.unsqueeze(1)).float()
@@ -40,7 +40,7 @@ scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=3, eta_m
 data = torch.randn(48, 10)
 for epoch in range(3):
     for images in data.split(16):
-        logits, labels = info_nce(model(torch.cat([augment(images), augment(images)])))
+        logits, labels = contrastive_logits(model(torch.cat([augment(images), augment(images)])))
         loss = F.cross_entropy(logits, labels)
         optimizer.zero_grad()
         loss.backward()
