@@ -58,11 +58,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.calling_statements import statement_calling
 from backprobe.rules.analysis.gradients.arrivals import is_zero
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.syntax import site_of, statement_at
-from backprobe.rules.analysis.training.enclosing_loops import statement_calling
 from backprobe.rules.analysis.training.trained_parameters import trained
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule

@@ -70,6 +70,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.calls.calling_statements import statement_calling
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.graph.roots import RaisedCall, raised_calls
 from backprobe.rules.analysis.rows.lookup import lookup
@@ -77,7 +78,6 @@ from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import method_called, statement_at
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.tensors.value_origins import Switch, switched_off
-from backprobe.rules.analysis.training.enclosing_loops import statement_calling
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding_builder import told

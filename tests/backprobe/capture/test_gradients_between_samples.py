@@ -43,6 +43,7 @@ def test_each_tensor_counts_once_and_has_a_byte(way: str) -> None:
     assert (present, is_odd, is_whole) == (b"\x01\x00\x01", False, True)
     assert without_gradient([[one, none], [none]]) == 2
     assert gradients_in([[none]]) == (None, b"\x00", False, True)
+    assert gradients_in([[one, half, one]])[:2] == (pytest.approx(norm), b"\x01\x01")  # one group may list it twice
     assert gradients_in([]) == (None, b"", False, True)
 
 

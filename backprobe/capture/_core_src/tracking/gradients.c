@@ -94,16 +94,16 @@ static int add_list(PyObject *list, bp_map *met, PyObject *present, gradients_su
     int done = all == NULL ? -1 : 0;
     for (Py_ssize_t i = 0; done == 0 && i < PySequence_Fast_GET_SIZE(all); i++) {
         PyObject *tensor = PySequence_Fast_GET_ITEM(all, i);
-        if (met != NULL) {
-            if (bp_map_get(met, (uintptr_t)tensor) != NULL) {
-                continue;
-            }
-            if (bp_map_set(met, (uintptr_t)tensor, met) < 0) {
-                done = -1;
-                break;
-            }
+        if (bp_map_get(met, (uintptr_t)tensor) != NULL) {
+            continue;
         }
+        if (bp_map_set(met, (uintptr_t)tensor, met) < 0) {
+            done = -1;
+            break;
+        }
+        Py_INCREF(tensor); /* its class may be the user's, whose code could change the list */
         PyObject *gradient = gradient_of(tensor);
+        Py_DECREF(tensor);
         Py_ssize_t size = PyByteArray_GET_SIZE(present);
         if ((gradient == NULL && PyErr_Occurred()) || PyByteArray_Resize(present, size + 1) < 0) {
             done = -1;
@@ -134,7 +134,7 @@ static PyObject *gradients(PyObject *Py_UNUSED(module), PyObject *args)
     int done = present == NULL ? -1 : 0;
     Py_ssize_t count = all == NULL ? 0 : PySequence_Fast_GET_SIZE(all);
     for (Py_ssize_t i = 0; done == 0 && i < count; i++) {
-        done = add_list(PySequence_Fast_GET_ITEM(all, i), count > 1 ? &met : NULL, present, &sum);
+        done = add_list(PySequence_Fast_GET_ITEM(all, i), &met, present, &sum);
     }
     bp_map_free(&met);
     Py_XDECREF(all);
@@ -159,12 +159,13 @@ static PyObject *without_gradient(PyObject *Py_UNUSED(module), PyObject *lists)
         PyObject *tensors = PySequence_Fast(PySequence_Fast_GET_ITEM(all, i), "without_gradient(lists)");
         done = tensors == NULL ? -1 : 0;
         for (Py_ssize_t k = 0; done == 0 && k < PySequence_Fast_GET_SIZE(tensors); k++) {
-            PyObject *tensor = PySequence_Fast_GET_ITEM(tensors, k);
+            PyObject *tensor = Py_NewRef(PySequence_Fast_GET_ITEM(tensors, k));
             int leaf = bp_flag(tensor, bp_name_is_leaf);
             PyObject *gradient = leaf == 1 ? PyObject_GetAttr(tensor, bp_name_grad) : NULL;
             done = leaf < 0 || (leaf == 1 && gradient == NULL) ? -1 : 0;
             missing += gradient == Py_None;
             Py_XDECREF(gradient);
+            Py_DECREF(tensor);
         }
         Py_XDECREF(tensors);
     }

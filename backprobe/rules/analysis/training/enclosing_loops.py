@@ -6,10 +6,10 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.source.scopes import Function, Names, names, scope_of, scope_of_class
-from backprobe.rules.analysis.source.syntax import site_at, site_of, statement_at
+from backprobe.rules.analysis.source.syntax import site_of, statement_at
 
 if TYPE_CHECKING:
-    from backprobe.record import Record, Site
+    from backprobe.record import Record
 
 Loop = ast.For | ast.AsyncFor | ast.While
 _DEPTH: Final = 8
@@ -47,35 +47,6 @@ def called_from(record: Record, site: int) -> ast.stmt | None:
     call = _only_call(file, function)
     above = () if call is None else file.tree.ancestors(call)
     return next((one for one in above if isinstance(one, ast.stmt)), None)
-
-
-def statement_calling(record: Record, site: int, moment: int) -> Site | None:
-    """The statement that had called the function of a site when it ran there, as far as what came before tells.
-
-    Of the calls in the function that ran last, the first one behind its last statement.
-    """
-    file, own = names(record).get(site_of(record, site).source), site_of(record, site).function
-    for row in reversed(record.moments[:moment]):
-        before = None if row.site is None else site_of(record, row.site)
-        if before is None or before.function == own:
-            continue
-        calls = [] if file is None else file.calls.get(own.rpartition(".")[2], [])
-        there = [
-            call
-            for call in calls
-            if file is not None
-            and before.line <= call.lineno
-            and _name_of(scope_of(file.tree, call)) == before.function.rpartition(".")[2]
-        ]
-        call = min(there, key=lambda one: one.lineno, default=None)
-        above = () if call is None or file is None else file.tree.ancestors(call)
-        node = next((one for one in above if isinstance(one, ast.stmt)), None)
-        return None if node is None else site_at(record, node)
-    return None
-
-
-def _name_of(scope: ast.AST) -> str:
-    return scope.name if isinstance(scope, Function) else "<module>"
 
 
 def _only_call(file: Names, function: Function) -> ast.Call | None:
