@@ -138,7 +138,7 @@ def _heir(record: Record, one: Built, without: list[int]) -> Optimizer | None:
     for number in without:
         heir, taken = rows[number], events_of(record, number, "step")
         inherits = len(held & {row.tensor for row in heir.tensors}) * 2 > len(held)
-        if inherits and heir.site is not None and taken[0].moment > last and taken[-1].moment > moved[0]:
+        if inherits and heir.site is not None and taken[0].moment > last:
             return heir
     return None
 

@@ -124,4 +124,39 @@ for epoch in range(3):
     net["top"](net["trunk"](torch.randn(8, 4)).relu()).pow(2).mean().backward()
     opt.step()
 """,
+    "right: the attribute beside what does unfreeze": """
+import torch
+from torch import nn
+net = nn.ModuleDict({"trunk": nn.Linear(4, 8), "top": nn.Linear(8, 1)})
+for p in net["trunk"].parameters():
+    p.requires_grad = False
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(3):
+    if epoch == 1:
+        net.trunk.requires_grad = True
+        for p in net["trunk"].parameters():
+            p.requires_grad = True
+    opt.zero_grad()
+    net["top"](net["trunk"](torch.randn(8, 4)).relu()).pow(2).mean().backward()
+    opt.step()
+""",
+    "right: the trunk of another model is the frozen one": """
+import torch
+from torch import nn
+def build(): return nn.ModuleDict({"trunk": nn.Linear(4, 8), "top": nn.Linear(8, 1)})
+teacher, student = build(), build()
+teacher.requires_grad_(False)
+class Run:
+    def __init__(self, model): self.model = model
+    def begin(self):
+        self.model.trunk.requires_grad = True
+def out(net, x): return net["top"](net["trunk"](x).relu())
+run, opt = Run(student), torch.optim.Adam(student.parameters())
+run.begin()
+for epoch in range(3):
+    x = torch.randn(8, 4)
+    opt.zero_grad()
+    (out(student, x) - out(teacher, x)).pow(2).mean().backward()
+    opt.step()
+""",
 }

@@ -137,4 +137,22 @@ body.requires_grad_(False).eval()
 second = nn.Linear(8, 1)
 train(second, list(second.parameters()))
 """,
+    "its old gradients are cleared by the next training": """
+import torch
+from torch import nn
+body, first = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU()), nn.Linear(8, 3)
+opt = torch.optim.SGD([*body.parameters(), *first.parameters()], lr=0.1)
+for _ in range(4):
+    opt.zero_grad()
+    first(body(torch.randn(16, 4))).pow(2).mean().backward()
+    opt.step()
+body.requires_grad_(False)
+net = nn.Sequential(body, nn.Linear(8, 1))
+opt = torch.optim.SGD(net[1].parameters(), lr=0.1)
+for _ in range(4):
+    net.train()  # <- BP614
+    net.zero_grad()
+    net(torch.randn(16, 4) + 2).pow(2).mean().backward()
+    opt.step()
+""",
 }

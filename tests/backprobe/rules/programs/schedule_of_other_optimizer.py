@@ -85,4 +85,33 @@ def train(opt, schedule, epochs):
 train(opt, schedule, 3)
 train(torch.optim.SGD(net.parameters(), lr=1e-4), None, 4)
 """,
+    "right: what trains afterwards is another model": """
+import torch, torch.nn as nn
+first, second = nn.Linear(4, 1), nn.Linear(4, 1)
+opt = torch.optim.Adam(first.parameters(), lr=1e-2)
+schedule = torch.optim.lr_scheduler.ExponentialLR(opt, 0.8)
+for epoch in range(6):
+    if epoch == 2:
+        opt = torch.optim.Adam(second.parameters(), lr=1e-3)
+    net = first if epoch < 2 else second
+    for _ in range(2):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+    schedule.step()
+""",
+    "right: two optimizers of one model in turns": """
+import torch, torch.nn as nn
+net = nn.Linear(4, 1)
+fast = torch.optim.Adam(net.parameters(), lr=1e-2)
+slow = torch.optim.SGD(net.parameters(), lr=1e-4)
+schedule = torch.optim.lr_scheduler.ExponentialLR(fast, 0.9)
+for epoch in range(8):
+    opt = fast if epoch % 4 < 2 else slow
+    for _ in range(2):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+    schedule.step()
+""",
 }
