@@ -268,7 +268,7 @@ def _frozen(record: Record) -> dict[int, int]:
         if row.site is not None and row.moment > _first_step(record):
             touched[row.tensor] = row.moment
     for row in record.leaf_grads:
-        if row.kind not in ("untouched", "set-none"):
+        if row.kind != "untouched":
             touched[row.tensor] = max(touched.get(row.tensor, 0), row.moment)
     stepped = {row.optimizer: row.moment for row in record.optimizer_events if row.kind == "step"}
     for optimizer in record.optimizers:
