@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -80,6 +81,11 @@ def same(record: Record, alone: Record) -> None:
     assert told(record, first_number(record)) == told(alone, first_number(alone))
 
 
+def with_known_memory(program: str) -> str:
+    """A program whose tensors of uninitialized memory are of zeros, so that two runs have the same values."""
+    return re.sub(r"empty(_like)?\(", r"zeros\1(", program)
+
+
 @pytest.fixture(scope="module")
 def runs():
     with Programs() as opened:
@@ -87,7 +93,7 @@ def runs():
 
 
 def test_programs_that_share_a_process_leave_the_records_of_lone_ones(runs) -> None:
-    chosen = [(example(one)[0], wants_check(one)) for one in RULES[::12]]
+    chosen = [(with_known_memory(example(one)[0]), wants_check(one)) for one in RULES[::12]]
     shared = [runs.captured(text, check=check) for text, check in chosen]
     alone = [runs.captured(text, check=check, alone=True) for text, check in chosen]
     for one, other in zip(shared, alone, strict=True):

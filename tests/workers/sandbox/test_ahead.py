@@ -199,6 +199,15 @@ def test_it_ends_with_its_supervisor(until):
     until(lambda: not any(process.is_running() for process in below), "all have ended")
 
 
+def test_one_that_is_being_made_when_its_supervisor_ends_is_told_nowhere(until, caplog):
+    """It did not fail: the worker's last line is why it ended."""
+    with Supervisor(lambda: exec_zygote(further=False)) as one:
+        assert one.wait_warm(120)
+        serial_of_next(one, until)
+        one._watch._ahead.made.parked = False  # as in the moment between its fork and its lockdown
+    assert "no child is made ahead" not in caplog.text
+
+
 def test_where_it_is_not_wanted_none_is_made(until):
     with Supervisor(exec_zygote, ahead=False) as one:
         assert one.wait_warm(120)

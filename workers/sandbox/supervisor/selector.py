@@ -284,6 +284,8 @@ class Watch:
         self._notes.take()
         flying = [attempt for attempt, _ in self._flying.values()]
         for attempt in (*flying, *self._waiting):  # before all that can fail: somebody waits for each
+            if attempt.ahead:  # nobody waits for it, and it did not fail
+                attempt.stop = attempt.stop or "canceled"
             self._give_up(attempt, "the worker shut down")
         self._waiting.clear()
         with contextlib.ExitStack() as last:  # from the last to the first; each is done, whatever happens in another
