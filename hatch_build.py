@@ -129,7 +129,7 @@ def put_in_place(root: Path = ROOT) -> Path:
     return target
 
 
-ASSETS = ("service/dashboard/static/dist/manifest.json", "backprobe/show/report/dist/pages.js")
+ASSETS = ("service/dashboard/static/dist/manifest.json", "backprobe/show/html_report/dist/pages.js")
 """What `make web` bundles; git-ignored, and in every wheel and sdist."""
 
 

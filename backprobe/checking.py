@@ -116,7 +116,7 @@ def message(what: str, record: Record, findings: Sequence[Finding]) -> str:
 
 def _texts(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
     from backprobe.rules.framework.tables import shared_tables
-    from backprobe.show.reports.finding_text import finding_lines
+    from backprobe.show.formats.finding_text import finding_lines
     from backprobe.show.terminal_style import Ink
 
     with shared_tables(record):

@@ -179,7 +179,7 @@ class Watching:
 
     def summary(self) -> str:
         """The findings as text, and a line that says what was judged."""
-        from backprobe.show.reports import concise
+        from backprobe.show.formats import concise
 
         return concise.render(self.record, self.judgement)
 

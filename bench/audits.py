@@ -28,7 +28,7 @@ import psutil
 from backprobe.record import Record
 from backprobe.rules import judge
 from backprobe.rules.policy import Found, Rules
-from backprobe.show.reports.program_report import reported
+from backprobe.show.formats.program_report import reported
 from bench.service import serving, stores
 from bench.tables import middle, table, write
 from tests.corpus.cases import OWN, Corpus, own, with_sidecars

@@ -34,7 +34,7 @@ NOTICE = "<!-- Written by `make docs`; do not edit. -->"
 def rules() -> str:
     """Every rule with its manual, which is the docstring of its file."""
     from backprobe.rules.framework.manual import every_rule, manual
-    from backprobe.show.reports.manual_text import markdown
+    from backprobe.show.formats.manual_text import markdown
 
     head = "| code | name | level | confidence | since |\n|---|---|---|---|---|"
     lines = [

@@ -50,7 +50,7 @@ def check_output(args: argparse.Namespace) -> None:
             scripts were not built.
     """
     if args.format == "html":
-        from backprobe.show.report.assets import AssetsMissing, assets
+        from backprobe.show.html_report.assets import AssetsMissing, assets
 
         try:
             assets()
@@ -133,13 +133,13 @@ def rendered(
 
         return svg.render(graph.graph_of(record))
     if args.format == "html":
-        from backprobe.show.report import html_document
+        from backprobe.show.html_report import html_document
 
         return html_document.render(record, judgement, script=script)
     if args.format in {"sarif", "junit", "github"}:
         return _for_others(record, judgement, args, script, children or ())
-    from backprobe.show.reports import concise
-    from backprobe.show.reports import terminal_report as text
+    from backprobe.show.formats import concise
+    from backprobe.show.formats import terminal_report as text
     from backprobe.show.terminal_style import Ink
 
     of_text = args.format == "text"
@@ -166,7 +166,7 @@ def _head(child: Child) -> str:
 
 
 def _json(record: Record, judgement: Judgement, script: str, children: Sequence[Child] | None) -> str:
-    from backprobe.show.reports import json
+    from backprobe.show.formats import json
 
     told = json.report(record, judgement, script=script)
     if children is not None:
@@ -182,8 +182,8 @@ def _for_others(
     record: Record, judgement: Judgement, args: argparse.Namespace, script: str, children: Sequence[Child]
 ) -> str:
     """The findings as another program's format has them."""
-    from backprobe.show.reports import github, junit, sarif
-    from backprobe.show.reports.program_report import reported
+    from backprobe.show.formats import github, junit, sarif
+    from backprobe.show.formats.program_report import reported
 
     told = [reported(record, judgement, script=script)]
     told += [reported(child.record, child.judgement, script=f"{script} {child.name}") for child in children]

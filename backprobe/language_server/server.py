@@ -253,7 +253,7 @@ def _register_commands(server: Server) -> None:
     @server.command("backprobe.explain")
     async def explain(rule: str) -> str:
         from backprobe.rules.framework.manual import UnknownRule, manual
-        from backprobe.show.reports.manual_text import render
+        from backprobe.show.formats.manual_text import render
 
         try:
             text = render(manual(rule))

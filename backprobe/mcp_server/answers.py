@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.framework.tables import shared_tables
 from backprobe.show.amounts import counted
+from backprobe.show.formats import terminal_report
+from backprobe.show.formats.finding_text import finding_lines
 from backprobe.show.plain_text import cut, plain
-from backprobe.show.reports import terminal_report
-from backprobe.show.reports.finding_text import finding_lines
 from backprobe.show.terminal_style import Ink
 
 if TYPE_CHECKING:

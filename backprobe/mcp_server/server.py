@@ -26,7 +26,7 @@ from backprobe.mcp_server.known_runs import NoRun, Runs, below
 from backprobe.mcp_server.repairs import tried
 from backprobe.rules.framework.manual import UnknownRule, headlines, manual
 from backprobe.show.amounts import counted
-from backprobe.show.reports import manual_text, terminal_report
+from backprobe.show.formats import manual_text, terminal_report
 
 INSTRUCTIONS: Final = (
     "Backprobe runs a PyTorch program under instrumented autograd and says which line made this `.grad` None, kept "

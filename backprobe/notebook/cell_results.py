@@ -46,7 +46,7 @@ class Shown:
     @property
     def text(self) -> str:
         """The whole report, and where it was sent to."""
-        from backprobe.show.reports import terminal_report as text
+        from backprobe.show.formats import terminal_report as text
 
         lines = [text.render(self.record, self.judgement, width=_WIDTH)]
         lines += [f"page: {self.page}"] if self.page else []
@@ -54,7 +54,7 @@ class Shown:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        from backprobe.show.reports import terminal_report as text
+        from backprobe.show.formats import terminal_report as text
 
         return f"<backprobe: {text.summary(self.record, self.judgement)}>"
 
@@ -66,7 +66,7 @@ class Shown:
         yield self.text.replace("[", "\\[")
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:  # noqa: ARG002 - IPython's own
-        from backprobe.show.reports import json as as_json
+        from backprobe.show.formats import json as as_json
 
         return {
             "text/plain": self.text,
@@ -77,7 +77,7 @@ class Shown:
     def html(self) -> str:
         """Tables and a picture: no script and no style sheet, so that an untrusted notebook shows them too."""
         from backprobe.rules.framework.tables import shared_tables
-        from backprobe.show.reports import terminal_report as text
+        from backprobe.show.formats import terminal_report as text
         from backprobe.show.tensor_table import tensor_rows
 
         with shared_tables(self.record):

@@ -152,7 +152,7 @@ def _asked(
 
 def _report(settings: Settings, public_id: str) -> str:
     from backprobe.rules import judge
-    from backprobe.show.reports import terminal_report as text
+    from backprobe.show.formats import terminal_report as text
     from store.database.session import Database
     from store.records import storage
     from store.runs import lifecycle

@@ -280,7 +280,7 @@ def test_runs_that_are_ticked_become_one_audit(walk, served):
 def report(tmp_path_factory):
     """A report of a run whose names are hostile, as a file."""
     from backprobe.rules import judge
-    from backprobe.show.report import html_document as document
+    from backprobe.show.html_report import html_document as document
 
     record = samples.tutorial(samples.Words(name=samples.HOSTILE, message=samples.HOSTILE, warning=samples.HOSTILE))
     path = tmp_path_factory.mktemp("report") / "report.html"

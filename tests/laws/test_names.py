@@ -59,8 +59,8 @@ def test_no_name_is_a_drawer():
         ("store/utils.py", ""),
         ("workers/common/__init__.py", ""),
         ("service/runs.py", "class RunManager: ..."),
-        ("backprobe/show/reports/terminal_report.py", "def tensor_data(): ..."),
-        ("backprobe/show/reports/terminal_report.py", "def handle_row(): ..."),
+        ("backprobe/show/formats/terminal_report.py", "def tensor_data(): ..."),
+        ("backprobe/show/formats/terminal_report.py", "def handle_row(): ..."),
         ("store/runs/lifecycle.py", "class TensorInfo: ..."),
     ],
 )

@@ -17,7 +17,7 @@ from backprobe.rules.edits.text_edits import edited
 from backprobe.rules.framework.facts import missing_fact
 from backprobe.rules.framework.manual import MARK
 from backprobe.rules.framework.tables import shared_tables
-from backprobe.show.reports.finding_text import finding_lines
+from backprobe.show.formats.finding_text import finding_lines
 from backprobe.show.terminal_style import Ink
 from tests.backprobe.rules.programs import PROGRAMS
 from tests.corpus.records import Records

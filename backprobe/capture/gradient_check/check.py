@@ -26,12 +26,12 @@ from backprobe.capture.gradient_check.closures import Closures
 from backprobe.capture.gradient_check.directions import MOST_PROBES, move, probes_of
 from backprobe.capture.gradient_check.functions import Applied, is_in_function
 from backprobe.capture.gradient_check.ghosts import Answer, Ghost
-from backprobe.capture.gradient_check.hindrances import hindrance
 from backprobe.capture.gradient_check.measuring import measure
+from backprobe.capture.gradient_check.perturbed_step import Moved, PerturbedMode
 from backprobe.capture.gradient_check.reporting import Reports, note_call
 from backprobe.capture.gradient_check.segment import Segment, root_value
 from backprobe.capture.gradient_check.uses import LeafUses
-from backprobe.capture.gradient_check.world import Moved, World
+from backprobe.capture.gradient_check.why_not_checked import why_not_checked
 from backprobe.capture.torch_access.torch_internals import (
     current_pass,
     next_sequence_number,
@@ -59,7 +59,7 @@ class GradientChecks:
         self._steps: dict[int, int] = {}
         self._segment: Segment | None = None
         self._ghost: Ghost | None = None
-        self._world: World | None = None
+        self._mode: PerturbedMode | None = None
         self._ghost_roots: list[float] = []
         self._armed = self._compiled = self._busy = False
         self._segments = 0
@@ -179,7 +179,7 @@ class GradientChecks:
         segment.earlier, segment.read = self._uses.earlier(), self._uses.read()
         self._segments += 1
         live = self._live()
-        segment.why = "the step runs compiled code" if self._compiled else hindrance(live)
+        segment.why = "the step runs compiled code" if self._compiled else why_not_checked(live)
         if segment.why is not None:
             return
         generator = torch.Generator().manual_seed(self._segments)
@@ -188,8 +188,8 @@ class GradientChecks:
             most, alone = max(1, MOST_PROBES // max(1, len(wanted))), self._reports.suspects
             probes = [probe for one in wanted for probe in probes_of(one, most, alone, generator)]
             going_on = measure(segment, probes, self._become)
-        if not going_on and self._world is not None:
-            self._world.__enter__()
+        if not going_on and self._mode is not None:
+            self._mode.__enter__()
 
     def _become(self, ghost: Ghost, moved: Moved) -> None:
         """This process is a ghost from here on."""
@@ -197,8 +197,8 @@ class GradientChecks:
         if not moved.wide:
             move(self._live(), moved.leaves)
             moved.leaves = {}
-        self._world = World(moved, self._recorder.sites.is_user_file)
-        self._world.watch_functions()
+        self._mode = PerturbedMode(moved, self._recorder.sites.is_user_file)
+        self._mode.watch_functions()
 
     # ---- backward calls
 
@@ -214,10 +214,10 @@ class GradientChecks:
         gradients = args[0] if args and args[0] is not None else ()
         try:
             if self._ghost is not None:
-                hold = None if self._world is None else self._world.hold_gradient
+                hold = None if self._mode is None else self._mode.hold_gradient
                 self._ghost_roots.append(root_value(outputs, gradients, hold))
-                if self._world is not None and len(self._ghost_roots) == self._world.roots:
-                    self._tell(self._ghost, self._world)
+                if self._mode is not None and len(self._ghost_roots) == self._mode.roots:
+                    self._tell(self._ghost, self._mode)
             elif self._segment is not None:
                 inputs = args[3] if len(args) > 3 else ()
                 note_call(self._recorder, self._segment, outputs, gradients, inputs, sys._getframe(1))
@@ -235,18 +235,18 @@ class GradientChecks:
 
     # ---- steps
 
-    def _tell(self, ghost: Ghost, world: World | None) -> None:
+    def _tell(self, ghost: Ghost, mode: PerturbedMode | None) -> None:
         roots = tuple(self._ghost_roots)
-        if world is None:
+        if mode is None:
             ghost.end(Answer(roots))
             return
-        seen = world.seen
+        seen = mode.seen
         ghost.end(Answer(roots, tuple(seen.cuts), tuple(seen.changed), "", tuple(seen.functions), unheld=seen.unheld))
 
     def end_ghost(self) -> None:
         """This process, if it is a ghost, has come to where its answer is known."""
         if self._ghost is not None:
-            self._tell(self._ghost, self._world)
+            self._tell(self._ghost, self._mode)
 
     def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> tuple[Any, Any] | None:
         self.end_ghost()

@@ -1,7 +1,7 @@
 """Ghosts: forks of the program that compute its step once more, with one thing changed, and tell what came out.
 
-parent   ask(world) ------------------------------> waits, reads the answer, goes on as if nothing had been
-ghost    ask(world) returns None: it is a ghost, and goes on in the program's own code up to the optimizer's step
+parent   ask(seconds) -----------------------------> waits, reads the answer, goes on as if nothing had been
+ghost    ask(seconds) returns None: it is a ghost, and goes on in the program's own code up to the optimizer's step
 """
 
 from __future__ import annotations

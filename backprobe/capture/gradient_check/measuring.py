@@ -16,8 +16,8 @@ from typing import Final
 from backprobe.capture.gradient_check.comparison import WIDTHS, Precision
 from backprobe.capture.gradient_check.directions import Probe
 from backprobe.capture.gradient_check.ghosts import Answer, Ghost, ask
+from backprobe.capture.gradient_check.perturbed_step import Moved
 from backprobe.capture.gradient_check.segment import Measured, Segment, state_of
-from backprobe.capture.gradient_check.world import Moved
 
 SECONDS: Final = 60
 """Of all ghosts of a segment together; probes that are not reached are told as not checked."""

@@ -18,7 +18,7 @@ from backprobe.cli.audit.programs import Program, shown
 from backprobe.cli.trials.audit_fixes import AuditFixes
 from backprobe.rules.policy import Cell, Found, Rules, Verdict
 from backprobe.show.audits.report import AuditedItem, AuditReport, error_line
-from backprobe.show.reports.program_report import Reported, reported
+from backprobe.show.formats.program_report import Reported, reported
 
 if TYPE_CHECKING:
     from backprobe.record import Record

@@ -73,15 +73,15 @@ def rendered(report: AuditReport, form: str) -> str:
     if form == "json":
         return json.dumps(report.json(), indent=2)
     if form == "sarif":
-        from backprobe.show.reports import sarif
+        from backprobe.show.formats import sarif
 
         return sarif.render(told, name=report.name)
     if form == "junit":
-        from backprobe.show.reports import junit
+        from backprobe.show.formats import junit
 
         return junit.render(told).rstrip("\n")
     if form == "github":
-        from backprobe.show.reports import github
+        from backprobe.show.formats import github
 
         return github.render(told)
     if form == "html":

@@ -22,7 +22,7 @@ from backprobe.rules import Finding
 from backprobe.rules.policy import Cell
 from backprobe.severity import LEVELS
 from backprobe.show.audits.report import AuditedItem, AuditReport, error_line
-from backprobe.show.reports.program_report import Reported
+from backprobe.show.formats.program_report import Reported
 
 if TYPE_CHECKING:
     from backprobe.cli.trials.taken_fixes import TakenFixes

@@ -17,7 +17,7 @@ def add_explain(subparsers: Subparsers) -> None:
 
 def _explain(args: argparse.Namespace) -> int:
     from backprobe.rules.framework.manual import UnknownRule, manual
-    from backprobe.show.reports.manual_text import render
+    from backprobe.show.formats.manual_text import render
 
     try:
         print(render(manual(args.rule)))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from backprobe.rules import Finding, finding_json
 from backprobe.rules.policy import WORST, Cell, Verdict
-from backprobe.show.reports.program_report import Reported
+from backprobe.show.formats.program_report import Reported
 
 Word = Literal["passed", "failed", "canceled"]
 

@@ -8,8 +8,8 @@ from flask import Response, request
 from pydantic import Field
 
 from backprobe.rules.framework.rule import Level
-from backprobe.show.reports import junit, sarif
-from backprobe.show.reports.program_report import Reported
+from backprobe.show.formats import junit, sarif
+from backprobe.show.formats.program_report import Reported
 from service.api.audits.audit_views import item_batches
 from service.api.audits.audits import audit_headers, audit_of
 from service.api.records.exports import BATCH, MEDIA, SCHEMAS, export, varied, wanted_format

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from flask import Response, request
 
-from backprobe.show.reports import github, junit, sarif
-from backprobe.show.reports.program_report import Reported
+from backprobe.show.formats import github, junit, sarif
+from backprobe.show.formats.program_report import Reported
 from service.api.records.exports import MEDIA
 from service.problems.errors import Problem
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from backprobe.rules import UnknownRule, ruleset
 from backprobe.rules.framework.manual import headlines, manual
 from backprobe.rules.framework.rule import Confidence, Level
-from backprobe.show.reports.manual_text import markdown
+from backprobe.show.formats.manual_text import markdown
 from service.api.records.record import NoQuery
 from service.openapi.document import Answer, Operations, answers
 from service.problems.errors import Problem

@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const pages = join(here, "../static/dist");
-const report = join(here, "../../../backprobe/show/report/dist");
+const report = join(here, "../../../backprobe/show/html_report/dist");
 const shared = { bundle: true, minify: true, format: "iife", target: "es2022", legalComments: "none", write: false,
   jsx: "automatic", jsxImportSource: "preact", charset: "ascii", logLevel: "warning", absWorkingDir: here };
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from backprobe.rules import judge
-from backprobe.show.reports import terminal_report
+from backprobe.show.formats import terminal_report
 from backprobe.show.tensor_table import tensor_rows
 from tests.backprobe.capture.in_process import recorded
 

@@ -19,8 +19,8 @@ from backprobe.capture.tracking.gradients import norm_of
 from backprobe.record import Record, check
 from backprobe.record.rows.series import steps_looked_at
 from backprobe.rules import judge
+from backprobe.show.formats.terminal_report import summary
 from backprobe.show.held_graphs import step_lines
-from backprobe.show.reports.terminal_report import summary
 
 LOOP = """\
 import torch

@@ -85,7 +85,7 @@ def test_one_audit_is_written_in_every_format(folder, record, capsys, monkeypatc
 def test_a_strangers_text_is_no_markup(folder):
     from backprobe.show.audits import html
     from backprobe.show.audits.report import AuditedItem, AuditReport
-    from backprobe.show.reports.program_report import Reported
+    from backprobe.show.formats.program_report import Reported
 
     bad = "<script>alert(1)</script>"
     told = Reported(name=bad, findings=(), ended_well=False, ending=bad, ruleset=None, rules_judged=0)

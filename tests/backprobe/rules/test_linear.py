@@ -16,7 +16,7 @@ import pytest
 import backprobe
 from backprobe.record import Record
 from backprobe.rules import judge
-from backprobe.show.reports import terminal_report
+from backprobe.show.formats import terminal_report
 
 OURS = str(Path(backprobe.__file__).parent)
 REAL = Path(__file__).parents[2] / "real_programs"

@@ -9,7 +9,7 @@ import pytest
 from backprobe.rules import RULES, judge, manual
 from backprobe.rules.edits.text_edits import edited
 from backprobe.rules.testing import wants_check
-from backprobe.show.reports.finding_text import finding_lines
+from backprobe.show.formats.finding_text import finding_lines
 from backprobe.show.terminal_style import Ink
 from tests.backprobe.rules.programs import PROGRAMS
 

@@ -9,8 +9,8 @@ import pytest
 from backprobe.rules import Location, Region
 from backprobe.rules.framework.finding import Stack, StackFrame, Suppression
 from backprobe.rules.framework.manual import every_rule
-from backprobe.show.reports import github, junit, sarif
-from backprobe.show.reports.program_report import Reported, reported
+from backprobe.show.formats import github, junit, sarif
+from backprobe.show.formats.program_report import Reported, reported
 from tests.backprobe.show.records import TEXT, finding, judgement, two_leaves
 from tests.backprobe.show.sarif_shape import LOG
 from tests.support.json_schema import validator

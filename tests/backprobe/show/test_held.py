@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backprobe.record import Growth, Retention, Step
-from backprobe.show.reports import terminal_report
+from backprobe.show.formats import terminal_report
 from tests.backprobe.show.records import judgement, two_leaves
 
 

@@ -3,7 +3,7 @@
 import json
 
 from backprobe.record import Statistics
-from backprobe.show.reports import json as machine
+from backprobe.show.formats import json as machine
 from tests.backprobe.show.records import finding, judgement, two_leaves
 
 

@@ -11,11 +11,11 @@ import pytest
 from backprobe.rules import judge
 from backprobe.rules.framework.finding import Edit, Finding, Fix, Region
 from backprobe.show.first_occurrence import first_seen
-from backprobe.show.report import assets, html_document
-from backprobe.show.report.answers import answers
-from backprobe.show.report.finding_cards import findings_pane
-from backprobe.show.report.markup import name, prose, tag, text, trusted
-from backprobe.show.reports.finding_text import source_of
+from backprobe.show.formats.finding_text import source_of
+from backprobe.show.html_report import assets, html_document
+from backprobe.show.html_report.answers import answers
+from backprobe.show.html_report.finding_cards import findings_pane
+from backprobe.show.html_report.markup import name, prose, tag, text, trusted
 from tests.support import samples
 from tests.support.resources import require
 

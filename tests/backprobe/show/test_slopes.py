@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backprobe.show.backward_calls import CallRow
-from backprobe.show.reports.terminal_report import _call_lines
+from backprobe.show.formats.terminal_report import _call_lines
 from backprobe.show.slopes import slope_text
 
 ROW = CallRow(

@@ -7,7 +7,7 @@ import pytest
 
 from backprobe.record import End, Record, Statistics, Truncation, check
 from backprobe.rules import Location, NotRun, Region, judge
-from backprobe.show.reports import concise, terminal_report
+from backprobe.show.formats import concise, terminal_report
 from backprobe.show.tensor_table import tensor_rows
 from tests.backprobe.show.records import TEXT, finding, judgement, two_leaves
 

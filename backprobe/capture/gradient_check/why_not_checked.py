@@ -17,7 +17,7 @@ _QUIET_THREADS: Final = frozenset({"TMonitor"})
 _HARMLESS: Final = ("__KMP_REGISTERED_LIB", "/dev/shm/sem.")  # noqa: S108 - of OpenMP, and locks that no child holds
 
 
-def hindrance(optimizers: list[Any]) -> str | None:
+def why_not_checked(optimizers: list[Any]) -> str | None:
     """Why the step that begins is not checked; None: it can be."""
     if not sys.platform.startswith("linux"):
         return "the check needs Linux"

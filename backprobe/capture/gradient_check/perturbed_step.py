@@ -76,7 +76,7 @@ class Seen:
     unheld: bool = False
 
 
-class World(TorchFunctionMode):
+class PerturbedMode(TorchFunctionMode):
     """Every function of torch that the ghost's program calls passes through here."""
 
     def __init__(self, moved: Moved, is_user_file: Callable[[str], bool]) -> None:
@@ -95,7 +95,7 @@ class World(TorchFunctionMode):
         given: dict[str, Any] = kwargs or {}
         name, is_getter = _named(func)
         if func is torch.Tensor.backward:
-            with self:  # what it calls of the program, a checkpoint, is of this world too
+            with self:  # what it calls of the program, a checkpoint, is in this mode too
                 return _backward(*args, **given)
         if func is torch.autograd.grad:
             wide = {key: self._wide(value) for key, value in given.items()}

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from backprobe.severity import LEVELS
+from backprobe.show.formats.program_report import Reported
 from backprobe.show.plain_text import plain
-from backprobe.show.reports.program_report import Reported
 
 if TYPE_CHECKING:
     from backprobe.rules import Finding

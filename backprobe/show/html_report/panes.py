@@ -10,8 +10,8 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.backward_calls import call_rows
 from backprobe.show.held_graphs import held_lines, step_lines
+from backprobe.show.html_report.markup import Html, joined, name, prose, tag, text
 from backprobe.show.plain_text import cut
-from backprobe.show.report.markup import Html, joined, name, prose, tag, text
 from backprobe.show.tensor_table import tensor_rows
 
 if TYPE_CHECKING:

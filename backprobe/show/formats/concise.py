@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backprobe.show.formats.terminal_report import summary
 from backprobe.show.plain_text import plain
-from backprobe.show.reports.terminal_report import summary
 
 if TYPE_CHECKING:
     from backprobe.record import Record

@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.show.report.folded import folded_view
+from backprobe.show.html_report.folded import folded_view
 from backprobe.show.tensor_table import name_of
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from backprobe.show.drawing.module_boxes import Ops, boxes, deepest, fitting, fo
 from backprobe.show.drawing.repeated_calls import masked, repeats
 from backprobe.show.drawing.repeated_patterns import MOST_BOXES
 from backprobe.show.drawing.shared_boxes import Folding, SharedBoxes, shared_boxes
-from backprobe.show.report.box_facts import leaves_of, norms_of
+from backprobe.show.html_report.box_facts import leaves_of, norms_of
 
 if TYPE_CHECKING:
     from backprobe.record import ModuleCall, Node, Record

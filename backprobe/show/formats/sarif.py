@@ -20,10 +20,10 @@ import msgspec
 import backprobe
 from backprobe.rules.framework.manual import headlines, manual
 from backprobe.severity import LEVELS
+from backprobe.show.formats.manual_text import markdown
+from backprobe.show.formats.manual_text import render as manual_text
+from backprobe.show.formats.program_report import Reported
 from backprobe.show.plain_text import plain
-from backprobe.show.reports.manual_text import markdown
-from backprobe.show.reports.manual_text import render as manual_text
-from backprobe.show.reports.program_report import Reported
 
 if TYPE_CHECKING:
     from backprobe.rules import Finding, Fix, Location, Region, Rule

@@ -12,10 +12,10 @@ from msgspec import UNSET
 from backprobe.severity import LEVELS
 from backprobe.show.amounts import counted
 from backprobe.show.first_occurrence import first_seen
+from backprobe.show.formats.finding_text import changed_lines, source_of
+from backprobe.show.html_report.markup import Html, name, prose, tag, text
+from backprobe.show.html_report.panes import pane
 from backprobe.show.plain_text import cut
-from backprobe.show.report.markup import Html, name, prose, tag, text
-from backprobe.show.report.panes import pane
-from backprobe.show.reports.finding_text import changed_lines, source_of
 from backprobe.show.trial_words import trial_words
 
 if TYPE_CHECKING:

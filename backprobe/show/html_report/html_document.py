@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from backprobe.record.rows.series import steps_looked_at
 from backprobe.rules.framework.tables import shared_tables
-from backprobe.show.report.answers import answers
-from backprobe.show.report.assets import assets
-from backprobe.show.report.finding_cards import findings_pane
-from backprobe.show.report.markup import Html, name, prose, tag, trusted
-from backprobe.show.report.panes import calls_pane, held_twin, pane, source_pane, tensors_pane
-from backprobe.show.reports.terminal_report import summary
+from backprobe.show.formats.terminal_report import summary
+from backprobe.show.html_report.answers import answers
+from backprobe.show.html_report.assets import assets
+from backprobe.show.html_report.finding_cards import findings_pane
+from backprobe.show.html_report.markup import Html, name, prose, tag, trusted
+from backprobe.show.html_report.panes import calls_pane, held_twin, pane, source_pane, tensors_pane
 
 if TYPE_CHECKING:
     from backprobe.record import Record

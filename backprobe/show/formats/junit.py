@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from backprobe.severity import LEVELS
+from backprobe.show.formats.program_report import Reported
 from backprobe.show.plain_text import plain
-from backprobe.show.reports.program_report import Reported
 
 if TYPE_CHECKING:
     from backprobe.rules import Finding

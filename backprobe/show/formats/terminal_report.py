@@ -15,10 +15,10 @@ from backprobe.rules.framework.tables import shared_tables
 from backprobe.show.amounts import counted, shaped, sized
 from backprobe.show.backward_calls import NAMELESS, CallRow, call_rows
 from backprobe.show.check_table import gradient_check_lines
+from backprobe.show.formats.finding_text import finding_lines
 from backprobe.show.held_graphs import held_lines, step_lines
 from backprobe.show.nan_origins import origin_lines
 from backprobe.show.plain_text import cut_apart, plain
-from backprobe.show.reports.finding_text import finding_lines
 from backprobe.show.slopes import MOST_APART, slope_text
 from backprobe.show.tensor_table import FLAGS, TensorRow, tensor_rows
 from backprobe.show.terminal_style import Ink, columns, padded

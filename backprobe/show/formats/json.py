@@ -14,7 +14,7 @@ from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.finding import finding_json
 from backprobe.rules.framework.tables import shared_tables
 from backprobe.show.backward_calls import call_rows
-from backprobe.show.reports.terminal_report import summary
+from backprobe.show.formats.terminal_report import summary
 from backprobe.show.tensor_table import TensorRow, tensor_rows
 
 if TYPE_CHECKING:
