@@ -260,11 +260,9 @@ def test_an_upload_that_nobody_goes_on_with_is_canceled_after_a_day(site, send):
 
 def test_who_prefers_to_wait_is_answered_with_the_verdict(site, send):
     sent = body({"custom_id": "a", "run": site.finished()})
-    judge = threading.Timer(0.3, lambda: audit_judging.settle(site.context.database))
-    judge.start()
     began = time.monotonic()
-    told = send(sent, 200, headers={"Prefer": "wait=20"})
-    judge.join()
+    with site.judging():
+        told = send(sent, 200, headers={"Prefer": "wait=20"})
     assert (told.json["status"], told.headers["Preference-Applied"]) == ("judged", "wait=20")
     assert time.monotonic() - began < 10
     path = told.headers["Location"]

@@ -410,7 +410,6 @@ def test_what_cannot_be_done_is_said(served, impatient, capsys, tmp_path, monkey
 
 def test_an_audit_is_begun_by_lines_waited_for_and_goes_on_when_there_is_room(served, impatient, samples):
     from store import tables
-    from store.audits import judging as audit_judging
 
     def may_queue(count):
         with site.context.database.begin() as transaction:
@@ -435,13 +434,11 @@ def test_an_audit_is_begun_by_lines_waited_for_and_goes_on_when_there_is_room(se
         assert [row["custom_id"] for row in client.items(f"/v1/audits/{audit['id']}/items")] == ["0", "1", "2"]
     known = site.client.get("/v1/runs").json["items"][0]["id"]
     site.client.post(f"/v1/runs/{known}/cancel")
-    judging = threading.Timer(0.2, lambda: audit_judging.settle(site.context.database))
-    judging.start()
 
     async def waited():
         async with AsyncClient(url) as client:
             return await client.audit([{"custom_id": "a", "run": known}], wait=20)
 
-    told = ThreadPoolExecutor(1).submit(asyncio.run, waited()).result()
-    judging.join()
+    with site.judging():
+        told = ThreadPoolExecutor(1).submit(asyncio.run, waited()).result()
     assert (told["status"], told["verdict"], told["items"]["not_run"]) == ("judged", "failed", 1)

@@ -5,8 +5,12 @@ Runs are ended by the store's own functions with records built by hand, so that 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import threading
 import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -73,6 +77,25 @@ class Site:
         }  # fmt: skip
         whys = why_none(record) if record is not None else None
         assert finish(self.context.database, claim, Ending(**facts), record, judgement, whys)
+
+    @contextlib.contextmanager
+    def judging(self) -> Iterator[None]:
+        """Audits are settled meanwhile, again and again as a worker does it: one may begin after the first look."""
+        from store.audits.judging import settle
+
+        over = threading.Event()
+
+        def work() -> None:
+            while not over.wait(0.1):
+                settle(self.context.database)
+
+        with ThreadPoolExecutor(1) as pool:
+            worker = pool.submit(work)
+            try:
+                yield
+            finally:
+                over.set()
+            worker.result()
 
     def finished(self, record: Record | None = None, *, body: dict[str, Any] | None = None, **ending: Any) -> str:
         """A run that has ended; its id."""
