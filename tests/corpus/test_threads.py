@@ -83,6 +83,14 @@ ROUNDS = [
         }),
         cases=72, clean=40, each=1, longest=90, comments=True, told_in_public=False,
     ),
+    Round(
+        folder=OWN / "round9",
+        families=frozenset({
+            "graph-break", "accumulation", "retention", "higher-order", "flags", "leaf", "in-place", "optimizer",
+            "loss", "mode", "numerics", "scale", "function", "hook", "data",
+        }),
+        cases=72, clean=40, each=1, longest=90, comments=True, told_in_public=False,
+    ),
 ]  # fmt: skip
 THREAD = re.compile(r"[\w.-]+/[\w.-]+#\d+")
 FORUM = re.compile(r"t/[a-z0-9-]+/\d+(/\d+)?")

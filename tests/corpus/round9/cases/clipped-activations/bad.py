@@ -1,0 +1,53 @@
+import torch
+from torch import nn
+
+
+class ClipAndRound(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, level, steps):
+        ctx.save_for_backward(x, level)
+        clipped = torch.minimum(x.clamp(min=0), level)
+        return torch.round(clipped / level * steps) / steps * level
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, level = ctx.saved_tensors
+        inside = (x > 0) & (x < level)
+        return grad * inside, None, None
+
+
+class QuantizedActivation(nn.Module):
+    def __init__(self, bits=4, level=1.0):
+        super().__init__()
+        self.level = nn.Parameter(torch.tensor([level]))
+        self.steps = 2 ** bits - 1
+
+    def forward(self, x):
+        return ClipAndRound.apply(x, self.level, self.steps)
+
+
+def student_of(widths, bits):
+    layers = []
+    for inputs, outputs in zip(widths, widths[1:-1]):
+        layers += [nn.Linear(inputs, outputs), QuantizedActivation(bits)]
+    return nn.Sequential(*layers, nn.Linear(*widths[-2:]))
+
+
+def groups(model, decay):
+    levels = [p for name, p in model.named_parameters() if name.endswith("level")]
+    weights = [p for name, p in model.named_parameters() if not name.endswith("level")]
+    return [{"params": weights, "weight_decay": decay}, {"params": levels, "weight_decay": 0.0, "lr": 2e-2}]
+
+
+torch.manual_seed(73)
+teacher = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 3)).requires_grad_(False)
+student = student_of([6, 32, 32, 3], bits=4)
+optimizer = torch.optim.AdamW(groups(student, 1e-3), lr=4e-3)
+for step in range(20):
+    x = 2 * torch.randn(64, 6)
+    loss = nn.functional.mse_loss(student(x), teacher(x))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+levels = [module.level.item() for module in student if isinstance(module, QuantizedActivation)]
+print(loss.item(), levels)

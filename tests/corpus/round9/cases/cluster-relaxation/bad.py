@@ -1,0 +1,43 @@
+import torch
+
+
+class MorseCluster:
+    def __init__(self, atoms, depth=1.0, width=1.4, rest=1.2):
+        self.depth, self.width, self.rest = depth, width, rest
+        self.others = 1.0 - torch.eye(atoms)
+
+    def distances(self, positions):
+        separation = positions[:, None, :] - positions[None, :, :]
+        squared = separation.square().sum(-1)
+        return squared.sqrt()
+
+    def energy(self, positions):
+        stretch = torch.exp(-self.width * (self.distances(positions) - self.rest))
+        pairs = self.depth * ((1 - stretch) ** 2 - 1) * self.others
+        return 0.5 * pairs.sum()
+
+
+def lattice(side, spacing, jitter):
+    axis = spacing * torch.arange(side, dtype=torch.float32)
+    grid = torch.stack(torch.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3)
+    return grid + jitter * torch.randn_like(grid)
+
+
+def relax(cluster, positions, steps):
+    optimizer = torch.optim.SGD([positions], lr=0.02, momentum=0.7)
+    energies = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        energy = cluster.energy(positions)
+        energy.backward()
+        optimizer.step()
+        energies.append(energy.item())
+    return energies
+
+
+torch.manual_seed(47)
+positions = lattice(2, 1.3, 0.1).requires_grad_()
+cluster = MorseCluster(len(positions))
+energies = relax(cluster, positions, 25)
+print("start", round(energies[0], 4), "end", round(energies[-1], 4))
+print("spread", positions.detach().std(0).tolist())

@@ -1,0 +1,56 @@
+import torch
+from torch import nn
+
+
+class Emulator(nn.Module):
+    def __init__(self, inputs=4, width=32, depth=2):
+        super().__init__()
+        layers = []
+        for size in [inputs] + [width] * (depth - 1):
+            layers += [nn.Linear(size, width), nn.BatchNorm1d(width), nn.GELU(), nn.Dropout(0.1)]
+        self.body = nn.Sequential(*layers)
+        self.head = nn.Linear(width, 1)
+
+    def forward(self, x):
+        return self.head(self.body(x)).squeeze(-1)
+
+
+def simulator(x):
+    return torch.exp(-x[:, 0] ** 2) * torch.cos(3 * x[:, 1]) + 0.5 * x[:, 2] * x[:, 3]
+
+
+class EarlyStopping:
+    def __init__(self, patience):
+        self.best, self.bad, self.patience = float("inf"), 0, patience
+
+    def __call__(self, score):
+        self.bad = 0 if score < self.best else self.bad + 1
+        self.best = min(self.best, score)
+        return self.bad >= self.patience
+
+
+@torch.no_grad()
+def score(model, x):
+    model.eval()
+    return (model(x) - simulator(x)).square().mean().item()
+
+
+torch.manual_seed(43)
+emulator = Emulator()
+optimizer = torch.optim.AdamW(emulator.parameters(), lr=4e-3)
+stop = EarlyStopping(patience=5)
+held_out = torch.randn(64, 4)
+print("before", score(emulator, held_out))
+updates = 0
+for epoch in range(6):
+    for _ in range(4):
+        x = torch.randn(48, 4)
+        loss = nn.functional.mse_loss(emulator(x), simulator(x))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        updates += 1
+    value = score(emulator, held_out)
+    print(f"epoch {epoch}: {value:.4f}")
+    if stop(value):
+        break

@@ -1,0 +1,50 @@
+import torch
+from torch import nn
+
+
+class EnergyModel(nn.Module):
+    def __init__(self, dim=2, width=48, depth=3):
+        super().__init__()
+        sizes = [dim] + [width] * depth
+        layers = []
+        for inputs, outputs in zip(sizes, sizes[1:]):
+            layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+        self.net = nn.Sequential(*layers, nn.Linear(width, 1, bias=False))
+
+    def forward(self, x):
+        return self.net(x)
+
+    def score(self, x):
+        x = x.requires_grad_(True)
+        return -torch.autograd.grad(self(x).sum(), x, create_graph=True)[0], x
+
+
+def sliced_score_matching(model, x, slices=2):
+    x = x.repeat(slices, 1)
+    direction = torch.randn_like(x)
+    score, x = model.score(x)
+    along = torch.autograd.grad((score * direction).sum(), x, create_graph=True)[0]
+    curvature = (along * direction).sum(1)
+    length = 0.5 * score.square().sum(1)
+    return (curvature + length).mean(), curvature.mean(), length.mean()
+
+
+def mixture(count):
+    centre = torch.tensor([[-1.0, 0.0], [1.0, 0.5]])[torch.randint(0, 2, (count,))]
+    return centre + 0.3 * torch.randn(count, 2)
+
+
+torch.manual_seed(31)
+model = EnergyModel()
+optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.97)
+log = []
+for step in range(18):
+    loss, curvature, length = sliced_score_matching(model, mixture(64))
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+    optimizer.step()
+    scheduler.step()
+    log.append((loss.item(), curvature.item(), length.item()))
+print(log[0], log[-1])
