@@ -83,9 +83,11 @@ from backprobe.rules.analysis.graph.carried_graphs import Carried, WalkedAgain, 
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.expressions import line_before, replacement
+from backprobe.rules.analysis.source.naming import optimizer_name
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, statement_at, tree_of, value_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
 from backprobe.rules.analysis.terms.term_sources import trained_by
+from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding import Edit, Finding, Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.locations import line_of
@@ -114,10 +116,17 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -> Finding:
     made = lookup(record).bindings_of[carried.tensor][0].site
-    edit = None if _learns_only_so(record, again, carried) else _before_its_loop(record, again, carried, site)
+    holder = _optimizer_of(record, carried)
+    is_cut_elsewhere = holder is not None or _learns_only_so(record, again, carried)
+    edit = None if is_cut_elsewhere else _before_its_loop(record, again, carried, site)
     story = f"`{carried.name}` comes here from the turn before, and brings the graph of that turn with it."
     advice = f"Use `{carried.name}.detach()` here: the value goes on, its history ends."
-    if carried.kept is not None:
+    if holder is not None:
+        advice = (
+            f"`{optimizer_name(record, holder)}` has the first `{carried.name}`, which this name leaves: write the new "
+            f"value into it, `{carried.name}.copy_(...)` under `torch.no_grad()`."
+        )
+    elif carried.kept is not None:
         story, advice = _of_kept(record, carried, carried.kept, site)
     return told(
         record,
@@ -145,6 +154,13 @@ def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -
         calls=[again.second.call],
         level=level_of(record, again.raised),
     )
+
+
+def _optimizer_of(record: Record, carried: Carried) -> int | None:
+    """The optimizer that holds what the name stood for at first."""
+    rows = bindings_named(record)[carried.name]
+    found = in_optimizers(record).get(rows[0].tensor) if rows else None
+    return found[0] if found else None
 
 
 def _of_kept(record: Record, carried: Carried, kept: int, site: Site) -> tuple[str, str]:

@@ -190,9 +190,18 @@ def _summed(
     others = [one for one in summands(value) if ast.unparse(one) != name]
     if len(others) != 1 or any(ast.unparse(part) == name for part in ast.walk(others[0])):
         return []
+    if isinstance(node, ast.Assign) and _begins_untracked(record, site, name, run):
+        return []
     taken = taken_unwalked(record, site, others[0], run)
     numel = (lookup(record).tensors[one.tensor].numel for _at, found in taken for one in found)
     return taken if all(count == 1 for count in numel) else []
+
+
+def _begins_untracked(record: Record, site: Site, name: str, run: list[int]) -> bool:
+    """The name is bound elsewhere to a tensor without history, as often as the statement runs: no sum goes on."""
+    rows = [row for row in bindings_named(record)[name] if row.site != site.site and run[0] <= row.moment <= run[-1]]
+    states = (state_at(record, row.tensor, row.moment) for row in rows)
+    return 2 * sum(state is not None and not state.requires_grad for state in states) > len(run)
 
 
 def _element(record: Record, site: Site, name: str) -> str:

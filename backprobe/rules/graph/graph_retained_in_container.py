@@ -108,6 +108,7 @@ from backprobe.rules.analysis.graph.retained_values import (
     executions,
     kept_alive,
     kept_walked,
+    operands,
     taken_unwalked,
     unwalked_run,
 )
@@ -148,7 +149,7 @@ def check(record: Record) -> Iterator[Finding]:
             continue
         collected = _collected(record, site, stored[1], run)
         if collected and not (has_length and run[0] != moments[0]):
-            yield _finding(record, site, ast.unparse(stored[0]), collected)
+            yield _finding(record, site, stored, collected)
             continue
         if len(turns) < LEAST:
             continue
@@ -157,9 +158,9 @@ def check(record: Record) -> Iterator[Finding]:
         is_once = len(kept) < LEAST and len(turns) == len(moments) and not has_length
         walked = kept_walked(record, site, stored[1], turns) if is_once else []
         if len(kept) >= LEAST and not (has_length and kept[0][0] != turns[0]):
-            yield _finding(record, site, ast.unparse(stored[0]), kept)
+            yield _finding(record, site, stored, kept)
         elif len(walked) >= LEAST and _is_made_once(record, site, stored[0]):
-            yield _finding(record, site, ast.unparse(stored[0]), walked, is_walked=True)
+            yield _finding(record, site, stored, walked, is_walked=True)
 
 
 def _collected(record: Record, site: Site, value: ast.expr, run: list[int]) -> list[tuple[int, list[Operand]]]:
@@ -235,18 +236,35 @@ def _flat(target: ast.expr) -> list[ast.expr]:
     return target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
 
 
+def _all_taken(record: Record, site: Site, value: ast.expr, moment: int, taken: list[Operand]) -> list[Operand]:
+    """What was seen to live on, and whatever else of the same value has a history: `{"loss": loss, "logits": logits}`.
+
+    The moment is one of the first's; another name may have its next value by then.
+    """
+    names_taken = {one.name for one in taken}
+    return [*taken, *(one for one in operands(record, site, value, moment) if one.name not in names_taken)]
+
+
 def _finding(
-    record: Record, site: Site, container: str, kept: list[tuple[int, list[Operand]]], *, is_walked: bool = False
+    record: Record,
+    site: Site,
+    stored: tuple[ast.expr, ast.expr],
+    kept: list[tuple[int, list[Operand]]],
+    *,
+    is_walked: bool = False,
 ) -> Finding:
     """What a statement keeps.
 
     Args:
+        stored: The container, and what is put in.
         is_walked: The step's own backward call comes after it and needs the history: no edit is offered.
     """
-    taken = kept[0][1]
+    container = ast.unparse(stored[0])
+    taken = _all_taken(record, site, stored[1], *kept[0])
     name = taken[0].name
     whole = all(ast.unparse(one.part) == one.name for one in taken)
     edits = tuple(number_of(record, site, one, collected=True) for one in taken)
+    instead = " and ".join(f"`{one.name}{edit.text}`" for one, edit in zip(taken, edits, strict=True))
     return told(
         record,
         RULE,
@@ -255,7 +273,7 @@ def _finding(
             f"`{container}` gains `{name}` at each step with its history, and "
             + ("keeps it when the step is over." if is_walked else "no backward call walks it there."),
             f"The graphs of all steps stay alive with it, {len(kept)} here: memory grows with every one.",
-            f"Store `{name}{edits[0].text}`" + (", and walk the value itself." if is_walked else "."),
+            f"Store {instead}" + (", and walk the value itself." if is_walked else "."),
         ),
         binding=container.partition("[")[0],
         moments=[moment for moment, _taken in kept],

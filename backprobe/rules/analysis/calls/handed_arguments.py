@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.scopes import Function, names, parameters_of, scope_of, target_names
 from backprobe.rules.analysis.source.syntax import Tree, site_at, statement, tree_of
 
@@ -34,7 +35,8 @@ def handed_in(record: Record, site: Site, name: str) -> Handed | None:
 
     None where the name is no parameter that the function leaves as it is; where several calls, perhaps of another
     function of that name, hand something in: then the function is the one place to change; or where calls do not name
-    the function, as `forward` and `__call__`.
+    the function, as `forward` and `__call__`. Of several calls the one counts that alone hands in the
+    name of a tensor.
 
     Args:
         site: A statement of the function that reads the name.
@@ -57,6 +59,11 @@ def _one_up(record: Record, site: Site, name: str) -> Handed | None:
     if tree is None or not isinstance(function, Function) or not _is_left_alone(tree, function, name):
         return None
     calls = [(file.tree, one) for file in names(record).values() for one in file.calls.get(function.name, ())]
+    if len(calls) > 1:
+        own = {row.tensor for row in bindings_named(record)[name] if row.function == site.function}
+        bound = {row.name for tensor in own for row in lookup(record).bindings_of[tensor]}
+        given = ((one, _argument(function, one[1], name)) for one in calls)
+        calls = [one for one, part in given if part is not None and ast.unparse(part) in bound]
     if len(calls) != 1:
         return None
     outer, call = calls[0]

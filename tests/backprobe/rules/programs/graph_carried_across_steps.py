@@ -246,4 +246,18 @@ for x in torch.randn(3, 6, 4, 3):
     loss.backward()
     optimizer.step()
 """,
+    "what the optimizer holds is bound anew to a projection": """
+import torch
+
+torch.manual_seed(0)
+code = torch.randn(6, requires_grad=True)
+opt = torch.optim.Adam([code], lr=0.1)
+wanted = torch.randn(6)
+for _ in range(3):
+    loss = (code - wanted).square().sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    code = code / code.norm()  # <- BP302
+""",
 }

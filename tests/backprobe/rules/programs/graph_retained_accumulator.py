@@ -259,4 +259,52 @@ for x in torch.randn(4, 5, 3):
     count("b", two)
 print(totals)
 """,
+    "of two callers one hands in a number": """
+import torch
+from torch import nn
+
+
+class Mean:
+    def __init__(self):
+        self.total, self.count = 0.0, 0
+
+    def add(self, value, size):
+        self.total = self.total + value * size
+        self.count += size
+
+
+torch.manual_seed(0)
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+cost, share = Mean(), Mean()
+for x in torch.randn(5, 8, 3):
+    out = net(x).squeeze(-1)
+    squared = (out - 1).square().mean()
+    opt.zero_grad()
+    squared.backward()
+    opt.step()
+    cost.add(squared, 8)  # <- BP304
+    share.add((out > 0).float().mean().item(), 8)
+print(float(cost.total) / cost.count, share.total / share.count)
+""",
+    "a state that begins anew without history": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+force = nn.Linear(2, 1)
+opt = torch.optim.SGD(force.parameters(), lr=0.01)
+for _ in range(3):
+    place, costs = torch.ones(2), []
+    for _ in range(12):
+        pull = force(place).squeeze()
+        costs.append(pull.square())
+        speed = place[1]
+        speed = speed + 0.1 * pull
+        place = torch.stack([place[0] + 0.1 * speed, speed]).detach()
+    loss = torch.stack(costs).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

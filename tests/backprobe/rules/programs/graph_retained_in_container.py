@@ -431,4 +431,27 @@ for step in range(24):
         loss.backward()
         opt.step()
 """,
+    "two values with a history in one dict": """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(4, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+seen = []
+
+
+def compute(x, y):
+    scores = net(x)
+    loss = nn.functional.cross_entropy(scores, y)
+    seen.append({"loss": loss, "scores": scores, "y": y})  # <- BP305
+    return loss
+
+
+for x in torch.randn(5, 6, 4):
+    opt.zero_grad()
+    compute(x, (x[:, 0] > 0).long()).backward()
+    opt.step()
+print(torch.cat([one["scores"] for one in seen]).argmax(1).float().mean())
+""",
 }
