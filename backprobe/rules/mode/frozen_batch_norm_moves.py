@@ -146,7 +146,8 @@ def check(record: Record) -> Iterator[Finding]:
     told_of: set[tuple[int, int]] = set()
     for (site, module), calls in by_place.items():
         since = max(steps[0], _since(record, calls[0])) if steps else 0
-        if len({call.k for call in calls}) < _LEAST or len(steps) < _LEAST or last_moments(record)[site] < since:
+        is_pattern = len({call.k for call in calls}) >= _LEAST and len(steps) >= _LEAST
+        if not is_pattern or last_moments(record).get(site, since) < since:
             continue
         switch = _put_into_training(record, calls[0])
         place = site if switch is None else switch
