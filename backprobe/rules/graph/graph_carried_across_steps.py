@@ -114,7 +114,8 @@ def check(record: Record) -> Iterator[Finding]:
 
 def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -> Finding:
     made = lookup(record).bindings_of[carried.tensor][0].site
-    edit = None if _learns_only_so(record, again, carried) else _before_its_loop(record, again, carried, site)
+    no_edit = carried.collected or _learns_only_so(record, again, carried)
+    edit = None if no_edit else _before_its_loop(record, again, carried, site)
     story = f"`{carried.name}` comes here from the turn before, and brings the graph of that turn with it."
     advice = f"Use `{carried.name}.detach()` here: the value goes on, its history ends."
     if carried.kept is not None:
