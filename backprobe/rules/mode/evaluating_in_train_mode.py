@@ -103,6 +103,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.losses.spread_measures import is_only_measured_for_spread
 from backprobe.rules.analysis.modules.evaluations import is_fixed_teacher, measured
 from backprobe.rules.analysis.modules.parameter_uses import program_of
 from backprobe.rules.analysis.modules.training_modes import (
@@ -121,7 +122,6 @@ from backprobe.rules.analysis.modules.training_modes import (
 from backprobe.rules.analysis.rows.lookup import bindings_named
 from backprobe.rules.analysis.source.data_flow import Step, arrivals
 from backprobe.rules.analysis.source.scopes import names
-from backprobe.rules.analysis.source.spread_measures import is_only_measured_for_spread
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, tree_of
 from backprobe.rules.analysis.training.steps import step_of
 from backprobe.rules.framework.finding_builder import told

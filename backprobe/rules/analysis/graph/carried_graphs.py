@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from backprobe.rules.analysis.graph.collected_values import collected_between
 from backprobe.rules.analysis.graph.reach import above, reaches
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.syntax import parts_of, statement_at
 from backprobe.rules.analysis.tensors.autograd_errors import raised_as
+from backprobe.rules.analysis.tensors.collected_values import collected_between
 from backprobe.rules.analysis.tensors.parents import operands_below
 from backprobe.rules.analysis.tensors.saved_changes import saved_changes
 from backprobe.rules.analysis.training.steps import step_of
