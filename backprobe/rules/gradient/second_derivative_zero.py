@@ -2,7 +2,8 @@
 
 What it finds:
     A second `torch.autograd.grad` by an input whose result was zero in every element and every call, through a network
-    that bends at `relu`, `abs`, `max` or a clamp only. The finding stands at that call.
+    that bends at `relu`, `abs`, `max` or a clamp only. The finding stands where the program chose that: at the name of
+    the module, if one function only says it, or at the call of the function; else where the second derivative is taken.
 
 Why it matters:
     An equation with second derivatives, as a PINN has, is trained without them: the residual is finite, the loss falls,
@@ -16,11 +17,11 @@ Example:
     import torch
     from torch import nn
 
-    net = nn.Sequential(nn.Linear(1, 20), nn.ReLU(), nn.Linear(20, 1))
+    net = nn.Sequential(nn.Linear(1, 20), nn.ReLU(), nn.Linear(20, 1))  # <- here
     for _ in range(3):
         place = torch.rand(30, 1, requires_grad=True)
         (slope,) = torch.autograd.grad(net(place).sum(), place, create_graph=True)
-        (bend,) = torch.autograd.grad(slope.sum(), place, create_graph=True)  # <- here
+        (bend,) = torch.autograd.grad(slope.sum(), place, create_graph=True)
         (bend + place.detach().sin()).square().mean().backward()
 
 Use instead:
@@ -56,13 +57,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.calls.calling_statements import statement_calling
 from backprobe.rules.analysis.gradients.arrivals import is_zero
 from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.modules.module_outputs import innermost_call
+from backprobe.rules.analysis.modules.module_sites import modules_by_number
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.syntax import site_of, statement_at
+from backprobe.rules.analysis.source.scopes import last_name, scope_of
+from backprobe.rules.analysis.source.syntax import number_at, parts_of, region_in, site_of, statement_at, trees
 from backprobe.rules.analysis.training.trained_parameters import trained
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -70,7 +75,7 @@ from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Node, Record, Statistics, Tensor
-    from backprobe.rules.framework.finding import Finding
+    from backprobe.rules.framework.finding import Finding, Region
 
 RULE = Rule(
     name="second-derivative-zero",
@@ -141,16 +146,52 @@ def _bend(record: Record, call: BackwardCall) -> Node | None:
     return found[0] if found else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the program chose what bends: `nn.ReLU` in what builds the network, or the call `F.relu(z)`."""
+
+    site: int
+    region: Region
+
+
+def _chosen_at(record: Record, bend: Node) -> _Place | None:
+    """The only function that names the module of the activation, or the call of its function; None: it is not clear."""
+    called = innermost_call(record, bend.node)
+    module = None if called is None else modules_by_number(record).get(called.module)
+    if module is not None and not module.user_code:
+        places = [(source, part) for source in trees(record) for part in _naming(record, source, {module.cls})]
+    else:
+        kind = bend.type.partition("Backward")[0].lower()
+        node, source = statement_at(record, bend.site), None if bend.site is None else site_of(record, bend.site).source
+        places = [] if source is None else [(source, one) for one in _naming(record, source, {kind}, node)]
+    scopes = {(source, scope_of(trees(record)[source], part)) for source, part in places}
+    if len(scopes) != 1:
+        return None
+    source, part = min(places, key=lambda one: (one[1].lineno, one[1].col_offset))
+    tree = trees(record)[source]
+    above = next((one for one in tree.ancestors(part) if isinstance(one, ast.stmt)), None)
+    site = number_at(record, above)
+    return None if site is None else _Place(site, region_in(record, source, part))
+
+
+def _naming(record: Record, source: int, wanted: set[str], inside: ast.stmt | None = None) -> Iterator[ast.expr]:
+    """The expressions of a file, or of a statement, that say one of these names."""
+    for part in parts_of(inside or trees(record)[source].module):
+        if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load) and last_name(part) in wanted:
+            yield part
+
+
 def _finding(record: Record, site: int, calls: list[BackwardCall], bend: Node) -> Finding:
     row = site_of(record, site)
     name = row.targets[0] if row.targets else "this second derivative"
     by = next((one.name for one in calls[0].inputs or () if one.name), "the input")
     kind = bend.type.partition("Backward")[0].lower()
     times = "its only call" if len(calls) == 1 else f"all {len(calls)} calls"
+    place = _chosen_at(record, bend)
     return told(
         record,
         RULE,
-        site,
+        site if place is None else place.site,
         (
             f"`{name}` is zero in every element, in {times}: the network is made of straight pieces.",
             f"`{kind}` bends only at points: the second derivative by `{by}` is 0, and the loss lacks the term.",
@@ -158,7 +199,10 @@ def _finding(record: Record, site: int, calls: list[BackwardCall], bend: Node) -
         ),
         binding=name,
         moments=[call.moment_before for call in calls],
-        related=((f"`{kind}` is applied here", bend.site),),
+        region=None if place is None else place.region,
+        related=[("this second derivative is zero", site)]
+        if place is not None
+        else [(f"`{kind}` is applied here", bend.site)],
         evidence={"calls": len(calls), "node": bend.type},
         calls=[call.call for call in calls],
     )

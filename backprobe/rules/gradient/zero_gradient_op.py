@@ -3,6 +3,7 @@
 What it finds:
     `sign`, `round`, `floor`, `ceil`, `trunc`, `bernoulli` or `normal` got a gradient in the backward calls and sent on
     zeros, and no trained parameter behind it ever got anything else. The finding stands at that operation.
+    So it does at a straight-through estimator without its `detach()`: the gradients of `x` in `x + (y - x)` cancel.
 
 Why it matters:
     Nothing raises, and `.grad` is not None: it is a tensor of zeros. The optimizer steps, and what lies behind the
@@ -87,6 +88,7 @@ Source:
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -94,13 +96,17 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.gradients.arrivals import always_zero, came_to, is_nonzero
 from backprobe.rules.analysis.graph.reach import leaves_behind
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
+from backprobe.rules.analysis.source.expression_places import expression_of
 from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.source.syntax import region_in, site_of
+from backprobe.rules.analysis.terms.term_sources import trained_by
+from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.trained_parameters import trained
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
 if TYPE_CHECKING:
-    from backprobe.record import Node, Record
+    from backprobe.record import Node, Operation, Record
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -125,6 +131,59 @@ def check(record: Record) -> Iterator[Finding]:
             flat.setdefault(node.site, []).append((node, kind[1].lower()))
     for site, some in flat.items():
         yield _finding(record, site, some)
+    for node, rows in _cancelled(record).items():
+        yield _of_cancelled(record, node, rows)
+
+
+def _cancelled(record: Record) -> dict[ast.BinOp, list[Operation]]:
+    """The sums that add a tracked tensor and take it away again, in two steps or more: they are its other summand."""
+    found: dict[ast.BinOp, list[Operation]] = {}
+    for row in record.operations:
+        node = expression_of(record, row) if row.function in ("+", "-") and row.requires_grad else None
+        twice = _taken_away(node) if isinstance(node, ast.BinOp) else None
+        if isinstance(node, ast.BinOp) and twice is not None and _is_trained(record, row, twice):
+            found.setdefault(node, []).append(row)
+    return {node: rows for node, rows in found.items() if len(rows) > 1}
+
+
+def _taken_away(node: ast.BinOp) -> ast.expr | None:
+    """`x` of `x + (y - x)`, `(y - x) + x` and `x - (x - y)`; None for another sum."""
+    given = [(node.left, node.right), (node.right, node.left)] if isinstance(node.op, ast.Add) else []
+    given += [(node.left, node.right)] if isinstance(node.op, ast.Sub) else []
+    for one, other in given:
+        if isinstance(one, ast.Name | ast.Attribute) and isinstance(other, ast.BinOp) and isinstance(other.op, ast.Sub):
+            held, rest = (other.right, other.left) if isinstance(node.op, ast.Add) else (other.left, other.right)
+            if ast.unparse(held) == ast.unparse(one) and not isinstance(rest, ast.Constant):
+                return one
+    return None
+
+
+def _is_trained(record: Record, row: Operation, part: ast.expr) -> bool:
+    """What the part stands for has a history that leads to something that is trained."""
+    name = ast.unparse(part)
+    held = [one for one in row.operands if any(bound.name == name for bound in lookup(record).bindings_of[one])]
+    tracked = [one for one in held if (was := state_at(record, one, row.moment or 0)) and was.requires_grad]
+    return any(trained_by(record, one) & trained(record) for one in tracked)
+
+
+def _of_cancelled(record: Record, node: ast.BinOp, rows: list[Operation]) -> Finding:
+    part = ast.unparse(_taken_away(node) or node)
+    inner = next(one for one in (node.right, node.left) if isinstance(one, ast.BinOp))
+    site, sign = site_of(record, rows[0].statement), "+" if isinstance(node.op, ast.Add) else "-"
+    return told(
+        record,
+        RULE,
+        site.site,
+        (
+            f"`{ast.unparse(node)[:80]}` adds `{part}` and takes it away again: the two gradients cancel.",
+            f"No gradient comes to `{part}` through it; all of it goes to the rest, as if `{part}` were not there.",
+            f"Detach the difference: `{part} {sign} ({ast.unparse(inner)[:60]}).detach()`.",
+        ),
+        binding=site.targets[0] if site.targets else part,
+        moments=[row.moment or 0 for row in rows],
+        region=region_in(record, site.source, node),
+        evidence={"calls": len(rows)},
+    )
 
 
 def _lost(record: Record, node: Node) -> list[int]:

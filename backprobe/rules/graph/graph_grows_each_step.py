@@ -1,16 +1,17 @@
-"""BP306 graph-grows-each-step: with the graph retained, each backward call walks all the steps before it as well.
+"""BP306 graph-grows-each-step: each backward call walks all the steps before it as well.
 
 What it finds:
-    The calls of one statement retain the graph, share nodes with the call before, and walk more nodes each time, by the
-    same number four times running. The finding stands at the statement that carries the graph over; related is the
-    backward call.
+    The calls of one statement share nodes with the call before, which it retained or which save nothing, and walk more
+    nodes each time, by the same number four times running. The finding stands at the statement that carries the graph
+    over; related is the backward call.
 
 Why it matters:
     The program runs, but step n costs n times the first: it slows down without end, and memory grows. Gradients of old
     steps also come again, through weights that have changed since.
 
 What PyTorch does:
-    `retain_graph=True` keeps a graph that a carried tensor then makes part of the next one. Seen in torch 2.13.
+    `retain_graph=True` keeps a graph that a carried tensor then makes part of the next one. Sums and differences save
+    nothing: a chain of them can be walked again and again without it. Seen in torch 2.13.
 
 Example:
     import torch
@@ -114,7 +115,7 @@ def _grown(record: Record, calls: list[BackwardCall]) -> list[BackwardCall] | No
     for before, after in pairwise(calls):
         grows = after.nodes_met - before.nodes_met
         same = len(run) < 2 or grows == run[-1].nodes_met - run[-2].nodes_met
-        if grows > 0 and before.retain_graph and same and _shared(record, before, after):
+        if grows > 0 and same and _shared(record, before, after):
             run.append(after)
         else:
             run = [after]
@@ -151,6 +152,7 @@ def _carried(record: Record, grown: list[BackwardCall]) -> Carried | None:
 def _finding(record: Record, grown: list[BackwardCall], carried: Carried, at: int) -> Finding:
     site = site_of(record, at)
     edit = detached(record, site, carried)
+    retained = grown[-1].retain_graph
     each = grown[-1].nodes_met - grown[-2].nodes_met
     return told(
         record,
@@ -159,11 +161,14 @@ def _finding(record: Record, grown: list[BackwardCall], carried: Carried, at: in
         (
             f"`{carried.name}` brings the graph of all steps before into this one, and each backward call walks it.",
             f"They walk {grown[0].nodes_met}, {grown[1].nodes_met}, ... nodes: {each} more each time, without end.",
-            f"Use `{carried.name}.detach()` here, and drop `retain_graph=True`.",
+            f"Use `{carried.name}.detach()` here"
+            + (
+                ", and drop `retain_graph=True`." if retained else ": nothing raises, for what is shared saves nothing."
+            ),
         ),
         binding=carried.name,
         moments=[call.moment_before for call in grown],
-        related=(("this backward call retains the graph", grown[-1].site),),
+        related=((f"this backward call {'retains' if retained else 'walks'} the graph", grown[-1].site),),
         evidence={"nodes": [call.nodes_met for call in grown], "calls": [call.call for call in grown]},
         fixes=[] if edit is None else [Fix(title="Cut the history off", safety="unsafe", edits=(edit,))],
         tensors=[carried.tensor],

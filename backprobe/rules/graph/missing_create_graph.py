@@ -394,6 +394,8 @@ def _reaches_root(record: Record, call: BackwardCall, constants: dict[int, str],
         if _is_walked_plainly(record, binding.tensor):
             name = _first_name(constants)
             return _Use(site=site, binding=name, level=RULE.severity, raised=False)
+    for row in flow.added:
+        return _Use(site=row.statement, binding=_first_name(constants), level=RULE.severity, raised=False)
     return None if of_trained else _nameless_at_root(record, call, constants, flow)
 
 

@@ -90,7 +90,8 @@ Near miss: batch norm is fed with data to renew its statistics
 
 Blind spots:
     With gradients on, a result that is only looked at and not compared is not judged: a generator's pictures are often
-    drawn so. A loss that is left out of the training now and then is no evaluation.
+    drawn so. A value of which only the spread is asked, by `std()` as in a check for collapse, is no evaluation; nor is
+    a loss that is left out of the training now and then.
 
 Source:
     torch.nn.Module.eval in PyTorch's documentation; observed with torch 2.13.
@@ -102,6 +103,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.losses.spread_measures import is_only_measured_for_spread
 from backprobe.rules.analysis.modules.evaluations import is_fixed_teacher, measured
 from backprobe.rules.analysis.modules.parameter_uses import program_of
 from backprobe.rules.analysis.modules.training_modes import (
@@ -119,6 +121,7 @@ from backprobe.rules.analysis.modules.training_modes import (
 )
 from backprobe.rules.analysis.rows.lookup import bindings_named
 from backprobe.rules.analysis.source.data_flow import Step, arrivals
+from backprobe.rules.analysis.source.scopes import names
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, tree_of
 from backprobe.rules.analysis.training.steps import step_of
 from backprobe.rules.framework.finding_builder import told
@@ -185,14 +188,16 @@ def _is_trained(record: Record, module: int) -> bool:
 
 
 def _is_only_shown(record: Record, call: ModuleCall) -> bool:
-    """The value is used, and goes into no backward call."""
+    """The value is used, for more than a look at its spread, and goes into no backward call."""
     found = written_call(record, call)
     if found is None:
         return False
     node, tree = statement(record, site_of(record, call.site or 0)), tree_of(record, site_of(record, call.site or 0))
     if isinstance(node, ast.Expr) and node.value is found[1]:
         return False
-    return tree is not None and not arrivals(program_of(record), [Step(part=found[1], source=found[0])])
+    if tree is None or is_only_measured_for_spread(names(record)[found[0]], found[1]):
+        return False
+    return not arrivals(program_of(record), [Step(part=found[1], source=found[0])])
 
 
 def _is_repeated(record: Record, calls: list[ModuleCall]) -> bool:

@@ -10,6 +10,7 @@ from backprobe.rules.training import (
     bootstrap_target_tracked,
     causal_mask_flipped,
     centred_over_batch,
+    classes_scrambled_by_view,
     constant_loss_term,
     divergence_averaged_over_classes,
     divergence_rewarded,
@@ -75,4 +76,5 @@ RULES: Final[tuple[RuleModule, ...]] = (
     padding_counted_in_mean,
     kl_arguments_swapped,
     targets_all_ignored,
+    classes_scrambled_by_view,
 )

@@ -30,10 +30,12 @@ class Flow:
     Attributes:
         constants: Untracked tensors made of them, with the name each had first, if any.
         taken: Tracked tensors that took one of those in, each with the operation that did.
+        added: Where one was added to a tracked number in the statement that walks it: `(fit + penalty).backward()`.
     """
 
     constants: dict[int, str] = field(default_factory=dict[int, str])
     taken: dict[int, Operation] = field(default_factory=dict[int, "Operation"])
+    added: list[Operation] = field(default_factory=list["Operation"])
 
 
 def flow_of(record: Record, call: BackwardCall) -> Flow:
@@ -52,11 +54,20 @@ def flow_of(record: Record, call: BackwardCall) -> Flow:
         if row.requires_grad:
             if row.tensor is not None:
                 flow.taken.setdefault(row.tensor, row)
+            elif row.function == "+" and row.shape == () and row.statement in _walked_at(record):
+                flow.added.append(row)
         elif row.tensor is None:
             nameless.add(row.operation)
         else:
             flow.constants.setdefault(row.tensor, _name(record, row.tensor))
     return flow
+
+
+@table
+def _walked_at(record: Record) -> frozenset[int]:
+    """The statements of backward calls that fill `.grad`."""
+    rows = (row for row in record.backward_calls if row.accumulate_grad and row.outcome == "finished")
+    return frozenset(row.site for row in rows if row.site is not None)
 
 
 @table

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.reach import reaches
 from backprobe.rules.analysis.modules.parameter_uses import program_of, uses_of
@@ -18,6 +18,7 @@ from backprobe.rules.analysis.source.break_syntax import KINDS, Ending, Kind
 from backprobe.rules.analysis.source.data_flow import arrivals
 from backprobe.rules.analysis.source.data_flow_steps import Arrival, Step
 from backprobe.rules.analysis.source.expressions import keyword
+from backprobe.rules.analysis.source.scopes import last_name
 from backprobe.rules.analysis.source.syntax import is_same_statement, site_at, site_of, statement, trees
 from backprobe.rules.analysis.tensors.autograd_errors import raised_as
 from backprobe.rules.analysis.training.grad_modes import off_around_walk
@@ -32,6 +33,9 @@ from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Raised, Record
+
+
+_COMPARES: Final = frozenset({"cosine_similarity", "kl_div", "cross_entropy", "criterion", "pairwise_distance"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,14 +189,31 @@ def _ways(record: Record) -> _Ways:
     return _Ways(record)
 
 
-def _order(record: Record, way: Arrival) -> tuple[int, bool, int]:
-    """Of several `no_grad` the one in the function of the root: what comes from elsewhere may be data."""
+def _order(record: Record, way: Arrival) -> tuple[bool, int, bool, int]:
+    """Of several `no_grad` the one in the function of the root: what comes from elsewhere may be data.
+
+    A target that is detached is meant to be: where another cut is on a way too, that one is told.
+    """
     ending = way.step.ending
     if ending is None:
-        return 0, False, 0
+        return False, 0, False, 0
     sites = site_around(record, way.step.ended_in, ending.node), site_around(record, way.source, way.root)
     functions = {None if one is None else site_of(record, one).function for one in sites}
-    return KINDS.index(ending.kind), ending.kind == "no-grad" and len(functions) > 1, ending.node.lineno
+    elsewhere = ending.kind == "no-grad" and len(functions) > 1
+    return _is_target(record, way.step.ended_in, ending), KINDS.index(ending.kind), elsewhere, ending.node.lineno
+
+
+def _is_target(record: Record, source: int, ending: Ending) -> bool:
+    """`.detach()` of what a loss compares with something: an argument of `mse_loss`, a side of a difference."""
+    if ending.kind != "detach" or not isinstance(ending.node, ast.Call):
+        return False
+    above = trees(record)[source].parents.get(ending.node)
+    if isinstance(above, ast.keyword):
+        above = trees(record)[source].parents.get(above)
+    if isinstance(above, ast.Call):
+        name = last_name(above.func).lower()
+        return len(above.args) + len(above.keywords) > 1 and (name in _COMPARES or "loss" in name)
+    return isinstance(above, ast.BinOp) and isinstance(above.op, ast.Sub)
 
 
 def site_around(record: Record, source: int, node: ast.expr) -> int | None:

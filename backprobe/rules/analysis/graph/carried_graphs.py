@@ -11,6 +11,7 @@ from backprobe.rules.analysis.graph.reach import above, reaches
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.syntax import parts_of, statement_at
 from backprobe.rules.analysis.tensors.autograd_errors import raised_as
+from backprobe.rules.analysis.tensors.collected_values import collected_between
 from backprobe.rules.analysis.tensors.parents import operands_below
 from backprobe.rules.analysis.tensors.saved_changes import saved_changes
 from backprobe.rules.analysis.training.steps import step_of
@@ -30,6 +31,7 @@ class Carried:
         site: The statement that fed it into what the later call walks. None: not known.
         kept: The statement that put it where the later turn found it; None: none did, or the one that takes it out
             again puts the next one there.
+        collected: What has the name is a container; kept: puts values without a name into it.
         made_anew: The statement that made it ran again before the later call: each turn has one of its own.
     """
 
@@ -38,6 +40,7 @@ class Carried:
     site: int | None
     made_anew: bool
     kept: int | None = None
+    collected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,11 +119,16 @@ def carried_between(record: Record, first: BackwardCall, second: BackwardCall, n
     tensor = max(named)[1]
     fed = _feeding(record, tensor, first, second) or _feeding_by_an_expression(record, tensor, first, second)
     last = [row for row in index.bindings_of[tensor] if row.moment <= second.moment_before][-1]
+    made_anew = _runs_again(record, tensor, first, second)
+    held = None if fed else collected_between(record, first, second)
+    if held is not None:
+        site, name, kept = held
+        return Carried(tensor=tensor, name=name, site=site, made_anew=made_anew, kept=kept, collected=True)
     return Carried(
         tensor=tensor,
         name=fed[1] if fed else last.name.split("[")[0],
         site=fed[0] if fed else None,
-        made_anew=_runs_again(record, tensor, first, second),
+        made_anew=made_anew,
         kept=_kept(record, tensor, fed, second),
     )
 

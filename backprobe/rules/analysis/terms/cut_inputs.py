@@ -1,17 +1,24 @@
-"""Whether what the record has of an expression that ends a way agrees with it: something tracked went in."""
+"""What the record has of the expression that ends a way: whether something tracked went in, and in which phase."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from backprobe.rules.analysis.graph.breaks import site_around
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.break_syntax import KINDS
 from backprobe.rules.analysis.source.expression_places import operations_at, operations_of
+from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.analysis.tensors.parents import operations_by_number
 from backprobe.rules.analysis.training.steps import state_at
+from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
     from backprobe.record import Operation, Record
     from backprobe.rules.analysis.source.data_flow_steps import Arrival
+    from backprobe.rules.analysis.terms.terms import Term
 
 
 def is_cut(record: Record, way: Arrival) -> bool:
@@ -19,6 +26,41 @@ def is_cut(record: Record, way: Arrival) -> bool:
     ending = way.step.ending
     rows = [] if ending is None or ending.kind == "no-grad" else operations_of(record, ending.node)
     return not rows or any(_takes_tracked(record, row) for row in rows)
+
+
+def blame_order(record: Record, way: Arrival, term: Term) -> tuple[bool, int, bool, int]:
+    """Of several endings of a term the one behind the last walk of another loss: what came before is data by then.
+
+    Of several of one kind the one in the function that makes the term: what comes from elsewhere may be data.
+    """
+    ending = way.step.ending
+    if ending is None:
+        return False, 0, False, 0
+    site = site_around(record, way.step.ended_in, ending.node)
+    elsewhere = site is None or site_of(record, site).function != site_of(record, term.site).function
+    early = site is not None and _is_before_another_walk(record, site, term)
+    return early, KINDS.index(ending.kind), ending.kind == "no-grad" and elsewhere, ending.node.lineno
+
+
+def _is_before_another_walk(record: Record, site: int, term: Term) -> bool:
+    """The last time that a statement ran before the term's backward call, one of another loss came in between."""
+    moments = _moments(record).get(site, [])
+    at = bisect_left(moments, term.call.moment_before)
+    return at > 0 and any(
+        moments[at - 1] < one.moment_before < term.call.moment_before
+        for one in record.backward_calls
+        if one.site != term.call.site
+    )
+
+
+@table
+def _moments(record: Record) -> dict[int, list[int]]:
+    """The moments of each statement, in order."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for row in record.moments:
+        if row.site is not None:
+            found[row.site].append(row.moment)
+    return dict(found)
 
 
 def _takes_tracked(record: Record, row: Operation) -> bool:

@@ -19,13 +19,12 @@ from backprobe.rules.analysis.graph.walks import node_of, walked
 from backprobe.rules.analysis.modules.parameter_uses import program_of, uses_of
 from backprobe.rules.analysis.modules.training_modes import called_modules
 from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.break_syntax import KINDS
 from backprobe.rules.analysis.source.data_flow import arrivals
 from backprobe.rules.analysis.source.data_flow_steps import Arrival, Step
 from backprobe.rules.analysis.source.expression_places import expression_of, given_to, operations_of
-from backprobe.rules.analysis.source.syntax import site_of, statement_at
+from backprobe.rules.analysis.source.syntax import statement_at
 from backprobe.rules.analysis.tensors.parents import operations_by_number
-from backprobe.rules.analysis.terms.cut_inputs import is_cut
+from backprobe.rules.analysis.terms.cut_inputs import blame_order, is_cut
 from backprobe.rules.analysis.terms.recorded_cuts import recorded_cut
 from backprobe.rules.analysis.terms.term_sources import linear_sources, takes_tracked, trained_by
 from backprobe.rules.analysis.terms.terms import Term, terms
@@ -87,7 +86,7 @@ def _cut(record: Record, rows: list[Term]) -> Break | None:
         return None if hidden is None else _of_term(record, hidden, rows)
     if any(_has_own_gradient(record, one, rows[0]) for one in ended):
         return None
-    best = min(ended, key=lambda way: _order(record, way, rows[0]))
+    best = min(ended, key=lambda way: blame_order(record, way, rows[0]))
     one = cut_at(record, best, [row.call for row in rows], held)
     if one is None:
         return None
@@ -255,16 +254,6 @@ def _ended(record: Record, way: Arrival) -> Arrival | None:
         return None
     step = Step(part=way.step.part, source=way.step.source, ending=off, ended_in=way.source, origin=way.step.origin)
     return Arrival(root=way.root, source=way.source, step=step)
-
-
-def _order(record: Record, way: Arrival, term: Term) -> tuple[int, bool, int]:
-    """Of several of one kind the one in the function that makes the term: what comes from elsewhere may be data."""
-    ending = way.step.ending
-    if ending is None:
-        return 0, False, 0
-    site = site_around(record, way.step.ended_in, ending.node)
-    elsewhere = site is None or site_of(record, site).function != site_of(record, term.site).function
-    return KINDS.index(ending.kind), ending.kind == "no-grad" and elsewhere, ending.node.lineno
 
 
 def cut_at(record: Record, way: Arrival, calls: Sequence[BackwardCall], held: Iterable[int]) -> Break | None:

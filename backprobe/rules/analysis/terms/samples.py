@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.graph.breaks import Break, breaks, site_around
+from backprobe.rules.analysis.modules.parameter_uses import program_of
 from backprobe.rules.analysis.modules.training_modes import called_modules
 from backprobe.rules.analysis.source.data_flow_steps import Arrival
 from backprobe.rules.analysis.source.expression_places import expression_of, operations_of
-from backprobe.rules.analysis.source.syntax import is_same_statement
+from backprobe.rules.analysis.source.syntax import is_same_statement, trees
 from backprobe.rules.analysis.terms.partial_cuts import cut_at, partial_cuts, stepped_after, ways_from
 from backprobe.rules.analysis.terms.terms import PRODUCTS, SUMS
 from backprobe.rules.framework.tables import table
@@ -58,7 +59,9 @@ def drawn_cuts(record: Record) -> tuple[Break, ...]:
     for site in dict.fromkeys(call.site for call in record.backward_calls if call.accumulate_grad):
         calls = [call for call in record.backward_calls if call.site == site and call.outcome == "finished"]
         for node, way in _samples(record, calls):
-            if node not in told and node not in found and _is_value(record, node) and not _is_fitted(record, node):
+            if node in told or node in found or _is_unrecorded(record, way) or _is_fitted(record, node):
+                continue
+            if _is_value(record, node, calls):
                 one = cut_at(record, way, calls, stepped_after(record, calls))
                 found |= {} if one is None else {node: one}
     return tuple(found.values())
@@ -89,8 +92,20 @@ def _is_continuous(record: Record, drawn: Operation) -> bool:
     return bool(names) and not names & WITHOUT_RSAMPLE
 
 
-def _is_value(record: Record, node: ast.expr) -> bool:
-    """What was drawn there goes on through a module or a product, and no reward weighs its probability."""
+def _is_unrecorded(record: Record, way: Arrival) -> bool:
+    """It is drawn where gradients are off: no other way of drawing would bring one."""
+    ending = way.step.ending
+    tree = trees(record)[way.step.ended_in]
+    above = (one for one in tree.ancestors(ending.node) if isinstance(one, ast.stmt)) if ending else iter(())
+    around = next(above, None)
+    return around is not None and program_of(record).grad_off(way.step.ended_in, around) is not None
+
+
+def _is_value(record: Record, node: ast.expr, calls: list[BackwardCall]) -> bool:
+    """What was drawn there goes on through a module or a product, and no reward weighs its probability.
+
+    What is known to go into the losses of other backward calls alone does not count.
+    """
     is_used = False
     for row in operations_of(record, node)[:LEAST]:
         seen: set[int] = set()
@@ -107,8 +122,22 @@ def _is_value(record: Record, node: ast.expr) -> bool:
                 elif not one.requires_grad:
                     waiting.append(one)
                 elif name in _THROUGH or expression_of(record, one) in called_modules(record):
-                    is_used = True
+                    is_used = is_used or _goes_into(record, one, calls)
     return is_used
+
+
+def _goes_into(record: Record, made: Operation, calls: list[BackwardCall]) -> bool:
+    """A result goes into the root of one of these backward calls, or into none that is known."""
+    roots = {root.tensor: call.site for call in record.backward_calls for root in call.roots}
+    sites, seen, waiting = set[int | None](), {made.operation}, [made]
+    while waiting and len(seen) < _MOST:
+        row = waiting.pop()
+        if row.tensor is not None and row.tensor in roots:
+            sites.add(roots[row.tensor])
+        further = [one for one in takers(record, row) if one.operation not in seen and one.requires_grad is not False]
+        seen.update(one.operation for one in further)
+        waiting += further
+    return not sites or any(call.site in sites for call in calls)
 
 
 def _is_weighed(record: Record, scored: Operation) -> bool:

@@ -128,7 +128,7 @@ class _Sum:
         if name in PRODUCTS:
             parts = [one for one in parts if self._part_is_tracked(one)]
         is_taken_apart = name in SUMS or (name in PRODUCTS and len(parts) == 1)
-        if not is_taken_apart or not parts:
+        if not is_taken_apart or not parts or any(self._is_several(one) for one in parts):
             self._add(tensor, made, is_tracked=True)
             return
         for one in parts:
@@ -150,6 +150,15 @@ class _Sum:
                 self._part(parts[0])
             else:
                 self._add(None, part, is_tracked=False)
+
+    def _is_several(self, part: int | Operation) -> bool:
+        """Tensors that a call gave together, `x.min(1)`: what is taken out of them is tracked or not, it is a term."""
+        if isinstance(part, int) or part.result not in ("tensors", "other"):
+            return False
+        if part.function.rpartition(".")[2] not in SUMS:
+            return True
+        parts = list(self._parts(part))
+        return bool(parts) and all(self._is_several(one) for one in parts)
 
     def _parts(self, made: Operation) -> Iterator[int | Operation]:
         yield from made.operands

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.named_values import tensor_named
 from backprobe.rules.analysis.source.syntax import statement
+from backprobe.rules.analysis.training.restored_values import restored
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.analysis.training.written_values import takes_gradient
 from backprobe.rules.framework.tables import table
@@ -49,7 +50,7 @@ def updates(record: Record) -> tuple[Update, ...]:
     found += [
         Update(moment=event.moment, site=event.site, optimizer=None, tensors=frozenset((event.tensor,)))
         for event in record.inplace_events
-        if _is_by_hand(record, event)
+        if _is_by_hand(record, event) and event.n not in restored(record)
     ]
     found += _assigned(record, {(one.site, next(iter(one.tensors), None)) for one in found if one.optimizer is None})
     return tuple(sorted(found, key=lambda update: update.moment))

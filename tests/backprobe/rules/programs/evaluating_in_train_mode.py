@@ -298,4 +298,85 @@ for _ in range(4):
     net(torch.randn(8, 6)).pow(2).mean().backward()
     opt.step()
 """,
+    "right: a check for collapse asks for the spread of what comes out": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(2)
+x = torch.randn(48, 6)
+enc, pred = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8)), nn.Linear(8, 8)
+opt = torch.optim.SGD([*enc.parameters(), *pred.parameters()], 0.05)
+for _ in range(3):
+    a, b = enc(x + 0.1 * torch.randn_like(x)), enc(x + 0.1 * torch.randn_like(x))
+    loss = -F.cosine_similarity(pred(a), b.detach()).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    with torch.no_grad():
+        z = F.normalize(enc(x), dim=-1)
+        spread = z.std(dim=0).mean()
+        rank = torch.linalg.matrix_rank(z)
+    print(spread.item())
+""",
+    "right: a function of its own measures the spread": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(2)
+x = torch.randn(48, 6)
+enc, pred = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8)), nn.Linear(8, 8)
+opt = torch.optim.SGD([*enc.parameters(), *pred.parameters()], 0.05)
+
+def spread(z):
+    return torch.std(F.normalize(z, dim=1), dim=0).mean().item()
+
+for _ in range(3):
+    a, b = enc(x + 0.1 * torch.randn_like(x)), enc(x + 0.1 * torch.randn_like(x))
+    loss = -F.cosine_similarity(pred(a), b.detach()).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    with torch.no_grad():
+        print(spread(enc(x)))
+""",
+    "the spread of an error is an evaluation": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(2)
+x = torch.randn(48, 6)
+enc, pred = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8)), nn.Linear(8, 8)
+opt = torch.optim.SGD([*enc.parameters(), *pred.parameters()], 0.05)
+for _ in range(3):
+    a, b = enc(x + 0.1 * torch.randn_like(x)), enc(x + 0.1 * torch.randn_like(x))
+    loss = -F.cosine_similarity(pred(a), b.detach()).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    with torch.no_grad():
+        errors = pred(enc(x)).sub(x.mean())  # <- BP612
+        print(errors.std(), (errors > 0).sum())
+""",
+    "the spread and the neighbours of what comes out": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(2)
+x = torch.randn(48, 6)
+enc, pred = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8)), nn.Linear(8, 8)
+opt = torch.optim.SGD([*enc.parameters(), *pred.parameters()], 0.05)
+for _ in range(3):
+    a, b = enc(x + 0.1 * torch.randn_like(x)), enc(x + 0.1 * torch.randn_like(x))
+    loss = -F.cosine_similarity(pred(a), b.detach()).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    with torch.no_grad():
+        z = enc(x)  # <- BP612
+        print(z.std(0).mean().item(), (torch.cdist(z, z).topk(2, largest=False).indices[:, 1] < 24).float().mean())
+""",
 }

@@ -537,4 +537,20 @@ for _ in range(4):
     (-D(fake).mean()).backward()
     og.step()
 """,
+    "a target is detached, and nothing else cuts: no loss trains what made it": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(3)
+one, other = nn.Linear(4, 3), nn.Linear(4, 3)
+opt = torch.optim.SGD([*one.parameters(), *other.parameters()], lr=0.1)
+for x in torch.randn(3, 8, 4):
+    right = (other(x).argmax(1) == 0).float().mean()
+    loss = F.mse_loss(one(x), other(x).detach())  # <- BP601
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(right.item())
+""",
 }

@@ -107,4 +107,38 @@ for _ in range(2):
 """,
     "a context manager of one's own": MANAGED.format(around="with evaluation(text):  # <- BP602", mode="no_grad()"),
     "a context manager of one's own that tracks": MANAGED.format(around="with evaluation(text):", mode="enable_grad()"),
+    "right: a term is taken out of what a call gives, as its greatest value": """
+import torch
+from torch import nn
+
+torch.manual_seed(3)
+actor, heads = nn.Linear(4, 3), nn.Linear(7, 5)
+opt = torch.optim.Adam([*actor.parameters(), *heads.parameters()], 1e-2)
+x = torch.randn(12, 4)
+for _ in range(4):
+    with torch.no_grad():
+        x = x + 0.1 * torch.cat([actor(x), x[:, :1]], 1)
+    act = actor(x)
+    loss = (0.1 * act.square().sum(1) - heads(torch.cat([x, act], 1)).max(1)[0]).mean()
+    loss = loss + 0.01 * torch.topk(act, 2, dim=1).values.abs().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "a term under no_grad that is taken out of what a call gives": """
+import torch
+from torch import nn
+
+torch.manual_seed(3)
+body, head = nn.Linear(4, 5), nn.Linear(5, 2)
+opt = torch.optim.Adam([*body.parameters(), *head.parameters()], 1e-2)
+for x in torch.randn(4, 12, 4):
+    fit = head(body(x)).square().mean()
+    with torch.no_grad():  # <- BP602
+        margin = body(x).max(1).values.mean()
+    loss = fit + 0.1 * margin
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

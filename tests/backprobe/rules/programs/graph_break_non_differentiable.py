@@ -69,6 +69,22 @@ for x in torch.randn(4, 12, 6):
 """
 
 
+_DETACHED = """
+import torch
+from torch import nn
+
+enc, dec, book = nn.Linear(6, 4), nn.Linear(4, 6), nn.Embedding(8, 4)
+opt = torch.optim.Adam([*enc.parameters(), *dec.parameters(), *book.parameters()], lr=1e-3)
+for x in torch.randn(4, 12, 6):
+    z = enc(x)
+    codes = book(torch.cdist(z, book.weight).argmin(1))  # <- BP606
+    loss = (dec(codes) - x).square().mean() + {loss}
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
 def _codes(*lines: str) -> str:
     return _CODES.format(body="\n    ".join(lines))
 
@@ -97,4 +113,8 @@ PROGRAMS |= {
         "codes = book(near)",
         "loss = (dec(codes) - x).square().mean() + (dec(z) - x).square().mean()",
     ),
+    "codes are decoded as they were looked up, the codebook's target is detached": _DETACHED.format(
+        loss="nn.functional.mse_loss(codes, z.detach())"
+    ),
+    "the same with a difference as the codebook's loss": _DETACHED.format(loss="(codes - z.detach()).square().mean()"),
 }

@@ -111,4 +111,91 @@ for ep in range(5):
     v_opt.step()
     print(ep, returns[0].item())
 """,
+    "right: actions drawn under no_grad feed the critic, the policy's loss draws its own": """
+import torch
+from torch import nn
+from torch.distributions import Normal
+
+torch.manual_seed(3)
+actor, twins = nn.Linear(3, 2), nn.ModuleList(nn.Linear(5, 1) for _ in range(2))
+actor_opt = torch.optim.Adam(actor.parameters(), 1e-2)
+twins_opt = torch.optim.Adam(twins.parameters(), 1e-2)
+
+def worth(s, a):
+    return torch.cat([q(torch.cat([s, a], 1)) for q in twins], 1)
+
+state = torch.randn(16, 3)
+for _ in range(4):
+    with torch.no_grad():
+        act = Normal(actor(state), 0.3).sample()
+        after = 0.9 * state + 0.1 * torch.cat([act, act[:, :1]], 1)
+        goal = -after.square().sum(1, keepdim=True)
+    twins_loss = (worth(state, act) - goal).square().mean()
+    twins_opt.zero_grad()
+    twins_loss.backward()
+    twins_opt.step()
+    dist = Normal(actor(state), 0.3)
+    fresh = dist.rsample()
+    actor_loss = (0.1 * dist.log_prob(fresh).sum(1) - torch.min(worth(state, fresh), dim=1).values).mean()
+    actor_opt.zero_grad()
+    actor_loss.backward()
+    actor_opt.step()
+    state = after
+""",
+    "right: a sample goes into the critic's loss and, through the world, into the next state": """
+import torch
+from torch import nn
+from torch.distributions import Normal
+
+torch.manual_seed(3)
+actor, critic = nn.Linear(3, 3), nn.Linear(6, 1)
+actor_opt = torch.optim.Adam(actor.parameters(), 1e-2)
+critic_opt = torch.optim.Adam(critic.parameters(), 1e-2)
+state = torch.randn(16, 3)
+for _ in range(4):
+    act = Normal(actor(state), 0.3).sample()
+    after = 0.9 * state + 0.1 * act
+    goal = -after.square().sum(1, keepdim=True)
+    critic_loss = (critic(torch.cat([state, act], 1)) - goal).square().mean()
+    critic_opt.zero_grad()
+    critic_loss.backward()
+    critic_opt.step()
+    fresh = Normal(actor(state), 0.3).rsample()
+    actor_loss = -critic(torch.cat([state, fresh], 1)).mean()
+    actor_opt.zero_grad()
+    actor_loss.backward()
+    actor_opt.step()
+""",
+    "the actor's own action in a loss with the entropy beside it, after the critic's": """
+import torch
+from torch import nn
+from torch.distributions import Normal
+
+torch.manual_seed(3)
+actor, critic = nn.Linear(3, 6), nn.Linear(6, 1)
+actor_opt = torch.optim.Adam(actor.parameters(), 1e-2)
+critic_opt = torch.optim.Adam(critic.parameters(), 1e-2)
+
+def draw(state):
+    mean, spread = actor(state).chunk(2, 1)
+    return Normal(mean, spread.exp())
+
+state = torch.randn(16, 3)
+for _ in range(4):
+    with torch.no_grad():
+        act = draw(state).sample()
+        after = 0.9 * state + 0.1 * act
+        goal = -after.square().sum(1, keepdim=True)
+    critic_loss = (critic(torch.cat([state, act], 1)) - goal).square().mean()
+    critic_opt.zero_grad()
+    critic_loss.backward()
+    critic_opt.step()
+    dist = draw(state)
+    chosen = dist.sample()  # <- BP607
+    actor_loss = -critic(torch.cat([state, chosen], 1)).mean() - 0.1 * dist.entropy().mean()
+    actor_opt.zero_grad()
+    actor_loss.backward()
+    actor_opt.step()
+    state = after
+""",
 }

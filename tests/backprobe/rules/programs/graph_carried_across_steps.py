@@ -260,4 +260,89 @@ for _ in range(3):
     opt.step()
     code = code / code.norm()  # <- BP302
 """,
+    "a list of penalties is filled in forward and never emptied": """
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 8), nn.Linear(8, 2)
+        self.terms = []
+
+    def forward(self, x):
+        h = self.a(x).tanh()
+        self.terms.append(h.abs().mean())  # <- BP302
+        return self.b(h)
+
+net = Net()
+opt = torch.optim.SGD(net.parameters(), 1e-2)
+for x in torch.randn(3, 8, 4):
+    loss = net(x).square().mean() + 0.1 * sum(net.terms)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "a list of activations is filled by a hook and never emptied": """
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+opt = torch.optim.SGD(net.parameters(), 1e-2)
+seen = []
+
+def keep(module, given, out):
+    seen.append(out.pow(2).mean())  # <- BP302
+
+net[1].register_forward_hook(keep)
+for x in torch.randn(3, 8, 4):
+    loss = net(x).square().mean() + 0.1 * torch.stack(seen).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "right: the list of penalties is emptied where it is read": """
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 8), nn.Linear(8, 2)
+        self.terms = []
+
+    def forward(self, x):
+        h = self.a(x).tanh()
+        self.terms.append(h.abs().mean())
+        return self.b(h)
+
+    def penalty(self):
+        total, self.terms = sum(self.terms), []
+        return total
+
+net = Net()
+opt = torch.optim.SGD(net.parameters(), 1e-2)
+for x in torch.randn(3, 8, 4):
+    loss = net(x).square().mean() + 0.1 * net.penalty()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "losses are put into a dict under one name for each batch": """
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+net = nn.Linear(4, 2)
+opt = torch.optim.SGD(net.parameters(), 1e-2)
+parts = {}
+for turn, x in enumerate(torch.randn(3, 8, 4)):
+    parts[turn] = net(x).square().mean()  # <- BP302
+    opt.zero_grad()
+    torch.stack(list(parts.values())).mean().backward()
+    opt.step()
+""",
 }

@@ -411,4 +411,73 @@ for _ in range(3):
     loss.backward()
     opt.step()
 """,
+    "a term is added where the sum is walked": """
+import torch
+from torch import nn
+
+torch.manual_seed(4)
+net = nn.Sequential(nn.Linear(5, 8), nn.Softplus(), nn.Linear(8, 2))
+opt = torch.optim.Adam(net.parameters(), 1e-2)
+for x in torch.randn(4, 16, 5):
+    x.requires_grad_(True)
+    out = net(x)
+    slope, = torch.autograd.grad(out.sum(), x, retain_graph=True)  # <- BP325
+    fit, rough = out.square().mean(), slope.square().sum(1).mean()
+    opt.zero_grad()
+    (fit + 0.1 * rough).backward()
+    opt.step()
+""",
+    "a method gives both terms as a tuple, the sum has no name": """
+import torch
+from torch import nn
+
+torch.manual_seed(4)
+
+class Objective:
+    def terms(self, net, x):
+        x = x.clone().requires_grad_()
+        out = net(x)
+        slope = torch.autograd.grad(out.logsumexp(-1).sum(), x, retain_graph=True)[0]  # <- BP325
+        return out.square().mean(), slope.abs().mean()
+
+net, objective = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 2)), Objective()
+opt = torch.optim.Adam(net.parameters(), 1e-2)
+for x in torch.randn(4, 16, 5):
+    fit, rough = objective.terms(net, x)
+    opt.zero_grad()
+    (fit + rough).backward()
+    opt.step()
+""",
+    "right: the term has its history, the sum has no name": """
+import torch
+from torch import nn
+
+torch.manual_seed(4)
+net = nn.Sequential(nn.Linear(5, 8), nn.Softplus(), nn.Linear(8, 2))
+opt = torch.optim.Adam(net.parameters(), 1e-2)
+for x in torch.randn(4, 16, 5):
+    x.requires_grad_(True)
+    out = net(x)
+    slope, = torch.autograd.grad(out.sum(), x, create_graph=True)
+    fit, rough = out.square().mean(), slope.square().sum(1).mean()
+    opt.zero_grad()
+    (fit + 0.1 * rough).backward()
+    opt.step()
+""",
+    "right: the norms of two gradients weigh two losses, the sum has no name": """
+import torch
+from torch import nn
+
+torch.manual_seed(4)
+body, head, other = nn.Linear(5, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+opt = torch.optim.Adam([*body.parameters(), *head.parameters(), *other.parameters()], 1e-2)
+for x in torch.randn(4, 16, 5):
+    h = body(x).tanh()
+    fit, aux = head(h).square().mean(), other(h).abs().mean()
+    a = torch.autograd.grad(fit, body.weight, retain_graph=True)[0].norm()
+    b = torch.autograd.grad(aux, body.weight, retain_graph=True)[0].norm()
+    opt.zero_grad()
+    (fit + a / (b + 1e-8) * aux).backward()
+    opt.step()
+""",
 }

@@ -175,4 +175,86 @@ for _ in range(4):
     loss.backward()
     opt.step()
 """,
+    "right: a weight that is moved along its gradient for a second pass and put back": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(1)
+table, head = nn.Embedding(30, 6), nn.Linear(6, 2)
+opt = torch.optim.Adam([*table.parameters(), *head.parameters()], 1e-2)
+kept = {}
+
+def attack(size):
+    for w in table.parameters():
+        kept[w] = w.data.clone()
+        w.data.add_(size * w.grad / (w.grad.norm() + 1e-12))
+
+def restore():
+    for w in table.parameters():
+        w.data.copy_(kept[w])
+
+for _ in range(5):
+    ids = torch.randint(0, 30, (16, 4))
+    opt.zero_grad()
+    F.cross_entropy(head(table(ids).mean(1)), ids[:, 0] % 2).backward()
+    attack(0.5)
+    F.cross_entropy(head(table(ids).mean(1)), ids[:, 0] % 2).backward()
+    restore()
+    opt.step()
+""",
+    "right: the way out is added and taken away again": """
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 1e-2)
+for _ in range(5):
+    x = torch.randn(8, 4)
+    opt.zero_grad()
+    net(x).square().mean().backward()
+    away = [0.05 * p.grad / p.grad.norm() for p in net.parameters()]
+    with torch.no_grad():
+        for p, e in zip(net.parameters(), away):
+            p.add_(e)
+    net(x).square().mean().backward()
+    with torch.no_grad():
+        for p, e in zip(net.parameters(), away):
+            p.sub_(e)
+    opt.step()
+""",
+    "moved and put back, and never cleared": """
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 1e-2)
+for _ in range(5):
+    x = torch.randn(8, 4)
+    net(x).square().mean().backward()
+    away = [0.05 * p.grad / p.grad.norm() for p in net.parameters()]
+    with torch.no_grad():
+        for p, e in zip(net.parameters(), away):
+            p.add_(e)
+    net(x).square().mean().backward()
+    with torch.no_grad():
+        for p, e in zip(net.parameters(), away):
+            p.sub_(e)
+    opt.step()  # <- BP210
+""",
+    "steps by hand of two kinds, and never cleared": """
+import torch
+
+torch.manual_seed(1)
+w = torch.randn(5, requires_grad=True)
+for step in range(6):
+    (w - 1).square().sum().backward()  # <- BP210
+    with torch.no_grad():
+        if step < 3:
+            w -= 0.05 * w.grad
+        else:
+            w -= 0.01 * w.grad
+""",
 }

@@ -4,12 +4,12 @@ _PINN = """
 import torch
 from torch import nn
 
-net = nn.Sequential(nn.Linear(1, 20), nn.{kind}(), nn.Linear(20, 1))
+net = nn.Sequential(nn.Linear(1, 20), nn.{kind}(), nn.Linear(20, 1)){mark}
 for turn in range(3):
     x = torch.rand(30, 1, requires_grad=True)
     u = net(x){more}
     u_x = torch.autograd.grad(u.sum(), x, create_graph=True)[0]
-    u_xx = torch.autograd.grad(u_x.sum(), x, create_graph=True)[0]{mark}
+    u_xx = torch.autograd.grad(u_x.sum(), x, create_graph=True)[0]
     (u_xx + x.detach()).square().mean().backward()
 """
 
@@ -49,15 +49,69 @@ print(bend)
     "a helper differentiates": """
 import torch
 from torch import nn
-net = nn.Sequential(nn.Linear(1, 8), nn.ReLU(), nn.Linear(8, 1))
+net = nn.Sequential(nn.Linear(1, 8), nn.ReLU(), nn.Linear(8, 1))  # <- BP223
 opt = torch.optim.SGD(net.parameters(), lr=0.01)
 def slope(y, x):
     return torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)[0]
 for _ in range(3):
     x = torch.rand(16, 1, requires_grad=True)
-    bend = slope(slope(net(x), x), x)  # <- BP223
+    bend = slope(slope(net(x), x), x)
     opt.zero_grad()
     ((bend + 1).pow(2).mean() + net(x).pow(2).mean()).backward()
     opt.step()
+""",
+    "the function in forward": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Field(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(1, 20), nn.Linear(20, 1)
+
+    def forward(self, x):
+        return self.b(
+            F.relu(self.a(x))  # <- BP223
+        )
+
+net = Field()
+for turn in range(3):
+    x = torch.rand(30, 1, requires_grad=True)
+    u_x = torch.autograd.grad(net(x).sum(), x, create_graph=True)[0]
+    u_xx = torch.autograd.grad(u_x.sum(), x, create_graph=True)[0]
+    (u_xx + x.detach()).square().mean().backward()
+""",
+    "the class is given by a default": """
+import torch
+from torch import nn
+
+def build(width=20,
+          act=nn.ReLU):  # <- BP223
+    return nn.Sequential(nn.Linear(1, width), act(), nn.Linear(width, 1))
+
+net = build()
+for turn in range(3):
+    x = torch.rand(30, 1, requires_grad=True)
+    u_x = torch.autograd.grad(net(x).sum(), x, create_graph=True)[0]
+    u_xx = torch.autograd.grad(u_x.sum(), x, create_graph=True)[0]
+    (u_xx + x.detach()).square().mean().backward()
+""",
+    "two networks are built, and which one it is the source does not say": """
+import torch
+from torch import nn
+
+def one():
+    return nn.Sequential(nn.Linear(1, 20), nn.ReLU(), nn.Linear(20, 1))
+
+def other():
+    return nn.Sequential(nn.Linear(1, 9), nn.ReLU(), nn.Linear(9, 1))
+
+nets = [one(), other()]
+for turn in range(3):
+    x = torch.rand(30, 1, requires_grad=True)
+    u_x = torch.autograd.grad(nets[1](x).sum(), x, create_graph=True)[0]
+    u_xx = torch.autograd.grad(u_x.sum(), x, create_graph=True)[0]  # <- BP223
+    (u_xx + x.detach()).square().mean().backward()
 """,
 }

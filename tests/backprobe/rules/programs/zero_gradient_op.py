@@ -28,6 +28,24 @@ for x in torch.randn(3, 8, 3):
     optimizer.step()
 """
 
+_THROUGH = """
+import torch
+from torch import nn
+
+torch.manual_seed(2)
+enc, dec, book = nn.Linear(6, 4), nn.Linear(4, 6), nn.Embedding(8, 4)
+opt = torch.optim.Adam([*enc.parameters(), *dec.parameters(), *book.parameters()], 1e-2)
+for x in torch.randn(4, 12, 6):
+    z = enc(x)
+    codes = book(torch.cdist(z.detach(), book.weight.detach()).argmin(1))
+    {line}
+    vq = (codes - z.detach()).square().mean() + 0.25 * (z - codes.detach()).square().mean()
+    loss = (dec(q) - x).square().mean() + vq
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
 PROGRAMS = {
     "inside an expression": _LOOP.format(body="loss = second(hidden.sigmoid().round()).square().mean()  # <- BP220"),
     "a sample of bernoulli": _LOOP.format(
@@ -48,4 +66,27 @@ weight = torch.nn.Parameter(torch.ones(3))
 """,
     "what is drawn from a mean and a deviation": DRAWN.format(z="torch.normal(mean, std)  # <- BP220"),
     "what is drawn beside them": DRAWN.format(z="mean + std * torch.normal(torch.zeros(8, 2), torch.ones(8, 2))"),
+    "codes go straight through without a detach": _THROUGH.format(line="q = z + (codes - z)  # <- BP220"),
+    "the same, the difference first": _THROUGH.format(line="q = (codes - z) + z  # <- BP220"),
+    "right: codes go straight through": _THROUGH.format(line="q = z + (codes - z).detach()"),
+    "right: a way between codes and input": _THROUGH.format(line="q = z + 0.5 * (codes - z)"),
+    "right: another value is taken away": _THROUGH.format(line="q = z + (codes - z.detach())"),
+    "a step function's difference is not detached": """
+import torch
+from torch import nn
+
+torch.manual_seed(2)
+layer, head = nn.Linear(5, 6), nn.Linear(6, 1)
+opt = torch.optim.Adam([*layer.parameters(), *head.parameters()], 1e-2)
+
+def binary(p):
+    hard = (p > 0.5).float()
+    return p - (p - hard)  # <- BP220
+
+for x in torch.randn(4, 16, 5):
+    loss = head(binary(layer(x).sigmoid())).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }
