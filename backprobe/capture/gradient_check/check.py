@@ -30,8 +30,8 @@ from backprobe.capture.gradient_check.measuring import measure
 from backprobe.capture.gradient_check.perturbed_step import Moved, PerturbedMode
 from backprobe.capture.gradient_check.reporting import Reports, note_call
 from backprobe.capture.gradient_check.segment import Segment, root_value
+from backprobe.capture.gradient_check.unchecked_steps import why_not_checked
 from backprobe.capture.gradient_check.uses import LeafUses
-from backprobe.capture.gradient_check.why_not_checked import why_not_checked
 from backprobe.capture.torch_access.torch_internals import (
     current_pass,
     next_sequence_number,

@@ -109,10 +109,8 @@ class Zygote:
         """Seconds to wait for something to happen; None: for ever."""
         if self._reaped:
             return 0.003
-        if not self._to_warm:
-            return None
-        # a child's end is an event; in a pause the next step follows the last, with a look at what came between
-        return _IDLE_SECONDS if self._children else max(0.0, self._heard_at + _IDLE_SECONDS - time.monotonic())
+        until_idle = max(0.0, self._heard_at + _IDLE_SECONDS - time.monotonic())  # in a pause step follows step
+        return (_IDLE_SECONDS if self._children else until_idle) if self._to_warm else None
 
     def _warm_further(self, now: float) -> None:
         """Take the next step of warming up, if one is left and this is a good time.
