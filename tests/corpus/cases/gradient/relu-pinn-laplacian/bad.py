@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 torch.manual_seed(0)
-net = nn.Sequential(nn.Linear(1, 20), nn.ReLU(), nn.Linear(20, 20), nn.ReLU(), nn.Linear(20, 1))  #! also
+net = nn.Sequential(nn.Linear(1, 20), nn.ReLU(), nn.Linear(20, 20), nn.ReLU(), nn.Linear(20, 1))  #! here
 opt = torch.optim.Adam(net.parameters(), lr=1e-3)
 for _ in range(3):
     x = torch.rand(30, 1, requires_grad=True)

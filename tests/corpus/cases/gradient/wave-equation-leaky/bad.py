@@ -11,7 +11,7 @@ class Wave(nn.Module):
     def __init__(self):
         super().__init__()
         self.inner, self.outer = nn.Linear(2, 24), nn.Linear(24, 1)
-        self.bend = nn.LeakyReLU(0.1)  #! also
+        self.bend = nn.LeakyReLU(0.1)  #! here
 
     def forward(self, x, t):
         return self.outer(self.bend(self.inner(torch.cat([x, t], 1))))
