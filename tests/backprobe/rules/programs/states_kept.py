@@ -48,6 +48,13 @@ PROGRAMS = {
         self.low = value
         self.state = net.state_dict()  # <- BP751"""
     ),
+    "best state that the object has when the method is called again": _stopper(
+        """if value < self.low:
+            self.low, self.seen = value, 0
+            self.state = {k: v for k, v in net.state_dict().items()}  # <- BP751
+        return self.seen > 3""",
+        "net.load_state_dict(stopper.state)",
+    ),
     "good best state in a method that a loop calls": _stopper(
         """if value < self.low:
             self.low = value
