@@ -80,8 +80,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.calls.handed_arguments import all_handed_in
+from backprobe.rules.analysis.calls.handed_modules import module_called, modules_handed, parameters_of_module
 from backprobe.rules.analysis.modules.module_sites import calls_by_number, modules_by_number, outermost_call
-from backprobe.rules.analysis.modules.named_modules import module_called, modules_handed, parameters_of_module
 from backprobe.rules.analysis.modules.second_names import held_by, module_names
 from backprobe.rules.analysis.modules.training_modes import inside
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup

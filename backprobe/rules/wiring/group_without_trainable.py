@@ -90,7 +90,7 @@ from typing import TYPE_CHECKING, Final
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import called, optimizer_name
 from backprobe.rules.analysis.source.syntax import method_called, statement_at, trees
-from backprobe.rules.analysis.training.plain_unknowns import plain_unknowns
+from backprobe.rules.analysis.tensors.plain_unknowns import plain_unknowns
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table

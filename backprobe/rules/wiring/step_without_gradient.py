@@ -68,7 +68,7 @@ from backprobe.rules.analysis.source.named_values import tensor_named
 from backprobe.rules.analysis.source.naming import optimizer_name, together
 from backprobe.rules.analysis.source.syntax import region_in, site_of
 from backprobe.rules.analysis.source.uncalled_methods import named_only
-from backprobe.rules.analysis.training.plain_unknowns import plain_unknowns
+from backprobe.rules.analysis.tensors.plain_unknowns import plain_unknowns
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
