@@ -109,8 +109,8 @@ Near miss: an expert that is chosen at run time
 
 Blind spots:
     A run cut short proves nothing. Where the model's class is a library's, or some of a list's modules are called and
-    others not, it is a note. An optimizer that steps without any gradient is BP707's. A module that runs, but whose
-    output goes nowhere, is BP202's.
+    others not, it is a note; and so where a `DistributedDataParallel` around it was told to look for unused ones. An
+    optimizer that steps without any gradient is BP707's. A module that runs, but whose output goes nowhere, is BP202's.
 
 Source:
     torch.optim.Optimizer.step and torch.Tensor.backward in PyTorch's documentation; observed with torch 2.13.
@@ -124,6 +124,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from backprobe.rules.analysis.modules.ddp_wrappers import is_told_of_unused
 from backprobe.rules.analysis.modules.module_tree import (
     CONTAINERS,
     above,
@@ -199,9 +200,14 @@ def _outermost(record: Record, key: str) -> str:
     return key
 
 
-def _is_doubtful(record: Record, key: str) -> bool:
-    """A library's class holds it; or a list of which other members are called: they may be chosen at run time."""
-    modules = module_keys(record)
+def _is_doubtful(record: Record, unused: _Unused) -> bool:
+    """A library's class holds it; or a list of which other members are called: they may be chosen at run time.
+
+    Or who wrapped it said that parameters may be unused.
+    """
+    if is_told_of_unused(record, unused.tensors[0]):
+        return True
+    key, modules = unused.key, module_keys(record)
     nearest = next(above(key), None)
     holder = None if nearest is None else modules.get(nearest)
     if nearest is not None and (holder is None or holder.cls in ("ModuleList", "ModuleDict")):
@@ -259,7 +265,7 @@ def _finding(record: Record, unused: _Unused) -> Finding:
         ),
         evidence={"module": unused.key, "tensors": unused.tensors[:16], "calls": 0},
         tensors=unused.tensors,
-        level="note" if _is_doubtful(record, unused.key) else None,
+        level="note" if _is_doubtful(record, unused) else None,
     )
     return msgspec.structs.replace(finding, confidence="likely") if at_twin else finding
 

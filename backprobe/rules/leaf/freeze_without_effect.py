@@ -2,8 +2,8 @@
 
 What it finds:
     `module.requires_grad = False`, a misspelt flag such as `p.require_grad = False`, or a comparison in place of an
-    assignment, `p.requires_grad == False`. The parameters still require grad afterwards. Or `module.requires_grad =
-    True`, after which its parameters are as frozen as before. The finding stands at that statement.
+    assignment, `p.requires_grad == False`. The parameters still require grad afterwards. Or the same with `True` or a
+    variable, after which they are as frozen, or as trained, as before. The finding stands at that statement.
 
 Why it matters:
     What was to be frozen is trained all the same, or what was to be trained again stays frozen, and nothing says so.
@@ -65,7 +65,8 @@ Near miss: a class that has such a property
     print(encoder(torch.randn(4, 3)).requires_grad)
 
 Blind spots:
-    A module that is reached by a name which the record does not know, as one that a function is given, is not judged.
+    A module that is reached by a name which the record does not know is not judged: of a function's parameter every
+    call must tell which module it gives. An attribute that the program reads somewhere is its own.
 
 Source:
     torch.nn.Module.requires_grad_ in PyTorch's documentation; observed with torch 2.13.
@@ -78,6 +79,8 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.calls.handed_arguments import all_handed_in
+from backprobe.rules.analysis.calls.handed_modules import module_called, modules_handed, parameters_of_module
 from backprobe.rules.analysis.modules.module_sites import calls_by_number, modules_by_number, outermost_call
 from backprobe.rules.analysis.modules.second_names import held_by, module_names
 from backprobe.rules.analysis.modules.training_modes import inside
@@ -117,25 +120,94 @@ def check(record: Record) -> Iterator[Finding]:
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
         if not isinstance(node, ast.Assign) or not isinstance(target, ast.Attribute):
             continue
-        owner = ast.unparse(target.value)
+        owner, moment = ast.unparse(target.value), moments.get(site.site, 0)
         if target.attr == _FLAG and _is_true(node.value):
             kept = _still_frozen(record, site, owner)
             if kept:
-                yield _finding_of_frozen(record, site, target, owner, moments.get(site.site, 0), kept)
-        if not _is_false(node.value):
+                yield _finding_of_frozen(record, site, target, owner, moment, kept)
+        tensors = _of_flag(record, site, target)
+        if not tensors:
             continue
-        if target.attr == _FLAG:
-            tensors = _trainable_of(record, site, owner)
-            if tensors is not None and _still_requires(record, tensors):
-                yield _finding(record, site, target, owner, moments.get(site.site, 0), module=True)
-        elif _is_misspelt(target.attr):
-            tensors = {row.tensor for row in bindings_named(record)[owner]}
+        if _is_false(node.value):
             if _still_requires(record, tensors):
-                yield _finding(record, site, target, owner, moments.get(site.site, 0), module=False)
+                yield _finding(record, site, target, owner, moment, module=target.attr == _FLAG)
+        elif f"{owner}.{_FLAG}" not in ast.unparse(node.value) and not (target.attr == _FLAG and _is_true(node.value)):
+            kept_as = _kept_as(record, tensors, _first_in(record, site))
+            if kept_as is not None and not (kept_as and _is_true(node.value)):
+                yield _finding_of_any(record, site, target, node.value, frozen=not kept_as)
     for site in record.sites:
         compared = _compared(record, site)
         if compared is not None:
             yield _finding_of_comparison(record, site, compared, moments.get(site.site, 0))
+
+
+def _of_flag(record: Record, site: Site, target: ast.Attribute) -> set[int] | None:
+    """What an assignment means to freeze or thaw: a module's parameters, or tensors whose flag is misspelt."""
+    owner = ast.unparse(target.value)
+    if target.attr == _FLAG:
+        return None if owner == "self" else _trainable_of(record, site, owner)
+    if not _is_misspelt(target.attr) or _is_read(record, target.attr):
+        return None
+    rows = bindings_named(record)[owner]
+    here = [row for row in rows if row.function == site.function]
+    return {row.tensor for row in here or rows}
+
+
+def _is_read(record: Record, attribute: str) -> bool:
+    """The program reads an attribute of that name of anything, or asks for it by its name."""
+    for tree in trees(record).values():
+        for part in ast.walk(tree.module):
+            if isinstance(part, ast.Constant) and part.value == attribute:
+                return True
+            if isinstance(part, ast.Attribute) and part.attr == attribute and isinstance(part.ctx, ast.Load):
+                return True
+    return False
+
+
+def _first_in(record: Record, site: Site) -> int:
+    """The first moment in the function of a site; 0 where none is known."""
+    known = lookup(record).sites
+    rows = (row.moment for row in record.moments if row.site is not None and known[row.site].function == site.function)
+    return min(rows, default=0)
+
+
+def _kept_as(record: Record, tensors: set[int], since: int) -> bool | None:
+    """The one flag that all of these have from a moment on; None where it differs or changes."""
+    found: set[bool] = set()
+    for tensor in tensors:
+        rows = lookup(record).snapshots_of[tensor]
+        before = [row for row in rows if row.moment < since][-1:]
+        found |= {row.requires_grad for row in (*before, *(row for row in rows if row.moment >= since))}
+    return found.pop() if len(found) == 1 else None
+
+
+def _finding_of_any(record: Record, site: Site, target: ast.Attribute, value: ast.expr, *, frozen: bool) -> Finding:
+    """Of a value that is a variable's, or of a misspelt flag that is set to True."""
+    owner, module = ast.unparse(target.value), target.attr == _FLAG
+    region, given = region_in(record, site.source, target), ast.unparse(value)
+    stays = "stays frozen" if frozen else "requires grad throughout"
+    said = f"`{target.attr}` is no attribute that torch knows: setting it does nothing, and `{owner}` {stays}."
+    written = f"{owner}.{_FLAG} = {given}"
+    edit = replacement(record, site, region, f"{owner}.{_FLAG}")
+    if module:
+        many = "stay frozen" if frozen else "require grad throughout"
+        said = f"`{owner}` is a module: setting `{_FLAG}` on it does nothing, and its parameters {many}."
+        written = f"{owner}.requires_grad_({given})"
+        edit = replacement(record, site, region_of(site), written)
+    return told(
+        record,
+        RULE,
+        site.site,
+        (
+            said,
+            f"What was to be {'trained from here on is not' if frozen else 'frozen is trained all the same'}.",
+            f"Write `{written}`.",
+        ),
+        binding=owner,
+        moments=[_first_in(record, site)],
+        evidence={"attribute": target.attr, "value": given},
+        fixes=(Fix(title="Set the flag", safety="unsafe", edits=(edit,)),),
+    )
 
 
 def _compared(record: Record, site: Site) -> ast.Attribute | None:
@@ -197,7 +269,7 @@ def _below_path(record: Record, site: Site, owner: str) -> set[int] | None:
         return None
     if any(one.user_code and _has_property(record, one.cls) for one in record.modules):
         return None
-    return _below(record, found[0])
+    return parameters_of_module(record, found[0])
 
 
 def _finding_of_frozen(
@@ -235,15 +307,22 @@ def _is_misspelt(name: str) -> bool:
 
 def _trainable_of(record: Record, site: Site, owner: str) -> set[int] | None:
     """The parameters of the module of that name; None where there is none, or where its class has such a property."""
-    module = _module_called(record, owner)
+    module = module_called(record, owner)
     if module is not None:
-        return None if module.user_code and _has_property(record, module.cls) else _below(record, module)
+        return None if module.user_code and _has_property(record, module.cls) else parameters_of_module(record, module)
     looped = _looped_over(record, site, owner)
     if looped is not None:
         return None if any(one.user_code and _has_property(record, one.cls) for one in record.modules) else looped
     named = _named_here(record, site, owner)
     if named:
         return None if any(one.user_code and _has_property(record, one.cls) for one in named) else _held(record, named)
+    handed = modules_handed(record, site, owner)
+    if handed:
+        if _reads_flag_of(record, site, owner) or any(
+            one.user_code and _has_property(record, one.cls) for one in record.modules
+        ):
+            return None
+        return {tensor for one in handed for tensor in parameters_of_module(record, one)}
     call = _call_of(record, site, owner)
     below = [] if call is None else [modules_by_number(record).get(one.module) for one in inside(record, call)]
     if any(one is not None and one.user_code and _has_property(record, one.cls) for one in below):
@@ -252,22 +331,25 @@ def _trainable_of(record: Record, site: Site, owner: str) -> set[int] | None:
     return found or None
 
 
-def _module_called(record: Record, owner: str) -> Module | None:
-    """The module of that name: a binding, or a path below one."""
-    roots = {module.binding: module for module in record.modules if module.binding}
-    for module in record.modules:
-        names = {module.binding} | {f"{root}.{module.fqn}" for root in roots if module.fqn}
-        if owner in names:
-            return module
-    return None
-
-
 def _reads_flag(tree: Tree, owner: str) -> bool:
     """The program reads the attribute: it is a flag of its own."""
     return any(
         isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == f"{owner}.{_FLAG}"
         for part in ast.walk(tree.module)
     )
+
+
+def _reads_flag_of(record: Record, site: Site, owner: str) -> bool:
+    """The program reads the attribute of what is called so here or where it was handed in, or asks for it by name."""
+    given = (one.text for one in all_handed_in(record, site, owner.partition(".")[0]))
+    called = {one.rpartition(".")[2] for one in (owner, *given)}
+    for part in (part for tree in trees(record).values() for part in ast.walk(tree.module)):
+        if isinstance(part, ast.Constant) and part.value == _FLAG:
+            return True
+        is_read = isinstance(part, ast.Attribute) and part.attr == _FLAG and isinstance(part.ctx, ast.Load)
+        if isinstance(part, ast.Attribute) and is_read and ast.unparse(part.value).rpartition(".")[2] in called:
+            return True
+    return False
 
 
 def _named_here(record: Record, site: Site, owner: str) -> list[Module]:
@@ -302,9 +384,9 @@ def _looped_over(record: Record, site: Site, owner: str) -> set[int] | None:
     for above in tree.ancestors(node):
         if isinstance(above, ast.For) and owner in target_names(above.target):
             paths = (part for part in ast.walk(above.iter) if isinstance(part, ast.Name | ast.Attribute))
-            found = (_module_called(record, ast.unparse(part)) for part in paths)
+            found = (module_called(record, ast.unparse(part)) for part in paths)
             module = next((one for one in found if one is not None), None)
-            return None if module is None else _below(record, module) or None
+            return None if module is None else parameters_of_module(record, module) or None
     return None
 
 
@@ -331,17 +413,6 @@ def _has_property(record: Record, cls: str) -> bool:
             if isinstance(node, ast.ClassDef) and node.name == cls.rsplit(".", 1)[-1]:
                 return any(isinstance(part, ast.FunctionDef) and part.name == _FLAG for part in node.body)
     return False
-
-
-def _below(record: Record, module: Module) -> set[int]:
-    """The parameters of a module and of what it contains."""
-    prefix = module.fqn or ""
-    found: set[int] = set()
-    for other in record.modules:
-        inside = other.fqn is not None and (other.fqn == prefix or other.fqn.startswith(f"{prefix}."))
-        if other.module == module.module or (module.binding and not prefix) or inside:
-            found |= {row.tensor for row in other.parameters if row.tensor is not None}
-    return found
 
 
 def _still_requires(record: Record, tensors: set[int]) -> bool:

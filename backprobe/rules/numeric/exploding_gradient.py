@@ -1,11 +1,13 @@
-"""BP508 exploding-gradient: the gradient grows a thousandfold on its way through one repeated statement.
+"""BP508 exploding-gradient: the gradient grows a thousandfold through one repeated statement, or from layer to layer.
 
 What it finds:
     A statement that runs several times in one forward pass, as a recurrence does, hands its gradient on larger each
     time: over at least four turns to more than a thousand times, in three backward calls, and nothing clips it. One
     call is enough where it grew more than a millionfold and the next values overflowed. A statement in no loop counts
     if it multiplies with one weight again and again, as the method of a cell does. The finding stands where the program
-    gave that weight values with a gain above 1; else at the statement that repeats.
+    gave that weight values with a gain above 1; else at the statement that repeats. Or one statement draws the weights
+    of four layers and more so large that each doubles what it is given, and the gradient grows a hundredfold through
+    them: the finding stands there.
 
 Why it matters:
     The first steps of the sequence decide everything, and one long sequence throws the weights away.
@@ -99,7 +101,7 @@ Near miss: a loss that is a large sum
         optimizer.step()
 
 Blind spots:
-    Growth through different layers, or inside `nn.RNN` and its like, is not seen.
+    Growth through layers whose weights several statements drew, or inside `nn.RNN` and its like, is not seen.
 
 Source:
     Pascanu, Mikolov, Bengio, On the difficulty of training recurrent neural networks, 2013. The limit 1e3 was measured:
@@ -112,11 +114,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.graph.walks import RESHAPES, op
 from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
 from backprobe.rules.analysis.source.naming import called
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, value_of
 from backprobe.rules.analysis.tensors.bad_values import bad_since
+from backprobe.rules.analysis.tensors.layer_growth import Growth, grown_layers, is_product, weight_of
 from backprobe.rules.analysis.tensors.value_origins import extreme_start
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.options import threshold
@@ -124,7 +126,7 @@ from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
-    from backprobe.record import BackwardCall, Node, Record
+    from backprobe.record import BackwardCall, Record
     from backprobe.rules.framework.finding import Finding
 
 RULE = Rule(
@@ -149,6 +151,10 @@ _SMALL: Final = 0.1
 """Norm of a gradient that has not exploded, however much smaller the last turn's was."""
 
 
+_LAYERS: Final = 100
+"""The limit of growth where one statement gave all layers weights that each double what they are given."""
+
+
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement that its gradient explodes in."""
     if any(row.kind.startswith("clip") for row in record.optimizer_events):
@@ -161,9 +167,43 @@ def check(record: Record) -> Iterator[Finding]:
             seen.setdefault(site, set()).add(number)
         if _explodes(norms):
             found.setdefault(site, {}).setdefault(number, norms)
+    layers = [one for one in grown_layers(record, _LAYERS) if one.norms[-1] > _SMALL]
     for site, rows in found.items():
         if len(rows) >= _LEAST or _burst(record, rows, seen[site]):
-            yield _finding(record, site, [(calls[number], norms) for number, norms in rows.items()])
+            finding = _finding(record, site, [(calls[number], norms) for number, norms in rows.items()])
+            if not any(_is_of_layers(record, site, one) for one in layers):
+                yield finding
+    for one in layers:
+        yield _of_layers(record, one)
+
+
+def _is_of_layers(record: Record, site: int, growth: Growth) -> bool:
+    """The statement multiplies with the weights of those layers."""
+    rows = (node for node in nodes_like(record, is_product) if node.site == site)
+    return any(weight_of(record, node) in growth.weights for node in rows)
+
+
+def _of_layers(record: Record, growth: Growth) -> Finding:
+    index, norms = lookup(record), growth.norms
+    factor = norms[-1] / norms[0]
+    each = factor ** (1 / (len(norms) - 1))
+    calls = [index.calls[number] for number in growth.calls]
+    return told(
+        record,
+        RULE,
+        growth.site,
+        (
+            f"This statement gives {len(norms)} layers weights that are too large for their number of inputs.",
+            f"The gradient grows {factor:.2g} times through them, {each:.2g} times in each; nothing clips it.",
+            "Draw them with a deviation of one by the root of the inputs: `kaiming_normal_`, `xavier_normal_`.",
+        ),
+        binding=called(record, growth.weights[-1]),
+        moments=[call.moment_before for call in calls],
+        related=(("this backward call sends it", calls[0].site),),
+        evidence={"growth": factor, "limit": _LAYERS, "layers": len(norms), "calls": len(calls)},
+        tensors=[root.tensor for call in calls for root in call.roots if root.tensor is not None],
+        calls=[call.call for call in calls],
+    )
 
 
 def _burst(record: Record, rows: dict[int, list[float]], seen: set[int]) -> bool:
@@ -182,12 +222,12 @@ def _through_statements(record: Record) -> dict[tuple[int, int, str], list[float
     """
     index = lookup(record)
     found: dict[tuple[int, int, str], list[tuple[int, float]]] = {}
-    for node in nodes_like(record, _is_product):
+    for node in nodes_like(record, is_product):
         if node.site is None:
             continue
         which = node.type
         if node.site not in _repeated(record):
-            weight = _weight(record, node)
+            weight = weight_of(record, node)
             if weight is None:
                 continue
             which = f"{node.type} {weight}"
@@ -198,27 +238,10 @@ def _through_statements(record: Record) -> dict[tuple[int, int, str], list[float
     return {place: _turns([norm for _position, norm in sorted(rows)]) for place, rows in sorted(found.items())}
 
 
-def _weight(record: Record, node: Node) -> int | None:
-    """The one leaf that a product takes, as it is or turned round; None if it takes none, or two."""
-    index, found = lookup(record), set[int]()
-    for edge in index.edges_of[node.node]:
-        below = None if edge.to_node is None else index.nodes[edge.to_node]
-        while below is not None and below.variable is None and op(below) in RESHAPES:
-            after = [one.to_node for one in index.edges_of[below.node] if one.to_node is not None]
-            below = index.nodes[after[0]] if len(after) == 1 else None
-        if below is not None and below.variable is not None:
-            found.add(below.variable)
-    return found.pop() if len(found) == 1 else None
-
-
 def _turns(norms: list[float]) -> list[float]:
     """One norm a turn: two products of one sum, `h @ w + x @ u`, get the same gradient."""
     pairs = zip(norms[::2], norms[1::2], strict=False)
     return norms[::2] if len(norms) % 2 == 0 and all(one == other for one, other in pairs) else norms
-
-
-def _is_product(kind: str) -> bool:
-    return kind.startswith(("Addmm", "Mm", "Bmm", "Mv"))
 
 
 @table
@@ -243,8 +266,8 @@ def _finding(record: Record, site: int, rows: list[tuple[BackwardCall, list[floa
     name = row.targets[0] if row.targets else "the state"
     weights = {
         weight
-        for node in nodes_like(record, _is_product)
-        if node.site == site and (weight := _weight(record, node)) is not None
+        for node in nodes_like(record, is_product)
+        if node.site == site and (weight := weight_of(record, node)) is not None
     }
     start = extreme_start(record, sorted(weights), call.moment_before, least=_GAIN)
     factor = norms[-1] / norms[0]

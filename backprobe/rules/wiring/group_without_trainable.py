@@ -2,7 +2,8 @@
 
 What it finds:
     An optimizer has several groups, and of one with a learning rate of its own no tensor required grad at any step,
-    though the forward pass used it and other groups were trained.
+    though the forward pass used it and other groups were trained. Or an optimizer that trains holds a plain tensor that
+    never requires grad and is computed with: the finding stands where that tensor is made.
 
 Why it matters:
     Somebody gave these parameters a group, and with it options of their own, to train them. They stay as they are.
@@ -72,8 +73,8 @@ Near miss: groups by kind, one of which is frozen as a whole
         optimizer.step()
 
 Blind spots:
-    One group that holds frozen and trained parameters alike is taken as meant. A program that sets a flag to anything
-    but False, wherever it stands, is not judged: the group may wait for that.
+    One group that holds frozen and trained parameters of modules alike is taken as meant. A program that sets a flag to
+    anything but False, wherever it stands, is not judged: the group may wait for that.
 
 Source:
     torch.nn.Embedding.from_pretrained and torch.optim in PyTorch's documentation; observed with torch 2.13.
@@ -87,7 +88,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.naming import called, optimizer_name
 from backprobe.rules.analysis.source.syntax import method_called, statement_at, trees
+from backprobe.rules.analysis.tensors.plain_unknowns import plain_unknowns
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 from backprobe.rules.framework.tables import table
@@ -128,6 +131,29 @@ def check(record: Record) -> Iterator[Finding]:
         trains = len(steps) >= LEAST and len(groups) > len(frozen) and any(one.with_grad for one in steps)
         if used and trains and not _thaws(record):
             yield _finding(record, optimizer, sorted(used), groups)
+        if len(steps) >= LEAST and any(one.with_grad for one in steps):
+            for tensor in plain_unknowns(record, optimizer):
+                yield _of_plain(record, optimizer, tensor)
+
+
+def _of_plain(record: Record, optimizer: Optimizer, tensor: int) -> Finding:
+    who, name = optimizer_name(record, optimizer.optimizer), called(record, tensor)
+    return told(
+        record,
+        RULE,
+        lookup(record).tensors[tensor].site or 0,
+        (
+            f"`{name}` is a plain tensor that does not require grad, and `{who}` was given it to change.",
+            "No backward call leads to it: each step passes over it, and it stays as it was made.",
+            "Make it with `requires_grad=True`, or as an `nn.Parameter`, or leave it out.",
+        ),
+        binding=name,
+        moments=[optimizer.moment],
+        related=((f"`{who}` is given it here", optimizer.site),),
+        evidence={"of": len(optimizer.tensors)},
+        tensors=(tensor,),
+        optimizers=(optimizer.optimizer,),
+    )
 
 
 def _has_own_rate(optimizer: Optimizer, group: int, frozen: set[int]) -> bool:

@@ -2,8 +2,10 @@
 
 What it finds:
     One statement builds an optimizer over the same parameters three times or more, and its class keeps a state from
-    step to step: all of torch's but plain SGD. Each makes a single step; or each makes the steps of one pass over the
-    data, in a loop inside of the one that builds them, and nothing but their steps writes the parameters.
+    step to step: all of torch's but plain SGD. Each makes a single step; or the steps of one pass over the data, in a
+    loop inside of the one that builds them; or the few steps of a function that a loop calls again and again. Nothing
+    but their steps writes the parameters. The finding stands where it is built; of a function that only builds it,
+    where it is called beside the steps.
 
 Why it matters:
     The state is what makes the method. Adam's averages start at 0 each time, so every step has the size of the
@@ -84,8 +86,8 @@ Near miss: a new model each time
 
 Blind spots:
     Whether SGD has momentum is read off the call that builds it. Optimizers of several steps are taken for phases
-    where they step in a loop of a plain `range`, where a function on the way is called from two places, and where the
-    program writes the parameters between.
+    where they step in a loop of a plain `range`, unless they are few in a function that is called over and over; where
+    a function on the way is called from two places, and where the program writes the parameters between.
 
 Source:
     D. Kingma and J. Ba, Adam (2015), algorithm 1; torch.optim in PyTorch's documentation; observed with torch 2.13.
@@ -101,7 +103,11 @@ from backprobe.rules.analysis.source.expressions import keyword
 from backprobe.rules.analysis.source.naming import together
 from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.analysis.training.parameter_lists import optimizer_call
-from backprobe.rules.analysis.training.rebuilt_optimizers import is_once_an_epoch
+from backprobe.rules.analysis.training.rebuilt_optimizers import (
+    is_once_an_epoch,
+    is_once_an_update,
+    place_of_rebuild,
+)
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 
@@ -137,7 +143,11 @@ def check(record: Record) -> Iterator[Finding]:
     for (site, held), found in by_site.items():
         if len(found) < LEAST or not _keeps_state(record, found[0], site):
             continue
-        if all(len(steps[optimizer.optimizer]) == 1 for optimizer in found) or is_once_an_epoch(record, found, steps):
+        if (
+            all(len(steps[optimizer.optimizer]) == 1 for optimizer in found)
+            or is_once_an_epoch(record, found, steps)
+            or is_once_an_update(record, found, steps)
+        ):
             yield _finding(record, site, sorted(held), found, steps)
 
 
@@ -159,10 +169,12 @@ def _finding(
     said = (
         f"before each step: {len(found)} of them made one step each" if once else f"{len(found)} times in {made} steps"
     )
+    step = steps[first.optimizer][0].site
+    place = site if step is None else place_of_rebuild(record, site, step)
     return told(
         record,
         RULE,
-        site,
+        place,
         (
             f"`{who}` is built anew {said}.",
             f"What {first.cls} keeps from step to step for {together(record, held)} begins at 0 every time.",
@@ -170,7 +182,10 @@ def _finding(
         ),
         binding=who,
         moments=[optimizer.moment for optimizer in found],
-        related=(("it makes its only step here" if once else "it steps here", steps[first.optimizer][0].site),),
+        related=(
+            ("it makes its only step here" if once else "it steps here", step),
+            ("this builds it", None if place == site else site),
+        ),
         evidence={"optimizers": len(found), "class": first.cls, "assumed": "the steps belong to one training"},
         tensors=held,
         optimizers=sorted(optimizer.optimizer for optimizer in found),

@@ -1,8 +1,9 @@
 """BP768 scheduler-per-batch: a schedule that was meant for epochs is stepped with every batch.
 
 What it finds:
-    A schedule that steps as often as its optimizer and either takes the learning rate under a ten-thousandth of its
-    greatest value while at least half of all steps are still to come, or is a `CosineAnnealingLR` whose `T_max` is the
+    A schedule that steps as often as its optimizer and takes the learning rate under a ten-thousandth of its greatest
+    value while at least half of all steps are still to come. Or a `StepLR` that falls several times in an epoch, by a
+    count that is no more than there are epochs, to a thousandth and less. Or a `CosineAnnealingLR` whose `T_max` is the
     number of turns of the loop over epochs, and which comes to its end in the midst of the run. The finding stands at
     the schedule's step.
 
@@ -102,6 +103,7 @@ from backprobe.rules.analysis.source.naming import optimizer_name, receiver
 from backprobe.rules.analysis.source.scopes import last_name
 from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of, trees
 from backprobe.rules.analysis.training.enclosing_loops import enclosing_loops
+from backprobe.rules.analysis.training.loop_turns import turns_of
 from backprobe.rules.analysis.training.schedules import built_schedules
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.options import threshold
@@ -125,6 +127,7 @@ RULE = Rule(
 LEAST: Final = 8
 """Steps of the optimizer: fewer show no schedule."""
 DECAYS: Final = frozenset({"StepLR", "MultiStepLR", "ExponentialLR", "MultiplicativeLR", "LinearLR", "PolynomialLR"})
+_STEPWISE: Final = "StepLR"
 COSINE: Final = "CosineAnnealingLR"
 _UNITS: Final = {"MultiStepLR": "milestones"}
 """Class -> the attribute that counts epochs or steps."""
@@ -143,6 +146,8 @@ def check(record: Record) -> Iterator[Finding]:
             at = _turned(moved)
         if at is None and moved[0].cls in _UNITS:
             at = _over_in_the_first_epochs(record, optimizer, moved)
+        if at is None and moved[0].cls == _STEPWISE:
+            at = _often_in_an_epoch(record, optimizer, moved)
         if at is not None:
             yield _finding(record, optimizer, moved, steps, at)
 
@@ -167,35 +172,28 @@ def _over_in_the_first_epochs(
     loops = enclosing_loops(record, moved[0].site or 0) if len(built) == 1 else None
     given = str(built[0].given.get(_UNITS[built[0].cls], "")) if len(built) == 1 else ""
     last = max((int(one) for one in re.findall(r"\d+", given)), default=0)
-    epochs = [turns for loop in loops or () if (turns := _turns_of(record, loop)) is not None]
+    epochs = [turns for loop in loops or () if (turns := turns_of(record, loop)) is not None]
     if not loops or len(loops) < 2 or not epochs or not 0 < last <= epochs[-1] or 2 * epochs[-1] > len(moved):
         return None
     return moved[last - 1] if len(moved) >= 3 * last else None
 
 
-def _turns_of(record: Record, loop: ast.For | ast.AsyncFor | ast.While) -> int | None:
-    """How many turns a `for` over a range makes, where its end is written as a number, or as a name for one."""
-    call = loop.iter if isinstance(loop, ast.For) else None
-    if not isinstance(call, ast.Call) or last_name(call.func) not in ("range", "trange") or not call.args:
+def _often_in_an_epoch(record: Record, optimizer: Optimizer, moved: list[OptimizerEvent]) -> OptimizerEvent | None:
+    """The step that leaves next to nothing, of a rate that falls several times an epoch by a count of some epochs."""
+    built = [one for one in built_schedules(record) if one.optimizer == optimizer.optimizer and one.cls == _STEPWISE]
+    every = built[0].given.get("step_size") if len(built) == 1 else None
+    loops = enclosing_loops(record, moved[0].site or 0)
+    epochs = turns_of(record, loops[1]) if loops is not None and len(loops) > 1 else None
+    if not isinstance(every, int) or epochs is None or not every <= epochs or 2 * every > len(moved) / epochs:
         return None
-    end = call.args[-1 if len(call.args) < 3 else 1]
-    return _number(record, end)
+    greatest = max((*optimizer.learning_rates, *moved[0].learning_rates))
+    late = (place for place, event in enumerate(moved) if max(event.learning_rates) < LEFT * greatest)
+    first = next(late, None)
+    return moved[first] if first is not None and 4 * (first + 1) <= 3 * len(moved) else None
 
 
-def _number(record: Record, value: ast.expr) -> int | None:
-    """A number that is written, or that the only assignment, default or keyword of a name gives."""
-    if isinstance(value, ast.Constant):
-        return value.value if isinstance(value.value, int) else None
-    name, found = last_name(value), list[ast.expr]()
-    for tree in trees(record).values():
-        for part in ast.walk(tree.module):
-            if isinstance(part, ast.Assign | ast.AnnAssign) and part.value is not None:
-                targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-                found += [part.value for one in targets if last_name(one) == name]
-            elif isinstance(part, ast.keyword) and part.arg == name:
-                found.append(part.value)
-    numbers = {one.value for one in found if isinstance(one, ast.Constant) and isinstance(one.value, int)}
-    return numbers.pop() if len(numbers) == 1 else None
+LEFT: Final = 1e-3
+"""Of the rate, when a quarter of the steps is still to come: usual decays end there."""
 
 
 def _turned(moved: list[OptimizerEvent]) -> OptimizerEvent | None:

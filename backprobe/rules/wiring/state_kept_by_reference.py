@@ -187,7 +187,11 @@ def _taken_at(record: Record, row: WatchedCall, site: int) -> int | None:
     index = lookup(record)
     for one in row.inputs:
         bound = index.bindings_of[one.tensor] if one.tensor is not None else []
-        kept = [binding for binding in bound if "[" in binding.name and binding.moment < (row.moment or 0)]
+        kept = [
+            binding
+            for binding in bound
+            if "[" in binding.name and binding.moment < (row.moment or 0) and index.sites[binding.site].kind != "enter"
+        ]
         if kept:
             return kept[-1].site
     loads = [part for part in parts_of(statement_at(record, site)) if method_called(part) == "load_state_dict"]

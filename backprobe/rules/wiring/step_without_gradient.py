@@ -2,7 +2,8 @@
 
 What it finds:
     `.grad` is None in every tensor that an optimizer holds, at every one of its steps. The finding stands at the step,
-    or at a statement of the program that names `backward` without calling it.
+    or at a statement of the program that names `backward` without calling it; of plain tensors that never require grad,
+    where the first is made.
 
 Why it matters:
     The step does nothing at all. Either the wrong optimizer steps, or no backward call reaches these parameters, or
@@ -60,12 +61,14 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expression_places import operations_at
 from backprobe.rules.analysis.source.expressions import insertion
 from backprobe.rules.analysis.source.named_values import tensor_named
 from backprobe.rules.analysis.source.naming import optimizer_name, together
 from backprobe.rules.analysis.source.syntax import region_in, site_of
 from backprobe.rules.analysis.source.uncalled_methods import named_only
+from backprobe.rules.analysis.tensors.plain_unknowns import plain_unknowns
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
@@ -182,18 +185,23 @@ def _of_write(record: Record, optimizer: Optimizer, steps: list[OptimizerEvent],
 def _finding(record: Record, optimizer: Optimizer, steps: list[OptimizerEvent], site: int) -> Finding:
     who = optimizer_name(record, optimizer.optimizer)
     tensors = [row.tensor for row in optimizer.tensors]
+    plain = plain_unknowns(record, optimizer)
+    made = lookup(record).tensors[plain[0]].site if plain == tensors else None
     named = None if record.backward_calls else next(named_only(record, "backward"), None)
     fixes: list[Fix] = []
     advice = "Call `backward()` on a loss that depends on them first, or drop the step."
+    if made is not None:
+        advice = "None of them requires grad: make them with `requires_grad=True`, or as an `nn.Parameter`."
     if named is not None:
         region = region_in(record, named[0].source, named[1])
         edit = insertion(record, named[0], region.end_line, region.end_col, "()")
         fixes = [Fix(title="Call it", safety="unsafe", edits=(edit,))]
         advice = f"`{ast.unparse(named[1])}` names the method and does not call it: write `{ast.unparse(named[1])}()`."
+    at = site if made is None else made
     return told(
         record,
         RULE,
-        site if named is None else named[0].site,
+        at if named is None else named[0].site,
         (
             f"`{who}` steps, and not one of its {len(tensors)} tensors has a gradient.",
             f"`.grad` is None in {together(record, tensors)}: the step does nothing.",
@@ -202,7 +210,10 @@ def _finding(record: Record, optimizer: Optimizer, steps: list[OptimizerEvent], 
         binding=who,
         moments=[event.moment for event in steps],
         fixes=fixes,
-        related=((f"`{who}` is built here", optimizer.site), ("it steps here", None if named is None else site)),
+        related=(
+            (f"`{who}` is built here", optimizer.site),
+            ("it steps here", None if named is None and made is None else site),
+        ),
         evidence={"tensors": tensors[:16], "with_grad": 0, "steps": len(steps)},
         tensors=tensors,
         optimizers=(optimizer.optimizer,),

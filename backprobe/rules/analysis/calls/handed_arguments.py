@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
-from backprobe.rules.analysis.source.scopes import Function, names, parameters_of, scope_of, target_names
+from backprobe.rules.analysis.source.scopes import (
+    Function,
+    names,
+    parameters_of,
+    scope_of,
+    scope_of_class,
+    target_names,
+)
 from backprobe.rules.analysis.source.syntax import Tree, site_at, statement, tree_of
 
 if TYPE_CHECKING:
@@ -29,14 +36,18 @@ class Handed:
     site: Site
     part: ast.expr
 
+    @property
+    def text(self) -> str:
+        """The argument, as written."""
+        return ast.unparse(self.part)
+
 
 def handed_in(record: Record, site: Site, name: str) -> Handed | None:
     """The one argument that a function's parameter ever was, by the source.
 
     None where the name is no parameter that the function leaves as it is; where several calls, perhaps of another
     function of that name, hand something in: then the function is the one place to change; or where calls do not name
-    the function, as `forward` and `__call__`. Of several calls the one counts that alone hands in the
-    name of a tensor.
+    the function, as `forward` and `__call__`. Of several calls the one counts that alone hands in the name of a tensor.
 
     Args:
         site: A statement of the function that reads the name.
@@ -53,10 +64,50 @@ def handed_in(record: Record, site: Site, name: str) -> Handed | None:
     return found
 
 
+def all_handed_in(record: Record, site: Site, name: str) -> tuple[Handed, ...]:
+    """What each call of a function gave for a parameter that it leaves as it is, constructors among them.
+
+    An argument that is itself a parameter is what its function was given. None where one call does not tell.
+    """
+    found = _all_up(record, site, name, _MOST)
+    return () if None in found else tuple(one for one in found if one is not None)
+
+
+def _all_up(record: Record, site: Site, name: str, most: int) -> list[Handed | None]:
+    node, tree = statement(record, site), tree_of(record, site)
+    function = None if node is None or tree is None else scope_of(tree, node)
+    if tree is None or not isinstance(function, Function) or not _is_left_alone(tree, function, name):
+        return [None]
+    if function.name in ("forward", "__call__"):
+        return [None]
+    around = scope_of_class(tree, function)
+    called = around.name if isinstance(around, ast.ClassDef) and function.name == "__init__" else function.name
+    found: list[Handed | None] = []
+    for file in names(record).values():
+        for call in file.calls.get(called, ()):
+            one = _handed(record, file.tree, function, call, name)
+            deeper = (
+                [None]
+                if one is None or not most or not isinstance(one.part, ast.Name)
+                else _all_up(record, one.site, one.part.id, most - 1)
+            )
+            found += [one] if None in deeper else deeper
+    return found or [None]
+
+
+def _handed(record: Record, outer: Tree, function: Function, call: ast.Call, name: str) -> Handed | None:
+    part = _argument(function, call, name)
+    around = next((one for one in outer.ancestors(call) if isinstance(one, ast.stmt)), None)
+    there = None if around is None else site_at(record, around)
+    return None if part is None or there is None else Handed(site=there, part=part)
+
+
 def _one_up(record: Record, site: Site, name: str) -> Handed | None:
     node, tree = statement(record, site), tree_of(record, site)
     function = None if node is None or tree is None else scope_of(tree, node)
     if tree is None or not isinstance(function, Function) or not _is_left_alone(tree, function, name):
+        return None
+    if function.name.startswith("__") or function.name == "forward":
         return None
     calls = [(file.tree, one) for file in names(record).values() for one in file.calls.get(function.name, ())]
     if len(calls) > 1:
@@ -66,17 +117,13 @@ def _one_up(record: Record, site: Site, name: str) -> Handed | None:
         calls = [one for one, part in given if part is not None and ast.unparse(part) in bound]
     if len(calls) != 1:
         return None
-    outer, call = calls[0]
-    part = _argument(function, call, name)
-    around = next((one for one in outer.ancestors(call) if isinstance(one, ast.stmt)), None)
-    there = None if around is None else site_at(record, around)
-    return None if part is None or there is None else Handed(site=there, part=part)
+    return _handed(record, calls[0][0], function, calls[0][1], name)
 
 
 def _is_left_alone(tree: Tree, function: Function, name: str) -> bool:
     """A parameter of its own, which no statement of the function binds anew."""
     given = [one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
-    if name not in given or function.name.startswith("__") or function.name == "forward":
+    if name not in given or name in ("self", "cls"):
         return False
     for part in ast.walk(function):
         targets: list[ast.expr] = []

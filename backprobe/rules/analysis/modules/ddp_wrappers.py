@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.source.syntax import site_of, statement
+from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of
 from backprobe.rules.analysis.training.trained_parameters import parameters
 from backprobe.rules.framework.tables import table
 
@@ -45,6 +45,37 @@ def wrappers(record: Record) -> tuple[Wrapper, ...]:
             held = frozenset(row.tensor for one in inside for row in one.parameters if row.tensor is not None)
             found.append(Wrapper(module=module, inner=inner, parameters=held, first_name=name))
     return tuple(found)
+
+
+def is_told_of_unused(record: Record, tensor: int) -> bool:
+    """The wrapper around this parameter was built with leave for unused ones, in its call or in what it unpacks."""
+    for wrapper in wrappers(record):
+        site = site_of(record, wrapper.module.site or 0)
+        node, tree = statement(record, site), tree_of(record, site)
+        if tensor not in wrapper.parameters or node is None or tree is None:
+            continue
+        words = [word for part in ast.walk(node) if isinstance(part, ast.Call) for word in part.keywords]
+        if any(word.arg in _LEAVE and not _is_off(word.value) for word in words):
+            return True
+        if any(word.arg is None for word in words) and any(map(_gives_leave, ast.walk(tree.module))):
+            return True
+    return False
+
+
+_LEAVE: Final = ("find_unused_parameters", "static_graph")
+"""Arguments of the wrapper that let parameters go without a gradient."""
+
+
+def _is_off(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and not value.value
+
+
+def _gives_leave(part: ast.AST) -> bool:
+    """A dictionary's entry, or a keyword, of such a name."""
+    if isinstance(part, ast.Dict):
+        pairs = zip(part.keys, part.values, strict=True)
+        return any(isinstance(key, ast.Constant) and key.value in _LEAVE and not _is_off(one) for key, one in pairs)
+    return isinstance(part, ast.keyword) and part.arg in _LEAVE and not _is_off(part.value)
 
 
 def _is_of(record: Record, module: Module, name: str | None) -> bool:

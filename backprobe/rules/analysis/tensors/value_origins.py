@@ -49,13 +49,13 @@ def extreme_start(record: Record, leaves: Iterable[int], moment: int, *, least: 
     found: list[tuple[float, Origin]] = []
     for leaf in leaves:
         written = written_last(record, leaf, moment)
-        excess = _excess(record, leaf, moment)
+        excess = excess_of_start(record, leaf, moment)
         if written is not None and excess > least:
             found.append((excess, written))
     return max(found, key=lambda one: one[0])[1] if found else None
 
 
-def _excess(record: Record, leaf: int, moment: int) -> float:
+def excess_of_start(record: Record, leaf: int, moment: int) -> float:
     """How far the values of a parameter lie beyond what a layer starts with: 1 is the limit."""
     row = lookup(record).tensors[leaf]
     now = state_at(record, leaf, moment)

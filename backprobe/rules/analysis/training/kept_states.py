@@ -6,7 +6,7 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
-from backprobe.rules.analysis.source.scopes import last_name, scope_of
+from backprobe.rules.analysis.source.scopes import Function, last_name, scope_of
 from backprobe.rules.analysis.source.syntax import Tree, method_called, parts_of, site_of, statement_at, tree_of
 from backprobe.rules.framework.tables import table
 
@@ -61,18 +61,32 @@ def _inside(tree: Tree, node: ast.AST, scope: ast.AST) -> list[ast.AST]:
 
 
 def _conditions(tree: Tree, node: ast.AST) -> list[ast.If]:
-    """The `if` statements around a node within its outermost loop: one around the loop chooses no turn."""
-    around = _inside(tree, node, scope_of(tree, node))
+    """The `if` statements that choose the turns in which a node runs.
+
+    Those within its outermost loop: one around the loop chooses no turn. In a function without a loop around the node,
+    which a loop may call, all of them, and one before it in its block that returns.
+    """
+    scope = scope_of(tree, node)
+    around = _inside(tree, node, scope)
     last = max((place for place, one in enumerate(around) if isinstance(one, ast.For | ast.While)), default=-1)
+    if last < 0 and isinstance(scope, Function):
+        above = [one for one in scope.body if one.lineno < getattr(node, "lineno", 0) and isinstance(one, ast.If)]
+        return [*(one for one in around if isinstance(one, ast.If)), *(one for one in above if _leaves(one))]
     return [one for one in around[: last + 1] if isinstance(one, ast.If)]
+
+
+def _leaves(condition: ast.If) -> bool:
+    return isinstance(condition.body[-1], ast.Return)
 
 
 def _is_running_best(tree: Tree, condition: ast.If) -> bool:
     """It orders a value against what earlier turns left: a name that it sets anew, or the least or most of several.
 
-    A flag stands for the comparison that it was given. What is set from the loop's own counter is a period.
+    A flag stands for the comparison that it was given. What is set from the loop's own counter is a period. Without a
+    loop in the function, what outlives a call of it: an attribute or an element.
     """
-    loop = next(one for one in tree.ancestors(condition) if isinstance(one, ast.For | ast.While))
+    scope = scope_of(tree, condition)
+    loop = next((one for one in _inside(tree, condition, scope) if isinstance(one, ast.For | ast.While)), scope)
     given = [one for one in ast.walk(loop) if isinstance(one, ast.Assign)]
     flags = {part.id for part in ast.walk(condition.test) if isinstance(part, ast.Name)}
     behind = [one.value for one in given if any(isinstance(to, ast.Name) and to.id in flags for to in one.targets)]
@@ -85,9 +99,10 @@ def _is_running_best(tree: Tree, condition: ast.If) -> bool:
         if not _places(one.value) & counters
         for target in one.targets
         for name in _places(target)
-        if _within(tree, one, condition) or name in _places(one.value)
+        if _within(tree, one, condition) or _leaves(condition) or name in _places(one.value)
+        if loop is not scope or not name.isidentifier()
     }
-    return any(_places(one) & kept or _least_or_most(one) for one in ordered)
+    return any(_places(one) & kept or (loop is not scope and _least_or_most(one)) for one in ordered)
 
 
 def _places(node: ast.AST) -> set[str]:

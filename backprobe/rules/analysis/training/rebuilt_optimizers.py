@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.scopes import target_names
-from backprobe.rules.analysis.source.syntax import method_called, statement_at
-from backprobe.rules.analysis.training.enclosing_loops import Loop, enclosing_loops
+from backprobe.rules.analysis.source.syntax import method_called, site_at, site_of, statement_at, tree_of
+from backprobe.rules.analysis.training.enclosing_loops import Loop, called_from, enclosing_loops
 
 if TYPE_CHECKING:
     from backprobe.record import Optimizer, OptimizerEvent, Record
@@ -35,6 +35,44 @@ def is_once_an_epoch(record: Record, found: list[Optimizer], steps: dict[int, li
     if written is None or _is_over_tasks(outside[0], inner, written):
         return False
     return not _is_reset(record, found, steps)
+
+
+def is_once_an_update(record: Record, found: list[Optimizer], steps: dict[int, list[OptimizerEvent]]) -> bool:
+    """Each makes the few steps of one call of a function that a loop calls again and again; nothing resets between.
+
+    An optimizer that is kept in an attribute was to outlive the call: of others, fewer steps are a phase.
+    """
+    built, step = found[0].site, steps[found[0].optimizer][0].site
+    if found[0].cls == _BY_PHASE or built is None or step is None:
+        return False
+    kept = any("." in name for name in site_of(record, built).targets)
+    most, least = (_FEW_KEPT, _UPDATES) if kept else (_FEW, _UPDATES + 1)
+    if len(found) < least or any(not 2 <= len(steps[one.optimizer]) <= most for one in found):
+        return False
+    outside, around = enclosing_loops(record, built), enclosing_loops(record, step)
+    written, tree = statement_at(record, built), tree_of(record, site_of(record, built))
+    if not outside or around is None or around[1:] != outside or written is None or tree is None:
+        return False
+    if outside[0] in tree.ancestors(written) or isinstance(around[0], ast.While):
+        return False
+    return not _is_over_tasks(outside[0], around[0], written) and not _is_reset(record, found, steps)
+
+
+_UPDATES: Final = 5
+"""Updates that each built one: fewer may be stages."""
+_FEW: Final = 4
+_FEW_KEPT: Final = 10
+"""Steps of one update; more may be a phase that is run to its end."""
+
+
+def place_of_rebuild(record: Record, built: int, step: int) -> int:
+    """The statement that builds it anew: of a function that only builds, the one that calls it beside the steps."""
+    here, stepping = site_of(record, built), site_of(record, step)
+    call = called_from(record, built) if here.function != stepping.function else None
+    place = None if call is None else site_at(record, call)
+    if place is None or place.function != stepping.function:
+        return built
+    return place.site
 
 
 def _is_over_batches(loop: ast.For | ast.AsyncFor) -> bool:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.rows.lookup import lookup
+from backprobe.rules.analysis.source.scopes import Function, scope_of
+from backprobe.rules.analysis.source.syntax import (
+    method_called,
+    parts_of,
+    site_of,
+    statement,
+    statement_at,
+    tree_of,
+)
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.tables import table
 
@@ -91,8 +101,9 @@ def shared_key(keys: Iterable[str]) -> str:
 def thawed_at(record: Record, tensor: int, since: int) -> int | None:
     """The site of the first statement after a moment that made a parameter trainable which was frozen then.
 
-    Where one statement of a function freezes and thaws, `p.requires_grad = flag`, it is the call that thawed. None
-    where an optimizer is built after it: that one could have been given the parameter.
+    Where one statement of a function freezes and thaws, `p.requires_grad = flag`, it is the call that thawed; and so
+    where the function decides nothing. None where an optimizer is built after it: that one could have been given the
+    parameter.
     """
     index = lookup(record)
     before: bool | None = None
@@ -102,11 +113,42 @@ def thawed_at(record: Record, tensor: int, since: int) -> int | None:
         if before is False and row.requires_grad and row.moment > since and moment is not None:
             if any(one.moment > row.moment for one in record.optimizers):
                 return None
-            return _caller(record, moment) if moment.site in frozen_by else moment.site
+            return _caller(record, moment) if moment.site in frozen_by else _decided_at(record, moment)
         if before and not row.requires_grad and moment is not None:
             frozen_by.add(moment.site)
         before = row.requires_grad
     return None
+
+
+def _decided_at(record: Record, moment: Moment) -> int | None:
+    """The statement itself; of a function that runs it in any case, the one that called the function."""
+    if moment.site is None:
+        return None
+    site = site_of(record, moment.site)
+    node, tree = statement(record, site), tree_of(record, site)
+    function = None if node is None or tree is None else scope_of(tree, node)
+    caller = None if not isinstance(function, Function) else _caller(record, moment)
+    if tree is None or node is None or not isinstance(function, Function) or caller is None:
+        return moment.site
+    around = takewhile(lambda one: one is not function, tree.ancestors(node))
+    calls = {method_called(part) for part in parts_of(statement_at(record, caller))}
+    is_decided = any(isinstance(one, ast.If | ast.While | ast.Try) for one in around)
+    return moment.site if is_decided or function.name not in calls or _does_more(function, node) else caller
+
+
+def _does_more(function: Function, node: ast.stmt) -> bool:
+    """Besides loops and names, the function runs something that is not this statement."""
+    own = {id(part) for part in ast.walk(node)}
+    loops = (part for part in ast.walk(function) if isinstance(part, ast.For | ast.With))
+    heads = {id(part) for loop in loops for part in ast.walk(loop.iter if isinstance(loop, ast.For) else ast.Pass())}
+    parts = (part for part in ast.walk(function) if isinstance(part, ast.Expr | ast.Assign | ast.If))
+    return any(id(part) not in own | heads and not _is_name_or_text(part) for part in parts)
+
+
+def _is_name_or_text(part: ast.AST) -> bool:
+    value = part.value if isinstance(part, ast.Expr | ast.Assign) else None
+    plain = isinstance(value, ast.Constant) or method_called(value or ast.Pass()) in ("print", "list", "reversed")
+    return plain or (isinstance(part, ast.Assign) and isinstance(value, ast.Name | ast.Attribute | ast.Subscript))
 
 
 def _caller(record: Record, moment: Moment) -> int | None:

@@ -18,7 +18,48 @@ for x in torch.randn({calls}, 4, 12, 3):
     optimizer.step()
 """
 
+STACK = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+def start(module):
+    if isinstance(module, nn.Linear):
+        {draw}
+        nn.init.zeros_(module.bias)
+
+layers = []
+for _ in range({depth}):
+    layers += [nn.Linear(32, 32), {between}]
+net = nn.Sequential(*layers, nn.Linear(32, 1))
+net.apply(start)
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-4)
+for x in torch.randn(4, 16, 32):
+    optimizer.zero_grad()
+    net(x).square().mean().backward()
+    {clip}
+    optimizer.step()
+"""
+
+
+def _stack(draw: str, *, depth: int = 5, between: str = "nn.ReLU()", clip: str = "pass") -> str:
+    return STACK.format(draw=draw, depth=depth, between=between, clip=clip)
+
+
 PROGRAMS = {
+    "weights of a stack with a deviation of one": _stack("nn.init.normal_(module.weight)  # <- BP508"),
+    "weights of a stack drawn from a wide range": _stack(
+        "module.weight.data.uniform_(-1, 1)  # <- BP508", between="nn.LeakyReLU()", depth=8
+    ),
+    "weights of a stack by the number of inputs": _stack("nn.init.kaiming_normal_(module.weight)"),
+    "weights of a stack with a deviation of one, and norms between": _stack(
+        "nn.init.normal_(module.weight)", between="nn.LayerNorm(32), nn.ReLU()"
+    ),
+    "weights of a stack with a deviation of one, and a clip": _stack(
+        "nn.init.normal_(module.weight)", clip="nn.utils.clip_grad_norm_(net.parameters(), 1.0)"
+    ),
+    "weights of two layers with a deviation of one": _stack("nn.init.normal_(module.weight)", depth=2),
+    "weights of a stack with a deviation of a tenth": _stack("nn.init.normal_(module.weight, std=0.1)"),
     "a product beside the input's own": UNROLLED.format(scale=1, calls=4, mark="  # <- BP508", clip="pass"),
     "a weight that keeps the norm": UNROLLED.format(scale=0.25, calls=4, mark="", clip="pass"),
     "twice is no pattern": UNROLLED.format(scale=1, calls=2, mark="", clip="pass"),
@@ -50,14 +91,14 @@ for x in torch.randn(3, 20, 8, 3):
     (out(h) - 1).pow(2).mean().backward()
     optimizer.step()
 """,
-    "layers of a stack in one method, whose weights are not one": """
+    "layers of a stack in one method, each with a weight that its constructor draws": """
 import torch
 from torch import nn
 
 class Layer(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.w = nn.Parameter(torch.randn(width, width))
+        self.w = nn.Parameter(torch.randn(width, width))  # <- BP508
 
     def forward(self, x):
         return x @ self.w

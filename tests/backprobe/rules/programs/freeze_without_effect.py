@@ -51,7 +51,122 @@ for x in torch.randn(3, 5, 3):
     optimizer.step()
 """
 
+PROBED = """
+import torch
+from torch import nn
+
+class Probe(nn.Module):
+    def __init__(self, encoder, classes=2):
+        super().__init__()
+        {inside}
+        self.encoder, self.top = encoder, nn.Linear(4, classes)
+
+    def forward(self, x):
+        return self.top(self.encoder(x))
+
+def freeze(part, flag=False):
+    {helper}
+
+def fit(net, data, steps=3):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in data.split(4)[:steps]:
+        opt.zero_grad()
+        net(x).pow(2).mean().backward()
+        opt.step()
+
+def probe(body, data):
+    {before}
+    net = Probe(body)
+    fit(net, data)
+
+body = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
+data = torch.randn(12, 3)
+fit(body, data)
+probe(body, data)
+"""
+
+STAGES = """
+from collections import OrderedDict
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+{first}
+
+class Stages:
+    def __init__(self, net):
+        self.net = net
+        self.opt = torch.optim.Adam(net.parameters())
+
+    def stage(self, data, flag):
+        for p in self.net[0].parameters():
+            {statement}
+        for x in data:
+            self.opt.zero_grad()
+            self.net(x).pow(2).mean().backward()
+            self.opt.step()
+
+stages = Stages(net)
+stages.stage(torch.randn(2, 5, 3), False)
+stages.stage(torch.randn(2, 5, 3), True)
+"""
+
+
+def _probed(*, inside: str = "pass", helper: str = "pass", before: str = "pass") -> str:
+    return PROBED.format(inside=inside, helper=helper, before=before)
+
+
+HEADED = """
+net = nn.Sequential(OrderedDict(body=nn.Linear(3, 4), act=nn.Tanh(), head=nn.Linear(4, 1)))"""
+
+
+def _stages(statement: str, first: str = "net[0].requires_grad_(False)") -> str:
+    return STAGES.format(statement=statement, first=first)
+
+
 PROGRAMS = {
+    "a module that a function is given": _probed(before="body.requires_grad = False  # <- BP109"),
+    "a module that a constructor is given": _probed(inside="encoder.requires_grad = False  # <- BP109"),
+    "a module that a helper is given": _probed(helper="part.requires_grad = False  # <- BP109", before="freeze(body)"),
+    "a module that a helper is given a flag for": _probed(
+        helper="part.requires_grad = flag  # <- BP109", before="freeze(body, flag=False)"
+    ),
+    "a module that a function is given, frozen": _probed(before="body.requires_grad_(False)"),
+    "a module that a helper is given, frozen as well": _probed(
+        helper="part.requires_grad = flag",
+        before="""freeze(body)
+    for p in body.parameters():
+        p.requires_grad = False""",
+    ),
+    "a flag of the program's own that a helper sets": _probed(
+        helper="part.requires_grad = flag",
+        before="""freeze(body)
+    print(body.requires_grad)""",
+    ),
+    "a flag of its own that is read by its name": _probed(
+        helper="part.requires_grad = flag",
+        before="""freeze(body)
+    print(getattr(body, 'requires_grad', True))""",
+    ),
+    "a helper is given settings": _probed(
+        helper="part.requires_grad = flag",
+        before="""import argparse
+    freeze(argparse.Namespace())""",
+    ),
+    "a part of what an object holds": _stages(
+        "self.net[2].weight; self.net.head.requires_grad = flag  # <- BP109", HEADED
+    ),
+    "a misspelt flag that a variable gives": _stages("p.require_grad = flag  # <- BP109"),
+    "a misspelt flag that a variable gives to what is trained": _stages("p.requires_grads = flag  # <- BP109", "pass"),
+    "a misspelt flag that is set": _stages("if flag: p.required_grad = True  # <- BP109"),
+    "a misspelt flag that is set on what is trained": _stages("p.required_grad = True", "pass"),
+    "the flag that a variable gives": _stages("p.requires_grad = flag"),
+    "the flag is kept for later": _stages("p.was_requires_grad = p.requires_grad"),
+    "a mark of the program's own that is read": _stages("p.requires_grads = flag; print(p.requires_grads)"),
+    "a mark of the program's own that is asked for": _stages(
+        "p._requires_grad = flag; print(getattr(p, '_requires_grad'))"
+    ),
+    "a misspelt flag beside the right one": _stages("p.require_grad = flag; p.requires_grad = flag"),
     "a comparison in place of an assignment": COMPARED.format(statement="p.requires_grad == False  # <- BP109"),
     "a comparison of what was assigned": COMPARED.format(
         statement="""p.requires_grad = False

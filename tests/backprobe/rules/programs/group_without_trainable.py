@@ -1,6 +1,47 @@
 """Programs for BP759: groups of an optimizer in which nothing requires grad."""
 
+_FIT = """
+import torch
+
+torch.manual_seed(0)
+t = torch.linspace(0, 1, 20)
+seen = 2 * torch.exp(-3 * t) + 0.1
+
+
+def curve(height, rate, floor):
+    return height * torch.exp(-rate * t) + floor
+
+
+{made}
+optimizer = torch.optim.Adam({given}, lr=0.05)
+for step in range(6):
+    optimizer.zero_grad()
+    loss = (curve(height, rate, floor) - seen).pow(2).mean()
+    loss.backward(){after}
+    optimizer.step()
+"""
+
+
+def _fit(
+    *, given: str = "[height, rate, floor]", mark: str = "", after: str = "", rate: str = "torch.tensor(1.0)"
+) -> str:
+    made = f"""height = torch.ones(1, requires_grad=True)
+rate = {rate}{mark}
+floor = torch.zeros((), requires_grad=True)"""
+    return _FIT.format(made=made, given=given, after="".join(f"\n    {one}" for one in after.split("; ") if one))
+
+
 PROGRAMS = {
+    "a plain tensor among those that are fitted": _fit(mark="  # <- BP759"),
+    "a plain tensor that was drawn": _fit(rate="torch.rand(20)", mark="  # <- BP759"),
+    "a plain tensor in a group of its own": _fit(
+        given='[{"params": [height, floor]}, {"params": [rate], "lr": 0.1}]', mark="  # <- BP759"
+    ),
+    "right: a plain tensor that is thawed later": _fit(after="rate.requires_grad_(step > 1)"),
+    "right: a tensor whose gradient is written by hand": _fit(after="rate.grad = torch.ones(())"),
+    "right: all are leaves that require grad": _fit(rate="torch.tensor(1.0, requires_grad=True)"),
+    "right: a plain tensor that is no unknown": _fit(given="[height, floor]"),
+    "right: a parameter that is kept as it is": _fit(rate="torch.nn.Parameter(torch.tensor(1.0), requires_grad=False)"),
     "the frozen backbone has a rate of its own": """
 import torch
 from torch import nn

@@ -11,7 +11,71 @@ x, y = torch.randn(24, 4), torch.randn(24, 1)
 loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
 """
 
+_ROUNDS = (
+    _HEAD
+    + """
+class Learner:
+    def __init__(self, net, turns=3):
+        self.net, self.turns = net, turns
+        {once}
+
+    def start(self):
+        {start}
+
+    def update(self, a, b):
+        {build}
+        for _ in range(self.turns):
+            loss = nn.functional.mse_loss(self.net(a), b)
+            {opt}.zero_grad()
+            loss.backward()
+            {opt}.step()
+
+learner = Learner(net)
+for turn in range({rounds}):
+    a = torch.randn(16, 4)
+    learner.update(a, a.sum(1, keepdim=True))
+    {after}
+"""
+)
+_ADAM = "torch.optim.Adam(self.net.parameters(), lr=0.01)"
+
+
+def _rounds(
+    *,
+    build: str = "pass",
+    once: str = "pass",
+    start: str = "pass",
+    opt: str = "self.opt",
+    rounds: int = 7,
+    after: str = "",
+) -> str:
+    return _ROUNDS.format(build=build, once=once, start=start, opt=opt, rounds=rounds, after=after)
+
+
 PROGRAMS = {
+    "made in a method that updates a few times": _rounds(build=f"self.opt = {_ADAM}  # <- BP708"),
+    "made for itself in a method that updates a few times": _rounds(build=f"opt = {_ADAM}  # <- BP708", opt="opt"),
+    "made in a helper that the update calls": _rounds(start=f"self.opt = {_ADAM}", build="self.start()  # <- BP708"),
+    "made once for all updates": _rounds(once=f"self.opt = {_ADAM}"),
+    "made once by a helper": _rounds(start=f"self.opt = {_ADAM}", once="self.start()"),
+    "a few updates": _rounds(build=f"self.opt = {_ADAM}", rounds=3),
+    "updates without a state": _rounds(build="self.opt = torch.optim.SGD(self.net.parameters(), lr=0.01)"),
+    "each from the first weights": _rounds(
+        build=f"self.opt = {_ADAM}", after="for p in net.parameters():\n        nn.init.normal_(p, std=0.1)"
+    ),
+    "made by a helper at the top of each epoch": _HEAD
+    + """
+def optimizer_of(net, lr):
+    decay = [p for p in net.parameters() if p.ndim > 1]
+    return torch.optim.AdamW([{"params": decay}, {"params": [p for p in net.parameters() if p.ndim < 2]}], lr=lr)
+
+for epoch in range(5):
+    opt = optimizer_of(net, 1e-2)  # <- BP708
+    for a, b in loader:
+        opt.zero_grad()
+        nn.functional.mse_loss(net(a), b).backward()
+        opt.step()
+""",
     "made at the top of each epoch": _HEAD
     + """
 for epoch in range(5):

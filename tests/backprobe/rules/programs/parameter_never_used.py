@@ -24,6 +24,38 @@ for step in range(3):
 {more}
 """
 
+_SPREAD = """
+import tempfile
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(6, 6)
+        self.spare = nn.Linear(6, 2){mark}
+        self.head = nn.Linear(6, 2)
+
+    def forward(self, x):
+        return self.head(self.body(x).relu())
+
+options = {options}
+place = f"file://{{tempfile.mktemp()}}"
+torch.distributed.init_process_group("gloo", init_method=place, rank=0, world_size=1)
+model = DistributedDataParallel(Net(), {given})
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in torch.randn({steps}, 8, 6):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+torch.distributed.destroy_process_group()
+"""
+
+
+def _spread(given: str, *, options: str = "{}", mark: str = "", steps: int = 3) -> str:
+    return _SPREAD.format(given=given, options=options, mark=mark, steps=steps)
+
 
 def _net(made: str, forward: str, more: str = "") -> str:
     inside = "\n        "
@@ -31,6 +63,11 @@ def _net(made: str, forward: str, more: str = "") -> str:
 
 
 PROGRAMS = {
+    "the wrapper is told to look for unused ones": _spread("find_unused_parameters=True"),
+    "the wrapper is told so by a name": _spread("find_unused_parameters=bool(torch.ones(1))"),
+    "the wrapper is told so by a dictionary": _spread("**options", options="{'find_unused_parameters': True}"),
+    "the wrapper is told of a graph that stays": _spread("static_graph=True"),
+    "the wrapper is told that all are used": _spread("find_unused_parameters=False", mark="  # <- BP201", steps=1),
     "frozen once it was trained": _net(
         "self.used = nn.Linear(dim, dim)\nself.spare = nn.Linear(dim, dim)  # <- BP201",
         "return self.head(self.used(x))",

@@ -11,7 +11,61 @@ for _ in range(3):
 
 NETS = "import torch\nfrom torch import nn\nencoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)\n"
 
+_THAWED = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x).relu()
+        return self.head(x)
+
+    def thaw(self, epoch, last=1):
+        {thaw}
+
+net = Net()
+net.blocks.requires_grad_(False)
+opt = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.1)
+for epoch in range(4):
+    {call}
+    {more}
+    for x in torch.randn(2, 8, 4):
+        opt.zero_grad()
+        net(x).pow(2).mean().backward()
+        opt.step()
+"""
+
+
+def _thawed(*, thaw: str, call: str, more: str = "pass") -> str:
+    return _THAWED.format(thaw=thaw, call=call, more=more)
+
+
 PROGRAMS = {
+    "thawed by a function that only thaws": _thawed(
+        thaw="""for block in self.blocks[-last:]:
+            block.requires_grad_(True)""",
+        call="""if epoch == 1:
+        net.thaw(epoch)  # <- BP701""",
+    ),
+    "thawed by a function that decides": _thawed(
+        thaw="""if epoch == 1:
+            for p in self.blocks.parameters():
+                p.requires_grad = True  # <- BP701""",
+        call="net.thaw(epoch)",
+    ),
+    "thawed by a function, and given to the optimizer": _thawed(
+        thaw="self.blocks[-1].requires_grad_(True)",
+        call="""if epoch == 1:
+        net.thaw(epoch)""",
+        more="""if epoch == 1:
+        opt.add_param_group({"params": net.blocks[-1].parameters()})""",
+    ),
     "written in place through .data": NETS
     + """
 optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)

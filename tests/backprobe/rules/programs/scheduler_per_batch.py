@@ -1,6 +1,44 @@
 """BP768 scheduler-per-batch."""
 
+_STEPS = """
+import torch
+from torch import nn
+
+settings = {{"epochs": 5, "every": {every}, "gamma": {gamma}}}
+
+def train_epoch(model, batches, optimizer, schedule):
+    for x in batches:
+        optimizer.zero_grad()
+        (model(x) - 1).pow(2).mean().backward()
+        optimizer.step()
+        {inner}
+
+def run(settings):
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, settings["every"], gamma=settings["gamma"])
+    batches = [torch.randn(8, 4) for _ in range({batches})]
+    for epoch in range(settings["epochs"]):
+        train_epoch(model, batches, optimizer, schedule)
+        {outer}
+
+run(settings)
+"""
+
+
+def _steps(*, every: int, gamma: float, batches: int = 6, inner: str = "schedule.step()", outer: str = "pass") -> str:
+    return _STEPS.format(every=every, gamma=gamma, batches=batches, inner=inner, outer=outer)
+
+
 PROGRAMS = {
+    "a step of some epochs, stepped by the batch": _steps(every=2, gamma=0.3, inner="schedule.step()  # <- BP768"),
+    "a step of some epochs, and many batches": _steps(
+        every=4, gamma=0.5, batches=12, inner="schedule.step()  # <- BP768"
+    ),
+    "a step of some batches that are more than an epoch's": _steps(every=5, gamma=0.1, batches=4),
+    "a step of some batches that leaves enough": _steps(every=3, gamma=0.8),
+    "a step of more batches than epochs": _steps(every=9, gamma=0.1, batches=10),
+    "a step of some epochs, stepped by the epoch": _steps(every=1, gamma=0.1, inner="pass", outer="schedule.step()"),
     "a cosine over the epochs, stepped by the batch": """
 import torch
 from torch import nn

@@ -1,6 +1,80 @@
 """States and lists of modules that share what was to be copied (BP751, BP752), and lists of modules met in a loop (BP703)."""
 
+_STOPPER = """
+import copy
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+x, y = torch.randn(32, 4), torch.randn(32, 1)
+
+class Stopper:
+    def __init__(self):
+        self.low, self.state, self.seen = float("inf"), None, 0
+
+    def look(self, value, net):
+        self.seen += 1
+        {keep}
+
+stopper = Stopper()
+for epoch in range(4):
+    opt.zero_grad()
+    loss = (net(x) - y).pow(2).mean()
+    loss.backward()
+    opt.step()
+    stopper.look(loss.item(), net)
+{load}
+"""
+
+
+def _stopper(keep: str, load: str = "net.load_state_dict(stopper.state)") -> str:
+    return _STOPPER.format(keep=keep, load=load)
+
+
 PROGRAMS = {
+    "best state in a method that a loop calls": _stopper(
+        """if value < self.low:
+            self.low = value
+            self.state = {k: v for k, v in net.state_dict().items()}  # <- BP751"""
+    ),
+    "best state beside its value in one statement": _stopper(
+        """if self.low > value:
+            self.low, self.state = value, net.state_dict()  # <- BP751"""
+    ),
+    "best state in a method that leaves early": _stopper(
+        """if value >= self.low:
+            return
+        self.low = value
+        self.state = net.state_dict()  # <- BP751"""
+    ),
+    "best state that the object has when the method is called again": _stopper(
+        """if value < self.low:
+            self.low, self.seen = value, 0
+            self.state = {k: v for k, v in net.state_dict().items()}  # <- BP751
+        return self.seen > 3""",
+        "net.load_state_dict(stopper.state)",
+    ),
+    "good best state in a method that a loop calls": _stopper(
+        """if value < self.low:
+            self.low = value
+            self.state = {k: v.clone() for k, v in net.state_dict().items()}"""
+    ),
+    "good state of each call": _stopper("self.state = net.state_dict()"),
+    "good state of each second call": _stopper(
+        """if self.seen % 2 == 0:
+            self.state = net.state_dict()"""
+    ),
+    "good state of all calls behind a warm-up": _stopper(
+        """if self.seen > 1:
+            self.state = net.state_dict()"""
+    ),
+    "good state of calls under a limit": _stopper(
+        """limit = 1e9
+        if value < limit:
+            limit = value
+            self.state = net.state_dict()"""
+    ),
     "best state dict kept by reference and saved": """
 import torch, io
 from torch import nn

@@ -1,6 +1,30 @@
 """BP707 step-without-gradient."""
 
 PROGRAMS = {
+    "an optimizer of plain tensors alone": """
+import torch
+
+model = torch.nn.Linear(3, 2)
+offset = torch.zeros(2)  # <- BP707
+optimizer, other = torch.optim.SGD(model.parameters(), lr=0.1), torch.optim.Adam([offset], lr=0.1)
+for x in torch.randn(3, 8, 3):
+    optimizer.zero_grad()
+    (model(x) + offset).pow(2).mean().backward()
+    optimizer.step()
+    other.step()
+""",
+    "an optimizer of tensors that the loss leaves out": """
+import torch
+
+model = torch.nn.Linear(3, 2)
+offset = torch.zeros(2, requires_grad=True)
+optimizer, other = torch.optim.SGD(model.parameters(), lr=0.1), torch.optim.Adam([offset], lr=0.1)
+for x in torch.randn(3, 8, 3):
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+    other.step()  # <- BP707
+""",
     "a step of one's own that clears what it used": """
 import torch
 

@@ -1,0 +1,87 @@
+"""Gradients that grow from layer to layer, through weights that one statement of the program drew too large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from backprobe.rules.analysis.graph.walks import RESHAPES, op
+from backprobe.rules.analysis.rows.lookup import lookup, nodes_like
+from backprobe.rules.analysis.tensors.value_origins import excess_of_start, written_last
+
+if TYPE_CHECKING:
+    from backprobe.record import Node, Record
+
+LEAST_GAIN: Final = 0.4
+"""Of what `excess_of_start` takes for extreme: a layer that doubles what it is given. Usual starts keep it."""
+_LEAST: Final = 3
+"""Calls in which it grows; layers, one more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """Layers whose weights a statement wrote. norms: of the gradients they were handed, in the first call, in order."""
+
+    site: int
+    weights: tuple[int, ...]
+    calls: tuple[int, ...]
+    norms: tuple[float, ...]
+
+
+def is_product(kind: str) -> bool:
+    """A node's type is that of a product of matrices."""
+    return kind.startswith(("Addmm", "Mm", "Bmm", "Mv"))
+
+
+def weight_of(record: Record, node: Node) -> int | None:
+    """The one matrix among the leaves that a product takes, as it is or turned round; None if it takes none, or two."""
+    index, found = lookup(record), set[int]()
+    for edge in index.edges_of[node.node]:
+        below = None if edge.to_node is None else index.nodes[edge.to_node]
+        while below is not None and below.variable is None and op(below) in RESHAPES:
+            after = [one.to_node for one in index.edges_of[below.node] if one.to_node is not None]
+            below = index.nodes[after[0]] if len(after) == 1 else None
+        if below is not None and below.variable is not None and len(index.tensors[below.variable].shape or ()) > 1:
+            found.add(below.variable)
+    return found.pop() if len(found) == 1 else None
+
+
+def grown_layers(record: Record, growth: float) -> list[Growth]:
+    """One for each statement that drew the weights of four layers and more, if gradients grow past a limit in them."""
+    first = min((call.moment_before for call in record.backward_calls), default=0)
+    groups: dict[int, dict[int, list[tuple[int, float, int]]]] = {}
+    for weight, rows in _handed(record).items():
+        written = written_last(record, weight, first)
+        if written is not None and excess_of_start(record, weight, first) > LEAST_GAIN:
+            for call, position, norm in rows:
+                groups.setdefault(written.site, {}).setdefault(call, []).append((position, norm, weight))
+    found: list[Growth] = []
+    for site, calls in groups.items():
+        grown = {call: sorted(rows) for call, rows in sorted(calls.items()) if _grows(sorted(rows), growth)}
+        if len(grown) >= _LEAST:
+            rows = next(iter(grown.values()))
+            norms, weights = tuple(norm for _at, norm, _weight in rows), tuple(weight for _at, _norm, weight in rows)
+            found.append(Growth(site=site, weights=weights, calls=tuple(grown), norms=norms))
+    return found
+
+
+def _handed(record: Record) -> dict[int, list[tuple[int, int, float]]]:
+    """The norms of the gradients that the products with a weight were handed: (call, position, norm), by weight."""
+    found: dict[int, list[tuple[int, int, float]]] = {}
+    for node in nodes_like(record, is_product):
+        weight = weight_of(record, node)
+        for row in lookup(record).passes_of_node[node.node] if weight is not None else ():
+            norm = None if row.grad_output is None else row.grad_output.norm
+            if weight is not None and row.position is not None and norm is not None:
+                found.setdefault(weight, []).append((row.call, row.position, norm))
+    return found
+
+
+def _grows(rows: list[tuple[int, float, int]], growth: float) -> bool:
+    """Each weight stands in one layer, and the gradient grows in nearly each, past the limit."""
+    norms = [norm for _position, norm, _weight in rows]
+    if len(rows) <= _LEAST or len({weight for _at, _norm, weight in rows}) < len(rows) or not norms[0]:
+        return False
+    rises = sum(after > before for before, after in pairwise(norms))
+    return norms[-1] > growth * norms[0] and 4 * rises >= 3 * (len(norms) - 1)
