@@ -101,7 +101,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.calls.handed_arguments import Handed, handed_in
-from backprobe.rules.analysis.graph.detaching_edits import number_of
+from backprobe.rules.analysis.graph.detaching_edits import is_read_as_tensor, number_of
 from backprobe.rules.analysis.graph.retained_values import (
     LEAST,
     Operand,
@@ -294,10 +294,11 @@ def _beginnings(record: Record, site: Site, name: str, operand: Operand) -> list
 def _fix(record: Record, site: Site, name: str, taken: list[Operand]) -> Fix:
     """Each place takes in a number; a tensor where its methods are called, or where another place has one."""
     tree = tree_of(record, site)
+    is_asked = tree is not None and is_read_as_tensor(tree, name)
     edits: list[Edit] = []
     for places, has_cut in (_places(record, site, one) for one in taken):
         above = [tree.parents.get(place.part) for place in places] if tree is not None else []
-        as_tensor = has_cut or any(isinstance(one, ast.Attribute | ast.Call) for one in above)
+        as_tensor = has_cut or is_asked or any(isinstance(one, ast.Attribute | ast.Call) for one in above)
         edits += [number_of(record, site, place, as_tensor=as_tensor) for place in places]
     edits += [edit for one in taken for edit in _beginnings(record, site, name, one)]
     return Fix(title="Take in the value without its history", safety="safe", edits=tuple(edits))

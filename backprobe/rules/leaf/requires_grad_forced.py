@@ -73,10 +73,10 @@ from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.cuts import cuts
 from backprobe.rules.analysis.graph.reach import reaches
+from backprobe.rules.analysis.optimizers.rebound_leaves import rebound_leaves
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.syntax import site_of, statement
 from backprobe.rules.analysis.tensors.parents import operands_below
-from backprobe.rules.analysis.training.rebound_leaves import rebound_leaves
 from backprobe.rules.analysis.training.trained_parameters import never_reached, trained
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule

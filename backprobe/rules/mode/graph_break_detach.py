@@ -118,6 +118,8 @@ FEW: Final = 3
 def check(record: Record) -> Iterator[Finding]:
     """One finding per expression that cuts trained parameters off for good."""
     for one in breaks_of(record, "detach"):
+        if _is_straight_through(record, one):
+            continue
         edit = _edit(record, one)
         yield told_break(
             record,
@@ -127,6 +129,18 @@ def check(record: Record) -> Iterator[Finding]:
             f"Drop {one.ending.how}; or, if that is meant, freeze what is behind it and leave it out of the optimizer.",
             [] if edit is None else [Fix(title=f"Drop {one.ending.how}", safety="unsafe", edits=(edit,))],
         )
+
+
+def _is_straight_through(record: Record, one: Break) -> bool:
+    """`x + (round(x) - x).detach()`: the sum has `x` itself, with its history."""
+    node = one.ending.node
+    above = trees(record)[one.source].parents.get(node)
+    cut = node.func if isinstance(node, ast.Call) else node
+    inside = cut.value if isinstance(cut, ast.Attribute) else None
+    if not isinstance(inside, ast.BinOp) or not isinstance(inside.op, ast.Sub) or not isinstance(above, ast.BinOp):
+        return False
+    other = above.left if above.right is node else above.right
+    return isinstance(above.op, ast.Add) and ast.unparse(other) == ast.unparse(inside.right)
 
 
 def _edit(record: Record, one: Break) -> Edit | None:

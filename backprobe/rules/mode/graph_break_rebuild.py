@@ -110,6 +110,7 @@ def _fixes(record: Record, one: Break) -> Iterator[Fix]:
     node = one.ending.node
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
         given = node.args[0]
-        if isinstance(given, ast.List | ast.ListComp) and ast.unparse(node.func) == "torch.tensor":
+        has_numbers = any(isinstance(part, ast.Constant) for part in getattr(given, "elts", ()))
+        if isinstance(given, ast.List | ast.ListComp) and not has_numbers and ast.unparse(node.func) == "torch.tensor":
             edit = replaced(record, one, node.func, "torch.stack")
             yield Fix(title="Stack the tensors", safety="unsafe", edits=(edit,))

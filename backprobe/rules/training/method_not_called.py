@@ -79,10 +79,10 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.modules.module_tree import module_keys, parameters_below
 from backprobe.rules.analysis.modules.second_names import module_names
+from backprobe.rules.analysis.optimizers.schedules import schedules
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.expressions import insertion
 from backprobe.rules.analysis.source.syntax import region_in, statement
-from backprobe.rules.analysis.training.schedules import schedules
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule

@@ -70,9 +70,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.schedules import events_of
 from backprobe.rules.analysis.source.naming import optimizer_name
 from backprobe.rules.analysis.source.syntax import number_at, parts_of, statement_at, trees
-from backprobe.rules.analysis.training.schedules import events_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

@@ -87,11 +87,11 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.schedules import schedules
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.arithmetic import dotted
 from backprobe.rules.analysis.source.naming import optimizer_name
 from backprobe.rules.analysis.source.syntax import number_at, parts_of, statement
-from backprobe.rules.analysis.training.schedules import schedules
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

@@ -113,9 +113,9 @@ from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
 from backprobe.rules.analysis.modules.module_tree import CONTAINERS
+from backprobe.rules.analysis.optimizers.parameter_lists import last_name
 from backprobe.rules.analysis.source.syntax import site_at, site_of, statement, tree_of, trees
 from backprobe.rules.analysis.training.first_values import is_given_values
-from backprobe.rules.analysis.training.parameter_lists import last_name
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule

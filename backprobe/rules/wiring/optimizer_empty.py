@@ -51,9 +51,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.parameter_lists import last_name, optimizer_call, parameters_argument
 from backprobe.rules.analysis.source.syntax import region_in, site_at, site_of, tree_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of, raised_as
-from backprobe.rules.analysis.training.parameter_lists import last_name, optimizer_call, parameters_argument
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

@@ -55,10 +55,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.reach import leaves_behind
+from backprobe.rules.analysis.optimizers.parameter_lists import optimizer_call, parameters_argument
 from backprobe.rules.analysis.rows.lookup import bindings_named, lookup
 from backprobe.rules.analysis.source.syntax import region_in, site_of
 from backprobe.rules.analysis.tensors.autograd_errors import level_of
-from backprobe.rules.analysis.training.parameter_lists import optimizer_call, parameters_argument
 from backprobe.rules.analysis.training.steps import state_at
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule

@@ -99,15 +99,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from backprobe.rules.analysis.source.expressions import keyword
-from backprobe.rules.analysis.source.naming import together
-from backprobe.rules.analysis.source.syntax import site_of
-from backprobe.rules.analysis.training.parameter_lists import optimizer_call
-from backprobe.rules.analysis.training.rebuilt_optimizers import (
+from backprobe.rules.analysis.optimizers.parameter_lists import optimizer_call
+from backprobe.rules.analysis.optimizers.rebuilt_optimizers import (
     is_once_an_epoch,
     is_once_an_update,
     place_of_rebuild,
 )
+from backprobe.rules.analysis.source.expressions import keyword
+from backprobe.rules.analysis.source.naming import together
+from backprobe.rules.analysis.source.syntax import site_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

@@ -156,11 +156,11 @@ from backprobe.rules.analysis.gradients.grad_lives import GradLife, grad_lives
 from backprobe.rules.analysis.modules.critics import judged_by
 from backprobe.rules.analysis.modules.module_tree import calls_of_modules
 from backprobe.rules.analysis.modules.training_modes import walked_in
+from backprobe.rules.analysis.optimizers.parameter_lists import optimizer_call, parameters_argument, region_that_lists
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import replacement
 from backprobe.rules.analysis.source.syntax import region_in, site_of, statement, text_in
 from backprobe.rules.analysis.training.first_values import is_given_values
-from backprobe.rules.analysis.training.parameter_lists import optimizer_call, parameters_argument, region_that_lists
 from backprobe.rules.analysis.training.steps import step_of
 from backprobe.rules.analysis.training.trained_parameters import (
     in_optimizers,

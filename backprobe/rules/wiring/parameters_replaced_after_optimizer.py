@@ -90,11 +90,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
+from backprobe.rules.analysis.optimizers.parameter_lists import region_that_lists
+from backprobe.rules.analysis.optimizers.rebound_leaves import Rebound, rebound_leaves
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital
 from backprobe.rules.analysis.source.syntax import site_of
-from backprobe.rules.analysis.training.parameter_lists import region_that_lists
-from backprobe.rules.analysis.training.rebound_leaves import Rebound, rebound_leaves
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters, shared_key
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule

@@ -76,9 +76,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.schedules import Built, built_schedules, events_of
 from backprobe.rules.analysis.source.naming import optimizer_name
 from backprobe.rules.analysis.source.syntax import site_of
-from backprobe.rules.analysis.training.schedules import Built, built_schedules, events_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

@@ -71,8 +71,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.schedules import built_schedules, events_of
 from backprobe.rules.analysis.source.naming import optimizer_name, receiver
-from backprobe.rules.analysis.training.schedules import built_schedules, events_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

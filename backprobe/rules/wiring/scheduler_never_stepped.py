@@ -77,8 +77,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.schedules import Schedule, is_stepped_in_source, schedules
 from backprobe.rules.analysis.source.naming import optimizer_name
-from backprobe.rules.analysis.training.schedules import Schedule, is_stepped_in_source, schedules
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

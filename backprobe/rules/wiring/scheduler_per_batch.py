@@ -99,12 +99,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.schedules import built_schedules
 from backprobe.rules.analysis.source.naming import optimizer_name, receiver
 from backprobe.rules.analysis.source.scopes import last_name
 from backprobe.rules.analysis.source.syntax import site_of, statement, tree_of, trees
 from backprobe.rules.analysis.training.enclosing_loops import enclosing_loops
 from backprobe.rules.analysis.training.loop_turns import turns_of
-from backprobe.rules.analysis.training.schedules import built_schedules
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.options import threshold
 from backprobe.rules.framework.rule import Rule

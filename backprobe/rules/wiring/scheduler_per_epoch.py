@@ -80,8 +80,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.schedules import Built, argument_of, built_schedules, events_of
 from backprobe.rules.analysis.source.naming import optimizer_name, receiver
-from backprobe.rules.analysis.training.schedules import Built, argument_of, built_schedules, events_of
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
 

@@ -51,6 +51,12 @@ def _joins(tree: Tree) -> bool:
     )
 
 
+def is_read_as_tensor(tree: Tree, name: str) -> bool:
+    """The file reads a tensor's method of what it calls so: `self.mean.item()`."""
+    reads = (node for node in tree.parents if isinstance(node, ast.Attribute) and node.attr in _OF_TENSORS)
+    return any(ast.unparse(node.value) == name for node in reads)
+
+
 def _calls_elements(tree: Tree) -> bool:
     read = {
         node.value.id

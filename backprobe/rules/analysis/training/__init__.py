@@ -1,1 +1,1 @@
-"""Training: steps, updates, optimizers' parameters, schedules, scalers, gradient modes."""
+"""Training: steps, updates, trained parameters, scalers, gradient modes."""

@@ -553,4 +553,30 @@ for x in torch.randn(3, 8, 4):
     opt.step()
     print(right.item())
 """,
+    "a straight-through step beside a parameter that was replaced": """
+import torch
+from torch import nn
+
+
+class Rounder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step = nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        y = x / self.step
+        y = y + (y.round() - y).detach()
+        return y * self.step
+
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(4, 6), Rounder(), nn.Linear(6, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.05)  # <- BP702
+net[1].step = nn.Parameter(torch.full((1,), 0.5))
+for x in torch.randn(4, 8, 4):
+    loss = (net(x) - 1).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

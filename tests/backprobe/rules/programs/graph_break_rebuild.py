@@ -46,4 +46,21 @@ for x in torch.randn(3, 5, 3):
     loss.backward()
     opt.step()
 """,
+    "a list of tensors and a number": """
+import torch
+
+torch.manual_seed(0)
+start = torch.tensor(0.3, requires_grad=True)
+opt = torch.optim.SGD([start], lr=0.1)
+wanted = torch.tensor([0.2, 0.8, 0.1])
+rate = torch.tensor(1.0, requires_grad=True)
+opt.add_param_group({"params": [rate]})
+for _ in range(3):
+    opt.zero_grad()
+    share = start.sigmoid()
+    state = torch.tensor([1 - share, share, 0.0])  # <- BP605
+    loss = (state * rate - wanted).square().sum()
+    loss.backward()
+    opt.step()
+""",
 }

@@ -307,4 +307,30 @@ for _ in range(3):
     loss.backward()
     opt.step()
 """,
+    "a mean that is asked for as a tensor elsewhere": """
+import torch
+from torch import nn
+
+
+class Smooth:
+    mean = None
+
+    def update(self, new):
+        self.mean = new if self.mean is None else 0.9 * self.mean + 0.1 * new
+
+    def show(self):
+        return f"{self.mean.item():.3f}"
+
+
+torch.manual_seed(0)
+net, smooth = nn.Linear(3, 1), Smooth()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(5, 8, 3):
+    loss = net(x).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    smooth.update(loss)  # <- BP304
+print(smooth.show())
+""",
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from backprobe.rules.analysis.optimizers.parameter_lists import last_name
 from backprobe.rules.analysis.source.arithmetic import dotted
 from backprobe.rules.analysis.source.syntax import (
     parts_of,
@@ -17,7 +18,6 @@ from backprobe.rules.analysis.source.syntax import (
     tree_of,
     trees,
 )
-from backprobe.rules.analysis.training.parameter_lists import last_name
 from backprobe.rules.framework.tables import table
 
 if TYPE_CHECKING:
