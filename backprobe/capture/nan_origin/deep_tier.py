@@ -11,7 +11,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -46,10 +46,11 @@ _CLOSE: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """How to run the same program again: the name of a function of `launch`, and what it was given."""
+    """How to run the same program again: a function of `launch`, and what it was given, by place or name."""
 
     function: str
     given: tuple[Any, ...]
+    named: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)

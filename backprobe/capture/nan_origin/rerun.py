@@ -36,7 +36,8 @@ def main() -> None:
             yield
 
     asked_for = {**job.options, "caps": msgspec.convert(job.options["caps"], Caps)}
-    getattr(launch, job.again.function)(*job.again.given, Options(**asked_for, around=around), frames.append)
+    run = getattr(launch, job.again.function)
+    run(*job.again.given, Options(**asked_for, around=around), frames.append, **job.again.named)
     found = tuple(modes[0].found.values()) if modes else ()
     Path(told).write_bytes(msgspec.msgpack.encode(Report(tuple(frames), found)))
 

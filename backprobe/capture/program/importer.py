@@ -18,6 +18,8 @@ from pathlib import Path, PurePosixPath
 from types import CodeType, ModuleType
 from typing import Any
 
+import backprobe
+
 Compiler = Callable[[bytes, str, str], CodeType]
 """Source bytes, file name, path in the project -> tapped code."""
 
@@ -64,6 +66,7 @@ def _foreign(folder: Path) -> tuple[Path, ...]:
     """Folders of libraries that lie inside the project's folder, or around it."""
     paths = sysconfig.get_paths()
     named = {Path(paths[key]).resolve() for key in ("stdlib", "platstdlib", "purelib", "platlib")}
+    named.add(Path(backprobe.__file__).resolve().parent)  # a checkout of it may be the project
     return tuple(path for path in named if path != folder)
 
 

@@ -68,33 +68,34 @@ class _Program:
 
 
 def run_path(
-    path: str | Path, argv: Sequence[str] = (), options: Options | None = None, sink: Sink | None = None
-) -> End:
+    path: str | Path, argv: Sequence[str] = (), options: Options | None = None, sink: Sink | None = None,
+    sources: str | Path | None = None,
+) -> End:  # fmt: skip
     """Run a script, or a folder or archive with a `__main__`, as `python path argv` would, and record it.
 
     Its exit is told by what is returned, not raised; an uncaught traceback was printed by then.
+    What is imported from below `sources`, by default the script's folder, is the program's own and named from there.
 
     Raises:
         OSError: the script cannot be read.
         RuntimeError: another run is being captured in this process.
     """
     given = os.fspath(path)
-    filename = absolute(given)
-    holds_main = get_importer(filename) is not None
+    holds_main = get_importer(filename := absolute(given)) is not None
     data = b"" if holds_main else Path(filename).read_bytes()
-    folder = Path(filename).resolve()
-    folder = folder if holds_main else folder.parent
+    folder = Path(filename).resolve() if holds_main else Path(filename).resolve().parent
+    root = folder if sources is None or holds_main else Path(sources).resolve()
     program = _Program(
         filename=filename,
         argv=(given, *argv),
         path0=filename if holds_main else str(folder),
-        finder=lambda compiler: FolderFinder(folder, compiler),
+        finder=lambda compiler: FolderFinder(root, compiler),
         data=lambda: data,
-        relative=Path(filename).name,
+        relative=os.path.relpath(folder / Path(filename).name, folder if holds_main else root),
         in_memory=False,
-        again=Again("run_path", (given, tuple(argv))),
+        again=Again("run_path", (given, tuple(argv)), {} if root == folder else {"sources": str(root)}),
         holds_main=holds_main,
-        project=str(folder),
+        project=str(root),
     )
     return _run(program, options or Options(), sink or (lambda _: None))
 

@@ -66,7 +66,8 @@ def _item(one: Program, policy: PolicyFile, known: frozenset[str], fixes: AuditF
     with tempfile.TemporaryDirectory(prefix="backprobe-audit-") as folder:
         record = Path(folder) / "record.bprec"
         began = time.monotonic()
-        why = _run(one, policy, record)
+        sources = None if fixes is not None else sources_of(one.path)  # a trial copies the script's folder alone
+        why = _run(one, policy, record, sources)
         seconds = time.monotonic() - began
         found = _read(record) if record.exists() else None
 
@@ -77,15 +78,22 @@ def _item(one: Program, policy: PolicyFile, known: frozenset[str], fixes: AuditF
             tier, every = settings.tier or policy.defaults.tier or "full", settings.every or policy.defaults.every
             return fixes.tried(one.path, tuple(settings.arguments), tier, every, seconds, found, judgement)
 
-        return _judged(one, found, policy.rules, known, why, tried)
+        return _judged(one, found, policy.rules, known, why, tried, sources)
 
 
-def _run(one: Program, policy: PolicyFile, record: Path) -> str | None:
+def sources_of(script: Path) -> Path | None:
+    """The working directory, where the script lies below it: a package of the repository is the program's own."""
+    here = Path.cwd()
+    return here if script.resolve().is_relative_to(here.resolve()) else None
+
+
+def _run(one: Program, policy: PolicyFile, record: Path, sources: Path | None) -> str | None:
     """Run a script under capture; why it did not end well, None: it did."""
     settings, defaults = one.settings, policy.defaults
     command = [sys.executable, "-m", "backprobe", "run", "--exit-zero", "--format", "concise", "--save", str(record)]
     for option, value in (("tier", settings.tier or defaults.tier), ("every", settings.every or defaults.every)):
         command += [f"--{option}", str(value)] if value is not None else []
+    command += ["--sources", str(sources)] if sources is not None else []
     command += [str(one.path), *settings.arguments]
     seconds = {**defaults.limits, **settings.limits}.get("wall_seconds", WALL_SECONDS)
     done = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -126,6 +134,7 @@ def _judged(
     known: frozenset[str],
     why: str | None,
     tried: Callable[[Judgement], Judgement] = lambda judgement: judgement,
+    sources: Path | None = None,
 ) -> AuditedItem:
     from backprobe.rules import judge
 
@@ -134,7 +143,7 @@ def _judged(
         return _refused(name, why or "it is no record that can be read")
     judgement = tried(judge(record))
     if one.path is not None and not one.is_record:
-        folder = one.path.parent
+        folder = one.path.parent if sources is None else sources
         judgement = replace(judgement, findings=tuple(from_here(found, folder) for found in judgement.findings))
     told = reported(record, judgement, script=name)
     found = [

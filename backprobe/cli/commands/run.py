@@ -81,6 +81,12 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         help="run two steps again in copies of the process, with one tensor moved, and say whether each gradient that "
         "a step uses is the derivative of its loss",
     )
+    parser.add_argument(
+        "--sources",
+        metavar="FOLDER",
+        type=Path,
+        help="around the script: what is imported from below it is the program's own (default: the script's folder)",
+    )
     parser.add_argument("--save", metavar="FILE", type=Path, help="keep the record, for `backprobe show FILE`")
     parser.add_argument(
         "-m", dest="module", metavar="MODULE", nargs=argparse.REMAINDER, help="run a module, as `python -m` does"
@@ -107,11 +113,21 @@ def _check_program(args: argparse.Namespace) -> None:
         )
     if args.module is None:
         _check_script(Path(args.script))
+        _check_sources(args)
         args.named = args.script
         return
     if not args.module:
         raise UsageError("-m wants the name of a module")
     args.named, *args.arguments = args.module
+
+
+def _check_sources(args: argparse.Namespace) -> None:
+    if args.sources is None:
+        return
+    if not Path(args.script).resolve().is_relative_to(args.sources.resolve()):
+        raise UsageError(f"--sources {args.sources}: {args.script} does not lie below it")
+    if wants_trials(args):
+        raise UsageError("--sources does not go with trials of fixes, which copy the script's folder alone")
 
 
 def _reported(args: argparse.Namespace, stream: TextIO, family: Family | None) -> int:
@@ -198,7 +214,7 @@ def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record |
                 sender.put(data)
 
         if args.module is None:
-            end = run_path(args.script, args.arguments, options, sink)
+            end = run_path(args.script, args.arguments, options, sink, sources=args.sources)
         else:
             end = run_module(args.named, args.arguments, options, sink)
     if kept.lost is not None:

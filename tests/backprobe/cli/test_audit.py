@@ -121,6 +121,41 @@ def test_scripts_are_run_with_their_arguments_and_named_as_the_repository_names_
     assert slow["problem"] == "it was stopped after 1 s"
 
 
+PACKAGE = """\
+import torch
+
+def train(net):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in torch.randn(4, 8, 3):
+        loss = net(x).pow(2).mean()
+        loss.backward()
+        opt.step()
+"""
+MAIN = "import torch\nfrom fitting.loops import train\ntrain(torch.nn.Linear(3, 1))\n"
+
+
+def test_a_package_of_the_repository_is_judged_as_the_scripts_own(folder, capsys, monkeypatch):
+    for path, text in (("jobs/main.py", MAIN), ("fitting/__init__.py", ""), ("fitting/loops.py", PACKAGE)):
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    strict = policy(folder, '[policy]\nfail = ["BP210"]\n')
+    assert audit("jobs/main.py", "--policy", strict) == 1
+    said = capsys.readouterr().out
+    assert "fitting/loops.py:7:9: missing-zero-grad BP210" in said
+    assert "fail     jobs/main.py" in said
+
+
+def test_sources_lie_around_the_script_and_are_not_copied_for_trials(folder, capsys):
+    (folder / "jobs").mkdir()
+    for path in ("jobs/main.py", "other.py"):
+        (folder / path).write_text("x = 1\n")
+    assert main(["run", "--sources", "jobs", "other.py"]) == 2
+    assert "other.py does not lie below it" in capsys.readouterr().err
+    assert main(["run", "--sources", ".", "--try-fixes", "other.py"]) == 2
+    assert "--sources does not go with trials" in capsys.readouterr().err
+
+
 def test_a_program_that_raised_is_told_with_its_exception(folder, capsys):
     (folder / "model.py").write_text("def rows():\n    raise ValueError('no rows\\nat all')\n")
     (folder / "train.py").write_text("import model\nmodel.rows()\n")
