@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from backprobe.capture.gradient_check.functions import Applied, Functions, is_in_function
 from backprobe.capture.gradient_check.ghosts import FunctionCheck, Value, place_of
+from backprobe.capture.gradient_check.library_functions import gumbel_softmax, padding_as_it_is
 from backprobe.capture.torch_access.torch_internals import current_pass
 
 MOST_CUTS: Final = 2000
@@ -38,9 +39,8 @@ _MAKERS: Final = """zeros ones full empty tensor as_tensor eye linspace scalar_t
 _CREATED: Final = frozenset(_MAKERS.split())
 """What they make is widened at once, so that what is written into it later is not rounded."""
 
-_DRAWN: Final = frozenset(
-    ("randn_like", "rand_like", "normal_", "uniform_", "exponential_", "bernoulli_", "log_normal_")
-)
+_NOISE: Final = """randn_like rand_like normal_ uniform_ exponential_ bernoulli_ log_normal_"""
+_DRAWN: Final = frozenset(_NOISE.split())
 _GETTERS: Final = frozenset(("data", "T", "mT", "H", "mH", "real", "imag"))
 _NUMBERS: Final = frozenset(("item", "__float__", "tolist", "__int__", "__bool__", "__index__"))
 _INPLACE: Final = "setitem iadd isub imul itruediv ipow iand ior ixor ifloordiv imod imatmul ilshift irshift"
@@ -105,10 +105,13 @@ class PerturbedMode(TorchFunctionMode):
             return func(*args, **given)
         if self._moved.wide and name in _DRAWN:
             return _drawn(func, name, args, given)
+        if name == "gumbel_softmax" and current_pass() == -1:
+            return gumbel_softmax(self.pass_cut, *map(self._wide, args), **{k: self._wide(v) for k, v in given.items()})
         inplace = name in _INPLACE_OPERATORS or (name.endswith("_") and not name.endswith("__"))
         if inplace and args and id(args[0]) in self._replaced:
             self.seen.unheld = True
         wide_args = (*args[:1], *map(self._wide, args[1:])) if inplace else tuple(map(self._wide, args))
+        wide_args = padding_as_it_is(args, wide_args, given) if name == "embedding" else wide_args
         wide_given = {key: value if key == "out" else self._wide(value) for key, value in given.items()}
         if self._moved.wide:
             if name == "float" and len(wide_args) == 1 and wide_args[0].dtype is torch.float64:

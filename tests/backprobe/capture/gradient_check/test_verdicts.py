@@ -282,3 +282,30 @@ optimizer.step()
 def test_a_hook_explains_what_it_may_have_changed_and_nothing_else(hook: str, explained: str | None) -> None:
     rows = [row for row in checked(HOOKED.format(hook=hook)) if row.tensor == 0]
     assert [(row.verdict, row.explained_by) for row in rows] == [("differs", explained)]
+
+
+@pytest.mark.parametrize("hard", [True, False])
+def test_a_sample_that_torch_hands_straight_through_is_a_cut_of_its_own(hard) -> None:
+    rows = checked(
+        HEAD + "decode = nn.Linear(4, 1)\nencode = nn.Linear(4, 4)\n"
+        "optimizer = torch.optim.SGD([*encode.parameters(), *decode.parameters()], lr=0.1)\n"
+        "for _ in range(3):\n    optimizer.zero_grad()\n"
+        f"    z = nn.functional.gumbel_softmax(encode(x), tau=0.7, hard={hard})\n"
+        "    loss = ((decode(z) - y) ** 2).mean()\n    loss.backward()\n    optimizer.step()\n"
+    )
+    assert len(rows) == 8
+    explained = [row for row in rows if row.verdict != "agrees"]
+    assert {(row.verdict, bool(row.explained_by)) for row in explained} == ({("differs", True)} if hard else set())
+    assert {row.verdict for row in rows if row.frozen is None} == {"agrees"}
+
+
+def test_a_row_for_padding_that_gets_no_gradient_is_not_moved() -> None:
+    rows = checked(
+        "import torch\nfrom torch import nn\ntorch.manual_seed(0)\n"
+        "table, mix = nn.Embedding(6, 3, padding_idx=0), nn.Linear(3, 2)\n"
+        "optimizer = torch.optim.SGD([*table.parameters(), *mix.parameters()], lr=0.1)\n"
+        "tokens = torch.tensor([[1, 2, 0], [3, 0, 0]])\nfor _ in range(3):\n    optimizer.zero_grad()\n"
+        "    rows = table(tokens)\n    unit = rows / (rows.square().sum(-1, keepdim=True) + 1e-2).sqrt()\n"
+        "    mix(unit.sum(1)).logsumexp(-1).mean().backward()\n    optimizer.step()\n"
+    )
+    assert {row.verdict for row in rows} == {"agrees"}

@@ -1,0 +1,46 @@
+"""Functions of torch that hold a part of the gradient back on purpose, computed as a ghost has to.
+
+gumbel_softmax(x, hard=True)       picked - soft.detach() + soft: a cut of torch's own, told like one of the program's
+embedding(at, w, padding_idx=0)    row 0 of w gets no gradient, so it is not moved there either
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+
+def gumbel_softmax(
+    cut: Callable[[str, torch.Tensor], torch.Tensor], logits: torch.Tensor, *settings: Any, **named: Any
+) -> torch.Tensor:
+    """`torch.nn.functional.gumbel_softmax` of the same random numbers, whose constant part passes through `cut`.
+
+    Numbers are drawn in the default dtype, as by the program whose tensors a ghost widens. Jang, Gu, Poole: Categorical
+    reparameterization with Gumbel-softmax, section 2.2 for the straight-through one.
+    """
+    tau, hard, _eps, dim = (named.get(name, value) for name, value in _given(settings))
+    narrow = torch.get_default_dtype() if logits.dtype is torch.float64 else logits.dtype
+    drawn = torch.empty_like(logits, dtype=narrow, memory_format=torch.legacy_contiguous_format).exponential_()
+    soft = ((logits - drawn.log().to(logits.dtype)) / tau).softmax(dim)
+    if not hard:
+        return soft
+    with torch.no_grad():
+        constant = torch.zeros_like(soft).scatter_(dim, soft.argmax(dim, keepdim=True), 1.0) - soft
+    return cut("gumbel_softmax", constant) + soft
+
+
+def _given(settings: tuple[Any, ...]) -> tuple[tuple[str, Any], ...]:
+    defaults = (("tau", 1), ("hard", False), ("eps", 1e-10), ("dim", -1))
+    return tuple((name, settings[at] if at < len(settings) else value) for at, (name, value) in enumerate(defaults))
+
+
+def padding_as_it_is(args: tuple[Any, ...], moved: tuple[Any, ...], given: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The arguments of an `embedding`, moved, but for the row of the weight that stands for padding."""
+    row = given.get("padding_idx", args[2] if len(args) > 2 else None)
+    if row is None or len(args) < 2 or moved[1] is args[1]:
+        return moved
+    weight = moved[1].clone()
+    weight[row] = args[1].detach()[row].to(weight.dtype)
+    return (moved[0], weight, *moved[2:])
