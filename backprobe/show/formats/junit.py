@@ -68,7 +68,7 @@ def _broken(case: Element, run: Reported) -> None:
         case.set("file", _clean(error.path))
         case.set("line", str(error.line))
     if error is not None:
-        told.text = _clean(f"{error.told}\n{error.message}", lines=True)
+        told.text = _clean(f"{error.kind}: {error.message}", lines=True)
 
 
 def _case(suite: Element, run: Reported, finding: Finding, failing: Sequence[str]) -> None:
