@@ -9,10 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from backprobe.rules.framework.manual import UnknownRule, every_rule, manual
 from backprobe.severity import CONFIDENCES
+
+if TYPE_CHECKING:
+    from backprobe.rules.framework.finding import Finding
 
 Verdict = Literal["pass", "warn", "fail", "error", "not-run"]
 """Of an item. error: its program failed or exceeded a limit. not-run: nobody judged it, which is never a pass."""
@@ -72,6 +75,10 @@ class Rules:
             return "fail"
         return "warn" if any(_names(pattern, one) for pattern in self.warn) else None
 
+    def effect(self, one: Found, known: Collection[str]) -> Literal["warn", "fail"] | None:
+        """The same where a baseline has these fingerprints: by `new_only`, what it has does nothing."""
+        return None if self.new_only and one.fingerprint in known else self.word(one)
+
     def cells(self, findings: Iterable[Found], known: Collection[str], not_run: Iterable[str]) -> list[Cell]:
         """What is to be said of one item, rule by rule; a rule that passes has no cell.
 
@@ -89,7 +96,7 @@ class Rules:
                 continue
             counts[one.rule] += 1
             old[one.rule] += one.fingerprint in known
-            if self.new_only and one.fingerprint in known:
+            if self.effect(one, known) is None:
                 continue
             words[one.rule] = "fail" if "fail" in (word, words.get(one.rule)) else "warn"
         said = [Cell(rule=rule, state=words[rule], findings=counts[rule], known=old[rule]) for rule in sorted(words)]
@@ -118,6 +125,17 @@ class Rules:
         """Whether an audit with so many items of each verdict passed."""
         bad = verdicts.get("fail", 0) + verdicts.get("error", 0)
         return not bad and (self.not_run == "warn" or not verdicts.get("not-run", 0))
+
+
+def found_of(finding: Finding) -> Found:
+    """A finding as a policy looks at it."""
+    return Found(
+        rule=finding.rule.name,
+        code=finding.rule.code,
+        level=finding.level,
+        confidence=finding.confidence,
+        fingerprint=finding.fingerprint,
+    )
 
 
 def rules_of(body: Mapping[str, Any] | None) -> Rules:

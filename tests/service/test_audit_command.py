@@ -50,7 +50,9 @@ def test_programs_are_audited_as_one_and_a_retried_job_finds_the_same(served, jo
     assert (item["name"], item["verdict"], item["cells"][0]["rule"]) == ("jobs/train.py", "fail", "non-leaf-grad-read")
     assert item["findings"][0]["rule"]["code"] == "BP101"
     assert item["rules_judged"] > 10
-    assert capsys.readouterr().out.startswith("::warning file=")
+    annotations = capsys.readouterr().out.splitlines()
+    assert annotations[0].startswith("::error file=")
+    assert annotations[-1] == f"backprobe: 1 error; pre-merge failed: 1 fail; 1 finding; audit {told['audit']}"
     run = site.client.get(f"/v1/runs/{item['run']}").json
     files = site.client.get(f"/v1/snippets/{run['snippet']}").json["files"]
     assert [one["path"] for one in files] == ["jobs/list.txt", "jobs/train.py", "jobs/words.py"]
@@ -138,7 +140,8 @@ def test_what_cannot_be_sent_is_refused_before_anything_is(served, jobs, capsys)
     assert main(["audit", "--policy", "policy.toml", "--url", url]) == 2
     assert "`--local` runs it here" in capsys.readouterr().err
     assert site.client.get("/v1/audits").json["items"] == []
-    assert main(["audit", "jobs/train.py", "--url", "http://127.0.0.1:9", "--baseline", "x"]) == 3
+    assert main(["audit", "jobs/train.py", "--url", "http://127.0.0.1:9", "--baseline", "x"]) == 2
+    assert main(["audit", "jobs/train.py", "--url", "http://127.0.0.1:9"]) == 3
 
 
 @pytest.mark.parametrize("how", ["data", "module", "script", "pattern"])

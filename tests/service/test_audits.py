@@ -14,6 +14,7 @@ from sqlalchemy import event
 
 from store import tables
 from store.audits import judging as audit_judging
+from store.runs.model import RunError
 
 
 @pytest.fixture
@@ -161,6 +162,23 @@ def test_what_the_baseline_has_is_known_and_new_only_lets_it_pass(site, ask, beg
     verdicts = [ask("GET", one["links"]["self"], 200).json for one in (strict, lenient)]
     assert [told["verdict"] for told in verdicts] == ["failed", "passed"]
     assert [told["findings"] for told in verdicts] == [{"new": 0, "known": 1, "gone": 0}] * 2
+    paths = [f"{one['links']['self']}/findings" for one in (base, strict, lenient)]
+    failures = [ask("GET", f"{path}?format=junit", 200).text.count("<failure") for path in paths]
+    assert failures == [0, 1, 0]
+    logs = [json.loads(ask("GET", f"{path}?format=sarif", 200).text)["runs"][0] for path in paths]
+    assert [log["results"][0].get("baselineState") for log in logs] == [None, "unchanged", "unchanged"]
+
+
+def test_a_program_that_raised_is_told_with_its_exception_in_junit_and_sarif(site, ask, begun, settle, samples):
+    error = RunError(whose="program", code="raised", type="ValueError", message="no rows", path="a.py", line=3)
+    run = site.submit()
+    site.finish(run, samples.tutorial(), status="failed", exit_code=1, error=error)
+    path = f"{begun({'custom_id': 'a', 'run': run})['links']['self']}/findings"
+    settle()
+    assert 'message="ValueError: no rows (a.py:3)"' in ask("GET", f"{path}?format=junit", 200).text
+    (log,) = json.loads(ask("GET", f"{path}?format=sarif", 200).text)["runs"]
+    (notice,) = log["invocations"][0]["toolExecutionNotifications"]
+    assert notice["exception"] == {"kind": "ValueError", "message": "no rows"}
 
 
 def test_an_audit_is_canceled_with_the_runs_that_it_began(site, ask, begun, settle, samples):

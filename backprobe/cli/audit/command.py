@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.cli.arguments import Subparsers
-from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, OutputLost, UsageError
+from backprobe.cli.exit_codes import CLEAN, FINDINGS, OURS, OutputLost
 
 if TYPE_CHECKING:
     from backprobe.cli.audit.policy_file import PolicyFile
@@ -64,12 +64,15 @@ def add_audit(subparsers: Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from backprobe.cli.audit.baseline import check_baseline
     from backprobe.cli.audit.outputs import outputs, write
     from backprobe.cli.audit.policy_file import policy_file
     from backprobe.cli.audit.programs import programs
 
     asked = outputs(args.formats, args.files)
     policy = policy_file(args.policy)
+    if args.baseline is not None:
+        check_baseline(args.baseline, policy.rules, local=args.local)
     chosen = programs(args.paths, policy)
     found: list[AuditReport] = []
     taken = _taken(args)
@@ -82,13 +85,20 @@ def _run(args: argparse.Namespace) -> int:
         return code
     write(found[0], asked)
     if taken is not None and args.patch is not None:
-        try:
-            args.patch.write_text(taken.patch(), encoding="utf-8")
-        except OSError as error:
-            raise OutputLost(f"`{args.patch}` was not written ({error.strerror or error})") from None
+        _write_patch(taken, args.patch)
     if found[0].word == "canceled":
         return OURS
     return CLEAN if found[0].word == "passed" or args.exit_zero else FINDINGS
+
+
+def _write_patch(taken: TakenFixes, path: Path) -> None:
+    from backprobe.show.amounts import counted
+
+    try:
+        path.write_text(taken.patch(), encoding="utf-8")
+    except OSError as error:
+        raise OutputLost(f"`{path}` was not written ({error.strerror or error})") from None
+    print(f"backprobe: {counted(taken.count, 'confirmed safe fix', 'confirmed safe fixes')} in {path}", file=sys.stderr)
 
 
 def _taken(args: argparse.Namespace) -> TakenFixes | None:
@@ -106,24 +116,12 @@ def _taken(args: argparse.Namespace) -> TakenFixes | None:
 def _locally(
     args: argparse.Namespace, chosen: tuple[Program, ...], policy: PolicyFile, taken: TakenFixes | None
 ) -> AuditReport:
+    from backprobe.cli.audit.baseline import known
     from backprobe.cli.audit.local import audited
     from backprobe.cli.trials.audit_fixes import AuditFixes
 
-    known = () if args.baseline is None else _known(Path(args.baseline))
-    return audited(chosen, policy, known, _Progress(), None if taken is None else AuditFixes(taken))
-
-
-def _known(path: Path) -> tuple[str, ...]:
-    """The fingerprints in the JSON that an audit before has written."""
-    import json
-
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        return tuple(one["fingerprint"] for item in told["items"] for one in item["findings"])
-    except OSError as error:
-        raise UsageError(f"cannot read the baseline `{path}`: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError):
-        raise UsageError(f"`{path}` is not what `backprobe audit --format json` writes") from None
+    base = None if args.baseline is None else known(Path(args.baseline))
+    return audited(chosen, policy, base, _Progress(), None if taken is None else AuditFixes(taken))
 
 
 def _on_service(

@@ -16,9 +16,9 @@ from backprobe.cli.audit.paths import from_here
 from backprobe.cli.audit.policy_file import PolicyFile
 from backprobe.cli.audit.programs import Program, shown
 from backprobe.cli.trials.audit_fixes import AuditFixes
-from backprobe.rules.policy import Cell, Found, Rules, Verdict
-from backprobe.show.audits.report import AuditedItem, AuditReport, error_line
-from backprobe.show.formats.program_report import Reported, reported
+from backprobe.rules.policy import Rules, found_of
+from backprobe.show.audits.report import AuditedItem, AuditReport
+from backprobe.show.formats.program_report import ProgramError, Reported, reported
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 def audited(
     programs: Sequence[Program],
     policy: PolicyFile,
-    known: Sequence[str],
+    known: Sequence[str] | None,
     progress: Progress,
     fixes: AuditFixes | None = None,
 ) -> AuditReport:
@@ -45,22 +45,35 @@ def audited(
     Args:
         programs: Scripts and records.
         policy: Which findings fail.
-        known: Fingerprints of the baseline.
+        known: Fingerprints of the baseline; None: there is none.
         progress: Told how many are done, and of how many.
         fixes: Tries the fixes of scripts; None: none are tried.
+
+    Raises:
+        KeyboardInterrupt: after the program that ran is ended and a line says so.
     """
     items: list[AuditedItem] = []
-    for done, one in enumerate(programs):
-        progress(done, len(programs))
-        items.append(_item(one, policy, frozenset(known), fixes))
+    base = None if known is None else frozenset(known)
+    try:
+        for done, one in enumerate(programs):
+            progress(done, len(programs))
+            items.append(_item(one, policy, base, fixes))
+    except KeyboardInterrupt:
+        told = f"stopped by Ctrl-C with {len(items)} of {len(programs)} programs done; no report is written"
+        print(f"{chr(10) if sys.stderr.isatty() else ''}backprobe: {told}", file=sys.stderr, flush=True)
+        raise
     verdicts = [item.verdict for item in items]
     passed = policy.rules.passes({word: verdicts.count(word) for word in set(verdicts) if word is not None})
-    return AuditReport(name=policy.name, word="passed" if passed else "failed", items=items)
+    report = AuditReport(name=policy.name, word="passed" if passed else "failed", items=items)
+    if base is None:
+        return report
+    shown = {finding.fingerprint for _, finding in report.findings}
+    return replace(report, new=len(shown - base), known=len(shown & base), gone=len(base - shown))
 
 
-def _item(one: Program, policy: PolicyFile, known: frozenset[str], fixes: AuditFixes | None) -> AuditedItem:
+def _item(one: Program, policy: PolicyFile, known: frozenset[str] | None, fixes: AuditFixes | None) -> AuditedItem:
     if one.run is not None or one.path is None:
-        return _refused(one.name, "a run of the service is judged there: leave --local out")
+        return _refused(one.name, "a run of the service is judged there: leave --local out", policy.rules)
     if one.is_record:
         return _judged(one, _read(one.path), policy.rules, known, None)
     with tempfile.TemporaryDirectory(prefix="backprobe-audit-") as folder:
@@ -131,7 +144,7 @@ def _judged(
     one: Program,
     record: Record | None,
     rules: Rules,
-    known: frozenset[str],
+    known: frozenset[str] | None,
     why: str | None,
     tried: Callable[[Judgement], Judgement] = lambda judgement: judgement,
     sources: Path | None = None,
@@ -140,47 +153,42 @@ def _judged(
 
     name = one.name
     if record is None:
-        return _refused(name, why or "it is no record that can be read")
+        return _refused(name, why or "it is no record that can be read", rules)
     judgement = tried(judge(record))
     if one.path is not None and not one.is_record:
         folder = one.path.parent if sources is None else sources
         judgement = replace(judgement, findings=tuple(from_here(found, folder) for found in judgement.findings))
     told = reported(record, judgement, script=name)
-    found = [
-        Found(
-            rule=one.rule.name,
-            code=one.rule.code,
-            level=one.level,
-            confidence=one.confidence,
-            fingerprint=one.fingerprint,
-        )
-        for one in judgement.findings
-        if one.suppressed is None
-    ]
-    cells = rules.cells(found, known, [skipped.name for skipped in judgement.not_run])
+    found = [found_of(one) for one in judgement.findings if one.suppressed is None]
+    cells = rules.cells(found, known or (), [skipped.name for skipped in judgement.not_run])
     status = "succeeded" if told.ended_well else "failed"
-    return AuditedItem(
-        name=name,
-        verdict=rules.verdict(status, cells, judged=True),
-        cells=tuple(cells),
-        reported=told,
-        problem=why or _raised(record),
-    )
+    verdict = rules.verdict(status, cells, judged=True)
+    told = replace(told, error=_raised(record), problem=why, rules=rules, known=known, verdict=verdict)
+    return AuditedItem(name=name, verdict=verdict, cells=tuple(cells), reported=told)
 
 
-def _raised(record: Record) -> str | None:
-    """The exception that ended the program; None: none did."""
+def _raised(record: Record) -> ProgramError | None:
+    """The exception that ended the program, at the user's innermost frame; None: none did."""
     number = None if record.end is None else record.end.exception
     one = next((raised for raised in record.raised if raised.n == number), None)
     if one is None:
         return None
     frame = next((frame for frame in reversed(one.frames) if frame.user), None)
-    place = (None, None) if frame is None else (shown(Path(frame.path)), frame.line)
-    return error_line(one.type, one.message, *place)
+    if frame is None:
+        return ProgramError(kind=one.type, message=one.message)
+    return ProgramError(kind=one.type, message=one.message, path=shown(Path(frame.path)), line=frame.line)
 
 
-def _refused(name: str, why: str) -> AuditedItem:
-    cells: tuple[Cell, ...] = ()
-    verdict: Verdict = "not-run"
-    told = Reported(name=name, findings=(), ended_well=False, ending="refused", ruleset=None, rules_judged=0)
-    return AuditedItem(name=name, verdict=verdict, cells=cells, reported=told, problem=why)
+def _refused(name: str, why: str, rules: Rules) -> AuditedItem:
+    told = Reported(
+        name=name,
+        findings=(),
+        ended_well=False,
+        ending="refused",
+        ruleset=None,
+        rules_judged=0,
+        problem=why,
+        rules=rules,
+        verdict="not-run",
+    )
+    return AuditedItem(name=name, verdict="not-run", cells=(), reported=told)

@@ -81,9 +81,11 @@ def rendered(report: AuditReport, form: str) -> str:
 
         return junit.render(told).rstrip("\n")
     if form == "github":
+        from backprobe.show.audits.text import summary
         from backprobe.show.formats import github
 
-        return github.render(told)
+        at = f"; audit {report.audit}" if report.audit else ""
+        return github.render(told, verdict=summary(report).partition("\n")[0] + at)
     if form == "html":
         from backprobe.show.audits import html
 

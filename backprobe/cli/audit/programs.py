@@ -90,7 +90,12 @@ def _is_hidden(path: Path) -> bool:
 
 def _of_policy(policy: PolicyFile) -> Iterator[Path]:
     for pattern in policy.entries:
-        yield from (path for path in sorted(policy.folder.glob(pattern)) if path.is_file())
+        matching = [path for path in sorted(policy.folder.glob(pattern)) if path.is_file()]
+        if not matching:
+            raise UsageError(
+                f"nothing to audit: no file is `{pattern}` of the policy's `entries`, seen from {policy.folder}"
+            )
+        yield from matching
     for script in policy.runs:
         path = policy.folder / script
         if not path.is_file():

@@ -19,10 +19,10 @@ from backprobe.cli.audit.programs import Program, shown
 from backprobe.cli.audit.remote_trials import RemoteTrials, Sent, StoredFinding
 from backprobe.cli.exit_codes import UsageError
 from backprobe.rules import Finding
-from backprobe.rules.policy import Cell
+from backprobe.rules.policy import Cell, Rules
 from backprobe.severity import LEVELS
-from backprobe.show.audits.report import AuditedItem, AuditReport, error_line
-from backprobe.show.formats.program_report import Reported
+from backprobe.show.audits.report import AuditedItem, AuditReport
+from backprobe.show.formats.program_report import ProgramError, Reported
 
 if TYPE_CHECKING:
     from backprobe.cli.trials.taken_fixes import TakenFixes
@@ -175,7 +175,9 @@ def _report(
     if asked.taken is not None:
         ours = {one["run"]: Sent(name=name, body=sent[name]) for one in rows if (name := one["custom_id"]) in sent}
         findings = RemoteTrials(client, asked.taken).tried(stored, runs, ours)
-    items = tuple(_audited(one, runs.get(one["run"]), findings, base) for one in rows)
+    known = None if told["baseline"] is None else _known(client, audit)
+    judged = (asked.policy.rules, known)
+    items = tuple(_audited(one, runs.get(one["run"]), findings, base, judged) for one in rows)
     counted = told["findings"] if told["baseline"] is not None else None
     return AuditReport(
         name=asked.policy.name,
@@ -188,7 +190,11 @@ def _report(
 
 
 def _audited(
-    told: Mapping[str, Any], row: Run | None, findings: Mapping[str, Sequence[Finding]], base: str
+    told: Mapping[str, Any],
+    row: Run | None,
+    findings: Mapping[str, Sequence[Finding]],
+    base: str,
+    judged: tuple[Rules, frozenset[str] | None],
 ) -> AuditedItem:
     run, problem = told["run"], told["problem"]
     counted: Mapping[str, Any] = {} if row is None else row.findings
@@ -198,7 +204,6 @@ def _audited(
         verdict=told["verdict"],
         cells=tuple(Cell(**cell) for cell in told["cells"]),
         run=run,
-        problem=_ended_by(row) if problem is None else f"{problem['code']}: {problem['detail']}",
         reported=Reported(
             name=told["custom_id"] or f"(item {told['n']})",
             findings=tuple(_worst_first(findings.get(run, ()))),
@@ -208,16 +213,29 @@ def _audited(
             ruleset=counted.get("ruleset"),
             rules_judged=counted.get("rules_judged") or 0,
             base_url=base,
+            error=_ended_by(row),
+            problem=None if problem is None else f"{problem['code']}: {problem['detail']}",
+            rules=judged[0],
+            known=judged[1],
+            verdict=told["verdict"],
         ),
     )
 
 
-def _ended_by(row: Run | None) -> str | None:
+def _known(client: Client, audit: str) -> frozenset[str]:
+    """Fingerprints of an audit's findings that its baseline has."""
+    return frozenset(
+        one["fingerprint"] for one in client.items(f"/v1/audits/{audit}/findings", new="false", limit=1000)
+    )
+
+
+def _ended_by(row: Run | None) -> ProgramError | None:
     """What ended the run before its program's end; None: nothing did."""
     error = None if row is None else row.told.get("error")
     if error is None:
         return None
-    return error_line(error["type"] or error["code"], error["message"], error["path"], error["line"])
+    kind = error["type"] or error["code"]
+    return ProgramError(kind=kind, message=error["message"], path=error["path"], line=error["line"])
 
 
 def _worst_first(findings: Sequence[Finding]) -> Iterator[Finding]:

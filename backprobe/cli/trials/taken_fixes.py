@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 
 
 class TakenFixes:
-    """What is handed out at the end, program by program."""
+    """What is handed out at the end, program by program.
+
+    Attributes:
+        count: Fixes in the patch that was made last.
+    """
 
     def __init__(self) -> None:
+        self.count = 0
         self._taken: list[list[tuple[Path, Edit]]] = []
         self._recorded: dict[Path, str] = {}
 
@@ -47,6 +52,7 @@ class TakenFixes:
             except OSError as why:
                 print(f"backprobe: {why}: its fixes are not in the patch", file=sys.stderr, flush=True)
         whole = [fix for fix in self._taken if all(path in texts for path, _edit in fix)]
+        self.count = len(whole)
         edits = sorted(_by_path(whole).items())
         return diff({path: (texts[path], edited_text(texts[path], its)) for path, its in edits})
 

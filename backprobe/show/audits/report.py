@@ -20,7 +20,6 @@ class AuditedItem:
     Attributes:
         verdict: None: it was not come to. cells: what rules say of it that do not pass.
         run: Of the service; None: it was judged here, or refused.
-        problem: Why it was refused, or what ended it before its end; None: nothing did.
     """
 
     name: str
@@ -28,7 +27,12 @@ class AuditedItem:
     cells: tuple[Cell, ...]
     reported: Reported
     run: str | None = None
-    problem: str | None = None
+
+    @property
+    def problem(self) -> str | None:
+        """Why it was refused, or what ended it before its end; None: nothing did."""
+        told = self.reported
+        return told.problem if told.problem is not None or told.error is None else told.error.told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +75,6 @@ class AuditReport:
             "counts": self.counts(),
             "findings": None if self.new is None else {"new": self.new, "known": self.known, "gone": self.gone},
         }
-
-
-def error_line(kind: str, message: str, path: str | None, line: int | None) -> str:
-    """What ended a program, in a line: `ValueError: no such file (model.py:12)`."""
-    first = message.partition("\n")[0]
-    said = f"{kind}: {first}" if first else kind
-    return said if path is None or line is None else f"{said} ({path}:{line})"
 
 
 def _item(item: AuditedItem) -> dict[str, Any]:

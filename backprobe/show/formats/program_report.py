@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.framework.finding import Finding
+from backprobe.rules.policy import Rules, Verdict, found_of
 
 if TYPE_CHECKING:
     from backprobe.record import Record
     from backprobe.rules.framework.judge import Judgement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramError:
+    """What ended a program.
+
+    Attributes:
+        kind: The exception's class, or another word for it. message: its exact text, a stranger's.
+        path, line: The user's innermost statement in it; None: there is none.
+    """
+
+    kind: str
+    message: str
+    path: str | None = None
+    line: int | None = None
+
+    @property
+    def told(self) -> str:
+        """In a line: `ValueError: no such file (model.py:12)`."""
+        first = self.message.partition("\n")[0]
+        said = f"{self.kind}: {first}" if first else self.kind
+        return said if self.path is None or self.line is None else f"{said} ({self.path}:{self.line})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +49,11 @@ class Reported:
         rules_judged: How many rules looked at the whole record.
         unnamed: What the program is known by, if it was sent without the name of a file; None: its files have names.
         base_url: Of the service that shows the rules' manuals, without a slash at its end; None: there is none.
+        error: What ended the program; None: nothing did, or it is not known.
+        problem: Why it was refused or stopped, in a line; None: it was neither.
+        rules: The policy that its audit is judged by; None: it is of no audit.
+        known: Fingerprints of the baseline that it is compared with; None: there is no baseline.
+        verdict: Of the audit; None: there is none.
     """
 
     name: str
@@ -36,6 +65,42 @@ class Reported:
     exit_code: int | None = None
     unnamed: str | None = None
     base_url: str | None = None
+    error: ProgramError | None = None
+    problem: str | None = None
+    rules: Rules | None = None
+    known: frozenset[str] | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        """The program itself, not a finding of it, is to be told."""
+        return not self.ended_well or self.verdict in ("error", "not-run")
+
+    @property
+    def is_excused(self) -> bool:
+        """Nobody judged it, and the policy lets that pass."""
+        return self.verdict == "not-run" and self.rules is not None and self.rules.not_run == "warn"
+
+    @property
+    def why(self) -> str:
+        """Why it is broken, in a line."""
+        if self.problem is not None:
+            return self.problem
+        if self.error is not None:
+            return self.error.told
+        if self.ended_well:
+            return "no rule has judged it, or one that the policy names in `fail` was not run"
+        return f"the program ended: {self.ending}" + (f", exit code {self.exit_code}" if self.exit_code else "")
+
+    def is_known(self, finding: Finding) -> bool:
+        """The baseline has it."""
+        return self.known is not None and finding.fingerprint in self.known
+
+    def effect(self, finding: Finding) -> Literal["fail", "warn"] | None:
+        """What a finding does to the audit; None: nothing, or there is no audit."""
+        if self.rules is None or finding.suppressed is not None:
+            return None
+        return self.rules.effect(found_of(finding), self.known or ())
 
 
 def reported(record: Record, judgement: Judgement, *, script: str) -> Reported:
@@ -49,4 +114,18 @@ def reported(record: Record, judgement: Judgement, *, script: str) -> Reported:
         exit_code=None if end is None else end.exit_code,
         ruleset=judgement.ruleset,
         rules_judged=judgement.rules_judged,
+        error=_error(record),
     )
+
+
+def _error(record: Record) -> ProgramError | None:
+    """The exception that ended the program; its path is as those of the findings are."""
+    number = None if record.end is None else record.end.exception
+    raised = next((row for row in record.raised if row.n == number), None)
+    if raised is None:
+        return None
+    if raised.site is None:
+        return ProgramError(kind=raised.type, message=raised.message)
+    index = lookup(record)
+    site = index.sites[raised.site]
+    return ProgramError(kind=raised.type, message=raised.message, path=index.sources[site.source].path, line=site.line)

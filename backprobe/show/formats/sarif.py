@@ -97,9 +97,24 @@ def _invocation(run: Reported, cut: int) -> dict[str, Any]:
     }
     if run.exit_code is not None:
         told["exitCode"] = run.exit_code
+    notices = [_failure(run)] if run.is_broken else []
     if cut:
         text = f"{cut} findings are left out: the {MOST_RESULTS} worst are listed."
-        told["toolExecutionNotifications"] = [{"level": "warning", "message": {"text": text}}]
+        notices.append({"level": "warning", "message": {"text": text}})
+    return told | ({"toolExecutionNotifications": notices} if notices else {})
+
+
+def _failure(run: Reported) -> dict[str, Any]:
+    """What ended the program, or why nobody judged it."""
+    level = "warning" if run.is_excused else "error"
+    told: dict[str, Any] = {"level": level, "message": {"text": _message(f"{run.name}: {run.why}")}}
+    error = run.error
+    if error is None:
+        return told
+    told["exception"] = {"kind": plain(error.kind), "message": plain(error.message, keep_newlines=True)}
+    if error.path is not None and error.line is not None:
+        place = {"artifactLocation": _artifact(error.path, run.unnamed), "region": {"startLine": max(1, error.line)}}
+        told["locations"] = [{"physicalLocation": place}]
     return told
 
 
@@ -121,6 +136,8 @@ def _result(run: Reported, finding: Finding, places: Mapping[str, int]) -> dict[
     }
     if finding.rule.code in places:
         told["ruleIndex"] = places[finding.rule.code]
+    if run.known is not None:
+        told["baselineState"] = "unchanged" if run.is_known(finding) else "new"
     if value:
         told["partialFingerprints"] = {key: value}
     if finding.related:

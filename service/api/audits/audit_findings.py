@@ -12,6 +12,7 @@ from backprobe.show.formats import junit, sarif
 from backprobe.show.formats.program_report import Reported
 from service.api.audits.audit_views import item_batches
 from service.api.audits.audits import audit_headers, audit_of
+from service.api.findings.finding_formats import program_error
 from service.api.records.exports import BATCH, MEDIA, SCHEMAS, export, varied, wanted_format
 from service.context import context
 from service.openapi.document import Answer, Operations, answers
@@ -26,13 +27,15 @@ from store.findings import findings
 from store.runs import lifecycle
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from store.audits.audit_findings import AuditFindings
     from store.audits.audits import Audit
     from store.audits.items import ItemRow
+    from store.audits.policy import Rules
     from store.database.session import Database, Transaction
     from store.findings.findings import FindingRow
+    from store.runs.model import RunRow
 
     Place3 = tuple[int, int, int]
 
@@ -68,7 +71,12 @@ class AuditFindingsQuery(Page):
     headers=("Accept",),
 )
 def list_audit_findings(audit: str, query: AuditFindingsQuery) -> Response:
-    """The findings of an audit's runs, worst first; SARIF and JUnit tell them run by run, with what was not judged."""
+    """The findings of an audit's runs, worst first; SARIF and JUnit tell them run by run, with what was not judged.
+
+    A failure or error of JUnit is what fails the audit by its policy: a finding that only warns is a case that passes,
+    and one that the baseline has is skipped where only new ones count. SARIF has the `baselineState` of each where
+    there is a baseline, and the exception of a program that raised.
+    """
     form = wanted_format(query.format, _FINDINGS)
     with context().database.read() as transaction:
         found = audit_of(transaction, audit)
@@ -86,9 +94,10 @@ def list_audit_findings(audit: str, query: AuditFindingsQuery) -> Response:
 
 def _rendered(found: Audit, query: AuditFindingsQuery, form: str, headers: Mapping[str, str]) -> Response:
     with context().database.read() as transaction:
-        known = audit_judging.known_to(transaction, found) if query.new is not None else frozenset()
+        rules = audit_judging.rules_for(transaction, found)
+        known = None if found.baseline_id is None else audit_judging.known_to(transaction, found)
     reported = [
-        _reported(found, item, query, known) for rows in item_batches(context().database, found) for item in rows
+        _reported(found, item, query, rules, known) for rows in item_batches(context().database, found) for item in rows
     ]
     if sum(len(one.findings) for one in reported) > sarif.MOST_RESULTS:
         detail = f"Audit {found.id} has more than {sarif.MOST_RESULTS:,} findings; filter them, or take ndjson."
@@ -123,16 +132,11 @@ def _findings(found: Audit, query: AuditFindingsQuery, after: Place3 | None) -> 
     return batches(after)
 
 
-def _findings_of(
-    database: Database, found: Audit, item: ItemRow, query: AuditFindingsQuery
-) -> Iterator[list[FindingRow]]:
-    """The findings of an item's run, without those that a comment suppresses."""
+def _findings_of(database: Database, row: RunRow, query: AuditFindingsQuery) -> Iterator[list[FindingRow]]:
+    """The findings of a run, without those that a comment suppresses."""
     after = None
-    while item.run is not None:
+    while True:
         with database.read() as transaction:
-            row = lifecycle.get(transaction, item.run, tenant_id=found.tenant_id)
-            if row is None:
-                return
             page = findings.page(transaction, row, level=query.level or (), suppressed=False, after=after, limit=BATCH)
         yield list(page.items)
         if page.next is None:
@@ -140,16 +144,31 @@ def _findings_of(
         after = page.next
 
 
-def _reported(found: Audit, item: ItemRow, query: AuditFindingsQuery, known: Collection[str]) -> Reported:
-    rows = (row.finding for rows in _findings_of(context().database, found, item, query) for row in rows)
-    told = [one for one in rows if query.new is None or query.new == (one.fingerprint not in known)]
+def _reported(
+    found: Audit, item: ItemRow, query: AuditFindingsQuery, rules: Rules, known: frozenset[str] | None
+) -> Reported:
+    row = None
+    if item.run is not None:
+        with context().database.read() as transaction:
+            row = lifecycle.get(transaction, item.run, tenant_id=found.tenant_id)
+    of_run = [] if row is None else _findings_of(context().database, row, query)
+    told = [one.finding for rows in of_run for one in rows]
+    if query.new is not None:
+        told = [one for one in told if query.new == (one.fingerprint not in (known or ()))]
+    problem = item.problem
     return Reported(
         name=item.custom_id or f"(item {item.n})",
         findings=tuple(told),
         ended_well=item.status == "succeeded",
         ending=item.status or "refused",
+        exit_code=None if row is None else row.outcome.exit_code,
         ruleset=item.ruleset,
         rules_judged=item.rules_judged,
         unnamed=item.unnamed,
         base_url=request.host_url.rstrip("/"),
+        error=None if row is None else program_error(row),
+        problem=None if problem is None else f"{problem['code']}: {problem['detail']}",
+        rules=rules,
+        known=known,
+        verdict=item.verdict,
     )

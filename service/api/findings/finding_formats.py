@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from flask import Response, request
 
 from backprobe.show.formats import github, junit, sarif
-from backprobe.show.formats.program_report import Reported
+from backprobe.show.formats.program_report import ProgramError, Reported
 from service.api.records.exports import MEDIA
 from service.problems.errors import Problem
 
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 MOST: Final = sarif.MOST_RESULTS
 RENDERED: Final = ("sarif", "junit", "github")
+
+
+def program_error(run: RunRow) -> ProgramError | None:
+    """What ended a run before its program's end; None: nothing did."""
+    error = run.error
+    if error is None:
+        return None
+    return ProgramError(kind=error.type or error.code, message=error.message, path=error.path, line=error.line)
 
 
 def rendered(run: RunRow, findings: Sequence[Finding], form: str, headers: Mapping[str, str]) -> Response:
@@ -39,6 +47,7 @@ def rendered(run: RunRow, findings: Sequence[Finding], form: str, headers: Mappi
         rules_judged=run.findings.rules_judged,
         unnamed=run.unnamed,
         base_url=request.host_url.rstrip("/"),
+        error=program_error(run),
     )
     if form == "sarif":
         text = sarif.render([told], name="unnamed" if run.unnamed else run.entry or run.id)

@@ -58,7 +58,15 @@ def test_known_findings_do_not_fail_where_only_new_ones_count(folder, record, ca
     strict = policy(folder, '[policy]\nfail = ["BP101"]\nnew-only = true\n')
     assert audit(record, "--policy", strict, "--format", "json", "--output", "before.json") == 1
     assert audit(record, "--policy", strict, "--baseline", "before.json") == 0
-    assert "1 pass" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "1 pass; 1 finding (0 new, 1 known, 0 gone)" in said.out
+    assert said.err == ""
+    assert audit(record, "--baseline", "before.json") == 0
+    assert capsys.readouterr().err.startswith("backprobe: the policy has no `new-only = true`")
+    assert audit(record, "--baseline", "aud_01J9ZZZZZZZZZZZZZZZZZZZZZZ") == 2
+    assert "with --local `--baseline` is the JSON report" in capsys.readouterr().err
+    assert main(["audit", "--url", "http://127.0.0.1:9", "--baseline", "before.json", str(record)]) == 2
+    assert "on a service `--baseline` is an audit's id" in capsys.readouterr().err
     assert audit(record, "--baseline", "policy.toml") == 2
     assert "not what `backprobe audit --format json` writes" in capsys.readouterr().err
 
@@ -74,8 +82,10 @@ def test_one_audit_is_written_in_every_format(folder, record, capsys, monkeypatc
     (run,) = json.loads((folder / "out.sarif").read_text())["runs"]
     assert run["automationDetails"]["id"] == "backprobe/audit/"
     assert [result["ruleId"] for result in run["results"]] == ["BP101"]
-    assert ET.parse(folder / "out.junit").getroot().get("failures") == "1"
-    assert (folder / "out.github").read_text().startswith("::warning file=")
+    assert ET.parse(folder / "out.junit").getroot().get("failures") == "0", "it warns only"
+    lines = (folder / "out.github").read_text().splitlines()
+    assert lines[0].startswith("::warning file=")
+    assert lines[-1] == "backprobe: 1 warning; audit passed: 1 warn; 1 finding"
     page = (folder / "out.html").read_text()
     assert "BP101" in page
     assert re.findall(r"<script|<link|src=|href=|@import|url\(", page) == [], "nothing is loaded by it"
@@ -88,8 +98,8 @@ def test_a_strangers_text_is_no_markup(folder):
     from backprobe.show.formats.program_report import Reported
 
     bad = "<script>alert(1)</script>"
-    told = Reported(name=bad, findings=(), ended_well=False, ending=bad, ruleset=None, rules_judged=0)
-    item = AuditedItem(name=bad, verdict=None, cells=(), reported=told, problem=bad)
+    told = Reported(name=bad, findings=(), ended_well=False, ending=bad, ruleset=None, rules_judged=0, problem=bad)
+    item = AuditedItem(name=bad, verdict=None, cells=(), reported=told)
     assert "<script" not in html.render(AuditReport(name=bad, word="failed", items=[item]))
 
 
@@ -161,6 +171,31 @@ def test_a_program_that_raised_is_told_with_its_exception(folder, capsys):
     (folder / "train.py").write_text("import model\nmodel.rows()\n")
     assert audit("train.py") == 1
     assert "error    train.py: ValueError: no rows (model.py:2)" in capsys.readouterr().out
+    assert audit("train.py", "--format", "junit", "--output", "out.xml", "--format", "github") == 1
+    title = "title=the program did not end well"
+    assert capsys.readouterr().out.splitlines() == [
+        f"::error file=model.py,line=2,{title}::train.py: ValueError: no rows (model.py:2)",
+        "backprobe: 1 error; audit failed: 1 error; 0 findings",
+    ]
+    error = ET.parse(folder / "out.xml").getroot().find(".//error")
+    assert error is not None
+    assert error.get("message") == "ValueError: no rows (model.py:2)"
+
+
+def test_ctrl_c_ends_it_with_one_line(folder, capsys, monkeypatch):
+    def pressed(*_anything):
+        raise KeyboardInterrupt
+
+    (folder / "train.py").write_text("")
+    monkeypatch.setattr("backprobe.cli.audit.local._run", pressed)
+    assert audit("train.py") == 130
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["backprobe: stopped by Ctrl-C with 0 of 1 programs done; no report is written"]
+
+
+def test_a_patch_is_told(folder, record, capsys):
+    assert audit(record, "--patch", "fixes.diff") == 0
+    assert "backprobe: 0 confirmed safe fixes in fixes.diff" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -221,6 +256,13 @@ def test_a_path_is_a_script_a_folder_a_list_or_a_run(folder, record):
     ):
         with pytest.raises(UsageError, match=said):
             programs(paths, plain)
+
+
+def test_a_pattern_of_entries_that_is_no_file_is_refused_also_beside_a_run(folder):
+    (folder / "a.py").write_text("")
+    wrong = policy_file(policy(folder, '[policy]\nentries = ["jbos/*.py"]\n[run."a.py"]\nseed = 1\n'))
+    with pytest.raises(UsageError, match=r"nothing to audit: no file is `jbos/\*.py`"):
+        programs([], wrong)
 
 
 def test_modules_of_the_project_come_along_and_libraries_do_not(folder):

@@ -45,6 +45,7 @@ RESULT = closed(
     ruleIndex={"type": "integer", "minimum": 0},
     level=LEVEL,
     message=MESSAGE,
+    baselineState={"enum": ["new", "unchanged", "updated", "absent"]},
     locations=some(LOCATION),
     relatedLocations=some(LOCATION),
     occurrenceCount=COUNT,
@@ -66,7 +67,15 @@ INVOCATION = closed(
     ("executionSuccessful",),
     executionSuccessful={"type": "boolean"},
     exitCode={"type": "integer"},
-    toolExecutionNotifications=some(closed(("message",), level=LEVEL, message=MESSAGE)),
+    toolExecutionNotifications=some(
+        closed(
+            ("message",),
+            level=LEVEL,
+            message=MESSAGE,
+            exception=closed((), kind=TEXT, message=TEXT),
+            locations=some(LOCATION),
+        )
+    ),
 )
 RUN = closed(
     ("tool",),

@@ -9,8 +9,9 @@ import pytest
 from backprobe.rules import Location, Region
 from backprobe.rules.framework.finding import Stack, StackFrame, Suppression
 from backprobe.rules.framework.manual import every_rule
+from backprobe.rules.policy import Rules
 from backprobe.show.formats import github, junit, sarif
-from backprobe.show.formats.program_report import Reported, reported
+from backprobe.show.formats.program_report import ProgramError, Reported, reported
 from tests.backprobe.show.records import TEXT, finding, judgement, two_leaves
 from tests.backprobe.show.sarif_shape import LOG
 from tests.support.json_schema import validator
@@ -112,9 +113,10 @@ def test_a_strangers_text_stays_text():
         finding(message=HOSTILE, location=place, suppressed=None), name=HOSTILE, ending=HOSTILE, ended_well=False
     )
     annotations = github.render([run]).split("\n")
-    assert len(annotations) == 2
-    assert annotations[0].startswith("::warning file=a%2Cb%3Ac\\x0a%3A%3Aerror%3A%3A.py,line=1,")
-    assert annotations[0].endswith("%0Anext%250A")
+    assert len(annotations) == 3
+    assert annotations[0].startswith("::error title=the program did not end well::]]>\\x1b[31m")
+    assert annotations[1].startswith("::warning file=a%2Cb%3Ac\\x0a%3A%3Aerror%3A%3A.py,line=1,")
+    assert annotations[1].endswith("%0Anext%250A")
     ElementTree.fromstring(junit.render([run]))
     (result,) = log_of(run)["results"]
     assert "\x1b" not in result["message"]["text"]
@@ -127,3 +129,65 @@ def test_a_strangers_text_makes_no_link_of_a_sarif_message():
     place = Location(path="a.py", region=Region(start_line=1, start_col=1, end_line=1, end_col=2), text="x")
     (result,) = log_of(told(finding(message="`[here](https://evil.example)`", location=place)))["results"]
     assert result["message"]["text"] == "`[here\\](https://evil.example)`"
+
+
+RAISED = {
+    "ended_well": False,
+    "ending": "raised",
+    "exit_code": 1,
+    "error": ProgramError(kind="ValueError", message="no rows\nat all", path="jobs/a.py", line=3),
+}
+EVERYTHING = Rules(fail=("*",), new_only=True)
+
+
+def test_a_program_that_raised_is_told_with_its_exception_in_each():
+    bad = told(**RAISED)
+    title = "title=the program did not end well"
+    said = github.render([bad], verdict="gate failed: 1 error; 0 findings; audit aud_1").split("\n")
+    assert said == [
+        f"::error file=jobs/a.py,line=3,{title}::train.py: ValueError: no rows (jobs/a.py:3)",
+        "backprobe: 1 error; gate failed: 1 error; 0 findings; audit aud_1",
+    ]
+    case = ElementTree.fromstring(junit.render([bad])).find("testsuite/testcase")
+    error = None if case is None else case.find("error")
+    assert error is not None
+    assert (error.get("type"), error.get("message")) == ("ValueError", "ValueError: no rows (jobs/a.py:3)")
+    assert "at all" in (error.text or "")
+    (notice,) = log_of(bad)["invocations"][0]["toolExecutionNotifications"]
+    assert notice["exception"] == {"kind": "ValueError", "message": "no rows\nat all"}
+    assert notice["locations"][0]["physicalLocation"]["region"]["startLine"] == 3
+
+
+def test_findings_of_an_audit_are_what_its_policy_says_and_not_what_their_level_says():
+    fails = told(finding(level="note"), rules=Rules(fail=("BP1",)), verdict="fail")
+    warns = told(finding(level="error"), rules=Rules(fail=()), verdict="warn")
+    nothing = told(finding(level="error"), rules=Rules(fail=(), warn=()), verdict="pass")
+    levels = [github.render([run]).partition(" ")[0] for run in (fails, warns, nothing)]
+    assert levels == ["::error", "::warning", "::notice"]
+    failures = [ElementTree.fromstring(junit.render([run])).get("failures") for run in (fails, warns, nothing)]
+    assert failures == ["1", "0", "0"]
+    assert "<system-out>train.py:2" in junit.render([warns])
+
+
+def test_what_the_baseline_has_is_told_as_known():
+    known = told(finding(), rules=EVERYTHING, known=frozenset({finding().fingerprint}), verdict="pass")
+    new = told(finding(), rules=EVERYTHING, known=frozenset(), verdict="fail")
+    suites = [ElementTree.fromstring(junit.render([run])) for run in (known, new)]
+    assert [(one.get("failures"), one.get("skipped")) for one in suites] == [("0", "1"), ("1", "0")]
+    assert [log_of(run)["results"][0]["baselineState"] for run in (known, new)] == ["unchanged", "new"]
+    assert "baselineState" not in log_of(told(finding(), rules=EVERYTHING, verdict="fail"))["results"][0]
+    assert [github.render([run]).partition(" ")[0] for run in (known, new)] == ["::notice", "::error"]
+
+
+def test_a_program_that_nobody_judged_fails_unless_the_policy_lets_that_pass():
+    facts = {"ended_well": False, "ending": "refused", "ruleset": None, "problem": "no record", "verdict": "not-run"}
+    strict, lenient = (told(rules=Rules(not_run=word), **facts) for word in ("fail", "warn"))
+    said = [github.render([run]).split("\n")[0] for run in (strict, lenient)]
+    assert said == [
+        f"::{word} file=train.py,line=1,title=the program was not judged::train.py: no record"
+        for word in ("error", "warning")
+    ]
+    suites = [ElementTree.fromstring(junit.render([run])) for run in (strict, lenient)]
+    assert [one.get("errors") for one in suites] == ["1", "0"]
+    demanded = told(rules=Rules(), verdict="not-run")
+    assert ElementTree.fromstring(junit.render([demanded])).get("errors") == "1", "a rule that it demands was not run"
