@@ -17,6 +17,7 @@ COPY migrations migrations
 COPY workers workers
 COPY service service
 # The pages' scripts are bundled before: `make web`. Without them the build stops, and says so.
+ENV BACKPROBE_BUILD_REQUIRE=assets
 RUN python -m venv /opt/backprobe \
     && /opt/backprobe/bin/pip install --no-cache-dir --only-binary :all: -c constraints.txt '.[all]'
 

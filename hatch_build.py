@@ -2,7 +2,9 @@
 
 1. The extension is optional: without a compiler the install goes on, and the core's Python twin serves.
 2. A file is compiled again only if it, or any header, is newer than its object.
-3. What C and Python both list (the flags of a tensor's state) is written into a header from the Python list.
+3. The pages' scripts are bundled where they are missing and Node.js is there; without them the build goes on too,
+   unless BACKPROBE_BUILD_REQUIRE=assets demands them, as a release does.
+4. What C and Python both list (the flags of a tensor's state) is written into a header from the Python list.
 
 usage: python hatch_build.py        build in place (`make core`); exits with 1 and says why if that fails
 """
@@ -12,8 +14,10 @@ from __future__ import annotations
 import importlib.machinery
 import os
 import runpy
+import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -130,7 +134,7 @@ def put_in_place(root: Path = ROOT) -> Path:
 
 
 ASSETS = ("service/dashboard/static/dist/manifest.json", "backprobe/show/html_report/dist/pages.js")
-"""What `make web` bundles; git-ignored, and in every wheel and sdist."""
+"""What `make web` bundles; git-ignored, and in every wheel and sdist of a release."""
 
 
 def missing_assets(root: Path = ROOT) -> list[str]:
@@ -138,18 +142,67 @@ def missing_assets(root: Path = ROOT) -> list[str]:
     return [path for path in ASSETS if not (root / path).is_file()]
 
 
+REQUIRE = "BACKPROBE_BUILD_REQUIRE"
+"""Environment variable of a build: `assets`, where it is to fail rather than go on without the pages' scripts."""
+
+IMPATIENT = {"WEB_TRIES": "1", "npm_config_fetch_retries": "0", "npm_config_fetch_timeout": "30000"}
+"""For `.ci/web`: an install without a network does not wait for it."""
+
+
+def make_assets(root: Path = ROOT) -> str:
+    """Bundle the pages' scripts as `make web` does, with the Node.js of this machine.
+
+    Returns:
+        The last line of what went wrong; empty: nothing did.
+    """
+    if not (root / ".ci" / "web").is_file():
+        return "this is no checkout"
+    try:
+        done = subprocess.run(
+            ["sh", ".ci/web"],
+            cwd=root,
+            env=os.environ | IMPATIENT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        return f"sh: {error.strerror}"
+    lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+    return "" if done.returncode == 0 else (lines or [f"exit status {done.returncode}"])[-1]
+
+
+def find_assets(root: Path, warn: Callable[[str], None]) -> None:
+    """See to it that the pages' scripts are there, or warn that the build goes on without them.
+
+    Raises:
+        RuntimeError: they cannot be made, and BACKPROBE_BUILD_REQUIRE demands them; or it holds another word.
+    """
+    wanted = os.environ.get(REQUIRE, "")
+    if wanted not in ("", "assets"):
+        raise RuntimeError(f"{REQUIRE} is {wanted!r}: it is `assets`, or not set")
+    if not missing_assets(root):
+        return
+    why = make_assets(root)
+    if not (missing := missing_assets(root)):
+        return
+    said = f"the pages' scripts were not built ({', '.join(missing)} missing; {why})"
+    if wanted:
+        raise RuntimeError(f"{said}: run `make web` first, or unset {REQUIRE}")
+    warn(f"{said}: going on without them. The pages are whole without scripts; `--format html` needs them.")
+
+
 class CoreBuildHook(BuildHookInterface):
-    """Adds the extension to a wheel; an editable install gets it in place. No build without the pages' scripts."""
+    """Adds the extension to a wheel, and the pages' scripts; an editable install gets the extension in place."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the extension, or say in one line why there is none."""
+        """Build the extension, or say in one line why there is none; the same for the pages' scripts."""
         root = Path(self.root)
-        if version != "editable" and (missing := missing_assets(root)):
-            raise RuntimeError(
-                f"the pages' scripts were not built ({', '.join(missing)} missing): run `make web` first"
-            )
+        if version != "editable":
+            find_assets(root, self.app.display_warning)
         if self.target_name != "wheel":
             return
         try:

@@ -37,4 +37,4 @@ class Health:
         if self.state == "closed":
             return f"backprobe: {where}"
         spooled = f"; {self.spooled_bytes:,} bytes wait: `backprobe spool send`" if self.spooled_bytes else ""
-        return f"backprobe: {where} ({self.state}: {self.why}{spooled})"
+        return f"backprobe: {where} ({self.state}: {(self.why or 'no answer yet').removesuffix('.')}{spooled})"

@@ -339,5 +339,6 @@ class Sender:
 
     def _failed(self, why: str) -> None:
         if self._why is None:
-            _log.warning("%s: %s; the job goes on, health() tells more, and this is said once", self._target.url, why)
+            said = "backprobe: %s: %s; the job goes on, health() tells more, and this is said once"
+            _log.warning(said, self._target.url, why.removesuffix("."))
         self._why = why

@@ -66,5 +66,5 @@ class Asked:
             target = target_of(url=self.url, project=self.project, labels=labels, capture=capture)
             return None if target is None else Sender(target, source=self.source, on_finding=self.on_finding)
         except Exception as error:  # noqa: BLE001 - the fence: the job goes on without
-            _log.warning("nothing of this job is sent: %s", error)
+            _log.warning("backprobe: nothing of this job is sent: %s", error)
             return None

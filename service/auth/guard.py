@@ -43,6 +43,9 @@ _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::[0-9]{1,5})?"
 _FOR_ALL: Final = frozenset({"static", "openapi.spec", "pages.problem", "keys.get_me"})
 """Endpoints for every key, whatever it may do: what they tell is of nobody, or of the caller."""
 
+_NO_KEY: Final = "Send no Authorization header; for the command line and watched jobs, unset BACKPROBE_API_KEY."
+"""What who sends a key to a service without one is to do."""
+
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 HSTS: Final = "max-age=31536000"
@@ -96,6 +99,8 @@ def _caller(settings: Settings) -> Caller:
         Problem: `unauthenticated`; `foreign-host` of a server that demands no key.
     """
     given, oidc = request.authorization, settings.oidc
+    if given is not None and given.type == "bearer" and not given.token:
+        given = None  # what a program sends whose variable for the key is not set
     if given is None and oidc is not None and (found := login.person(oidc)) is not None:
         return found
     open_here = settings.api_key is None and oidc is None
@@ -117,8 +122,10 @@ def _caller(settings: Settings) -> Caller:
         login.ask_for_login()
     page = not request.path.startswith("/v1") and "text/html" in request.headers.get("Accept", "")
     scheme = 'Basic realm="Backprobe", charset="UTF-8"' if page else 'Bearer realm="Backprobe"'
-    said = "No key was sent." if given is None else "That key is not this server's."
-    raise Problem("unauthenticated", said, headers={"WWW-Authenticate": scheme})
+    said, hint = "No key was sent." if given is None else "That key is not this server's.", None
+    if open_here:
+        said, hint = "This service asks for no key, and does not know the one that was sent: leave it away.", _NO_KEY
+    raise Problem("unauthenticated", said, hint=hint, headers={"WWW-Authenticate": scheme})
 
 
 def _check_rate(view: Any) -> None:

@@ -132,3 +132,23 @@ def test_behind_tls_a_plain_page_of_the_same_name_is_another(make):
     for origin in ("http://localhost", "ftp://localhost", "//localhost"):
         answer = site.post(headers={"Origin": origin})
         assert (answer.status_code, answer.json["code"]) == (403, "foreign-origin"), origin
+
+
+@pytest.mark.parametrize("sent", ["Bearer", "Bearer ", "bearer  "])
+def test_an_empty_bearer_is_no_key(plain_site, make, sent):
+    """What curl sends where the variable for the key is not set."""
+    assert plain_site.client.get("/v1/runs", headers={"Authorization": sent}).status_code == 200
+    refused = make(api_key=KEY).client.get("/v1/runs", headers={"Authorization": sent})
+    assert (refused.status_code, refused.json["detail"]) == (401, "No key was sent.")
+
+
+def test_an_empty_bearer_does_not_open_a_foreign_host(plain_site):
+    answer = plain_site.client.get("/v1/runs", headers={"Authorization": "Bearer ", "Host": "evil.example"})
+    assert answer.status_code == 403
+
+
+def test_a_service_without_a_key_says_to_leave_it_away(plain_site):
+    answer = plain_site.client.get("/v1/runs", headers={"Authorization": "Bearer other"})
+    assert (answer.status_code, answer.json["code"]) == (401, "unauthenticated")
+    assert "This service asks for no key" in answer.json["detail"]
+    assert answer.json["hint"].startswith("Send no Authorization header")

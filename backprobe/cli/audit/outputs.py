@@ -40,7 +40,27 @@ def outputs(formats: Sequence[str], paths: Sequence[Path]) -> tuple[Output, ...]
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise UsageError(f"`{path}` cannot be written: name a file in a folder that is there")
     given = [*paths, *([None] * (len(formats) - len(paths)))]
-    return tuple(Output(form=form, path=path) for form, path in zip(formats, given, strict=True))
+    asked = tuple(Output(form=form, path=path) for form, path in zip(formats, given, strict=True))
+    return _without_html(asked) if "html" in formats else asked
+
+
+def _without_html(asked: tuple[Output, ...]) -> tuple[Output, ...]:
+    """All of them where the report's scripts were built; else the other formats, with a word about it.
+
+    Raises:
+        UsageError: there are no others.
+    """
+    from backprobe.show.html_report.assets import AssetsMissing, assets
+
+    try:
+        assets()
+    except AssetsMissing as error:
+        others = tuple(one for one in asked if one.form != "html")
+        if not others:
+            raise UsageError(f"--format html: {error}") from None
+        print(f"backprobe: no HTML report is written: {error}", file=sys.stderr)
+        return others
+    return asked
 
 
 def write(report: AuditReport, asked: Sequence[Output]) -> None:

@@ -29,8 +29,8 @@ def add_spool(subparsers: Subparsers) -> None:
         epilog="Exit code: 0 done, 2 usage, 3 something is left.",
         allow_abbrev=False,
     )
-    parser.add_argument("what", choices=("list", "send", "drop"))
-    parser.add_argument("runs", metavar="RUN", nargs="*", help="of the list; without one, all of them")
+    parser.add_argument("what", choices=("list", "send", "drop"), metavar="{list,send,drop}")
+    parser.add_argument("runs", metavar="RUN", nargs="*", default=[], help="of the list; without one, all of them")
     parser.add_argument("--home", type=Path, metavar="FOLDER", help="default: BACKPROBE_HOME, else the user's own")
     parser.add_argument("--url", help="send to this service instead of the one that each was for")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="of the list")

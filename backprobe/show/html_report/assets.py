@@ -10,7 +10,7 @@ DIST: Final = Path(__file__).parent / "dist"
 
 
 class AssetsMissing(Exception):
-    """They were not built: this is a checkout without them. Whoever has it runs `make web`."""
+    """They were not built: this is a checkout without them, or was installed from one without Node.js at hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,4 +30,7 @@ def assets(dist: Path = DIST) -> Assets:
     try:
         return Assets(script=(dist / "pages.js").read_text("utf-8"), style=(dist / "site.css").read_text("utf-8"))
     except OSError:
-        raise AssetsMissing("the scripts of the report were not built: run `make web` in the checkout first") from None
+        raise AssetsMissing(
+            "the scripts of the report were not built: run `make web` in the checkout, and install from there; "
+            "an install makes them itself where Node.js 20.19 or newer and npm are on the path"
+        ) from None

@@ -92,7 +92,7 @@ def checkout(tmp_path, monkeypatch):
             (copy / name).write_bytes((ROOT / name).read_bytes())
     for package in ("store", "workers", "service", "migrations"):
         (copy / package).mkdir()
-    for name in hatch_build.ASSETS:  # a wheel is not made without the pages' scripts; what is in them is not asked here
+    for name in hatch_build.ASSETS:  # else the build tries to make them; what is in them is not asked here
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_text("{}")
     monkeypatch.setitem(globals(), "ROOT", copy)

@@ -92,6 +92,18 @@ def test_one_audit_is_written_in_every_format(folder, record, capsys, monkeypatc
     assert "| warn | `records/job.bprec` | non-leaf-grad-read |" in (folder / "summary.md").read_text()
 
 
+def test_without_the_reports_scripts_the_other_formats_are_written(folder, record, capsys, monkeypatch):
+    from backprobe.show.html_report import assets
+
+    monkeypatch.setattr(assets.assets, "__defaults__", (folder / "nowhere",))
+    html = ("--format", "html", "--output", "out.html")
+    assert audit(record, *html, "--format", "json", "--output", "out.json") == 0
+    assert "no HTML report is written: the scripts of the report were not built" in capsys.readouterr().err
+    assert ((folder / "out.json").exists(), (folder / "out.html").exists()) == (True, False)
+    assert audit(record, *html) == 2
+    assert "--format html: the scripts" in capsys.readouterr().err
+
+
 def test_a_strangers_text_is_no_markup(folder):
     from backprobe.show.audits import html
     from backprobe.show.audits.report import AuditedItem, AuditReport

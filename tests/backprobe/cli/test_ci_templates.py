@@ -52,6 +52,34 @@ def test_the_action_runs_an_audit(stand_in, url, paths):
     assert (str(args.policy), args.baseline) == ("policy.toml", "aud_1")
 
 
+@pytest.mark.parametrize(
+    ("package", "wanted"), [("", "/actions/backprobe[client,torch]"), ("backprobe==1", "backprobe==1")]
+)
+def test_the_action_installs_its_own_checkout_unless_told_otherwise(stand_in, package, wanted):
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    assert action["inputs"]["package"]["default"] == ""
+    step = action["runs"]["steps"][0]
+    assert step["env"]["ACTION_CHECKOUT"] == "${{ github.action_path }}"
+    subprocess.run(
+        ["bash", "-ec", step["run"]], check=True, timeout=60,
+        env={"PATH": f"{stand_in}:{os.environ['PATH']}", "PACKAGE": package, "ACTION_CHECKOUT": "/actions/backprobe"},
+    )  # fmt: skip
+    assert (stand_in / "python.arguments").read_text().splitlines() == ["-m", "pip", "install", "--quiet", wanted]
+
+
+def test_the_gitlab_job_wants_to_know_what_to_install(stand_in):
+    job = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())[".backprobe"]
+    script = "\n".join(job["before_script"])
+    path = {"PATH": f"{stand_in}:{os.environ['PATH']}"}
+    refused = subprocess.run(["bash", "-ec", script], env=path | job["variables"], capture_output=True, text=True, check=False)  # fmt: skip
+    assert refused.returncode != 0
+    assert "BACKPROBE_PACKAGE: set it to what pip installs" in refused.stderr
+    assert not (stand_in / "python.arguments").exists()
+    named = "backprobe[client,torch] @ git+https://b.example/backprobe.git"
+    subprocess.run(["bash", "-ec", script], env=path | {"BACKPROBE_PACKAGE": named}, check=True)
+    assert (stand_in / "python.arguments").read_text().splitlines()[-1] == named
+
+
 @pytest.mark.parametrize("url", ["", "https://b.example"])
 def test_the_gitlab_job_runs_an_audit(stand_in, url):
     job = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())[".backprobe"]
@@ -64,3 +92,9 @@ def test_the_hook_judges_records_and_runs_no_training_code():
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     args = parse([*hook["entry"].split()[1:], "a.bprec", "b.bprec"])
     assert (args.local, args.paths, hook["files"]) == (True, ["a.bprec", "b.bprec"], r"\.bprec$")
+
+
+def test_the_hook_takes_a_policy_before_the_records():
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    args = parse([*hook["entry"].split()[1:], "--policy", "records.toml", "a.bprec"])
+    assert (str(args.policy), args.paths) == ("records.toml", ["a.bprec"])

@@ -84,3 +84,8 @@ def test_an_address_that_is_none_is_refused_before_the_script_is_run(tmp_path, c
     script.write_text("raise SystemExit(9)")
     assert main(["watch", "--url", "ftp://x", str(script)]) == 2
     assert "--url 'ftp://x' is no address" in capsys.readouterr().err
+
+
+def test_without_a_word_it_asks_for_one_and_for_no_run(capsys):
+    assert main(["spool"]) == 2
+    assert "the following arguments are required: {list,send,drop}\n" in capsys.readouterr().err

@@ -79,6 +79,7 @@ def test_an_address_of_the_environment_that_is_none_is_logged_and_the_job_goes_o
     asked.check()
     assert asked.sender(Place(), tier="full", every=None) is None
     assert "no address" in caplog.text
+    assert caplog.messages[0].startswith("backprobe: ")
 
 
 class Clock:

@@ -95,5 +95,5 @@ def test_the_head_of_the_page_is_the_files_name():
 
 
 def test_without_the_bundle_it_says_what_to_do(tmp_path):
-    with pytest.raises(assets.AssetsMissing, match="make web"):
+    with pytest.raises(assets.AssetsMissing, match=r"make web.*Node\.js 20\.19"):
         assets.assets(tmp_path)
