@@ -154,11 +154,7 @@ def check(record: Record) -> Iterator[Finding]:
 def _sums(record: Record, span: Span) -> Iterator[_Sum]:
     for first, second in zip(span.updates, span.updates[1:], strict=False):
         between = [row for row in span.added if first.moment < row.moment < second.moment]
-        if (
-            between
-            and not _is_rescaled(record, span, first, second, between[-1])
-            and first.optimizer == second.optimizer
-        ):
+        if between and not _is_rescaled(record, span, first, second, between) and first.optimizer == second.optimizer:
             others = (
                 row.moment
                 for row in record.optimizer_events
@@ -169,13 +165,14 @@ def _sums(record: Record, span: Span) -> Iterator[_Sum]:
             yield _Sum(span.tensor, first, second, between[0], len(between), own)
 
 
-def _is_rescaled(record: Record, span: Span, first: Update, second: Update, last: LeafGrad) -> bool:
-    """The program itself changed what was left, as momentum is scaled: what torch clips does not count.
+def _is_rescaled(record: Record, span: Span, first: Update, second: Update, between: list[LeafGrad]) -> bool:
+    """The program changed what was left, as momentum is scaled: what torch clips once more was added does not count.
 
     Nor does a mean or a limit that is laid on the sum behind the last backward call.
     """
     return any(
-        not is_of_torch(record, row) and not (row.moment > last.moment and is_mean_or_limit(record, row))
+        not (row.moment > between[0].moment and is_of_torch(record, row))
+        and not (row.moment > between[-1].moment and is_mean_or_limit(record, row))
         for row in span.changed
         if first.moment <= row.moment < second.moment
     )
