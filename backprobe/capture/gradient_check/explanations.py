@@ -2,7 +2,7 @@
 
 used = arrived / scale          a gradient scaler's factor
 used = arrived * c              clipping: c = limit / (norm + 1e-6), below 1 (torch.nn.utils.clip_grad)
-used = arrived + before         the gradients of before this step were still there
+used = arrived + before         the gradients of before this step were still there; times c, if they were clipped
 used is none, arrived is not    cleared between the backward call and the step: a mistake
 
 Of a scaler and of clipping the order tells as well. A mistake is a factor that is taken out of the gradient of a loss
@@ -72,7 +72,8 @@ def of_use(use: Use, same: Callable[[float, float], bool]) -> Explanation:
         if use.others and not _is_cleared_late(use):
             return Explanation("the program took its gradient away before the step, and left others")
         return Explanation(cause="cleared")
-    if before and same(used, arrived + before):
+    clip = next((one for one in reversed(use.events) if one.kind.startswith("clip")), None)
+    if before and same(used / (_factor(clip) or 1.0), arrived + before):
         if use.kept or (use.stale is not None and same(before, use.stale)):
             return Explanation(cause="not-cleared")
         return Explanation("gradients that were there before this step were kept: they accumulate")
@@ -83,7 +84,6 @@ def of_use(use: Use, same: Callable[[float, float], bool]) -> Explanation:
         return Explanation(f"the gradient scaler's factor, 1/{scale:g}")
     if _clipped_early(use):
         return Explanation(cause="clipped-early")
-    clip = next((one for one in reversed(use.events) if one.kind.startswith("clip")), None)
     if clip is not None and scale and _is_scaled_at(use, clip, scale):
         return Explanation(cause="clipped-scaled")
     return _clipping(use, clip, scale, same)
@@ -95,13 +95,20 @@ def _clipping(
     used, arrived = use.used or 0.0, use.arrived
     if clip is not None and clip.kind == "clip_grad_value":
         return Explanation(f"clipping by value, to {clip.limit:g}" if clip.limit is not None else "clipping by value")
-    if clip is not None and clip.limit is not None and clip.total_norm is not None:
-        factor = min(1.0, clip.limit / (clip.total_norm + _CLIP_EPS))
+    factor = _factor(clip)
+    if factor is not None:
         if scale and same(used * scale, arrived * factor):
             return Explanation(f"clipping's factor, {factor:.3g}, and the scaler's, 1/{scale:g}")
         if same(used, arrived * factor):
             return Explanation(f"clipping's factor, {factor:.3g}")
     return Explanation("the program changed `.grad` between the backward call and the step")
+
+
+def _factor(clip: OptimizerEvent | None) -> float | None:
+    """What clipping by norm multiplied the gradients by; None for no such clip, or one that is not known."""
+    if clip is None or clip.kind != "clip_grad_norm" or clip.limit is None or clip.total_norm is None:
+        return None
+    return min(1.0, clip.limit / (clip.total_norm + _CLIP_EPS))
 
 
 def _clipped_early(use: Use) -> bool:

@@ -1,7 +1,8 @@
 """BP210 missing-zero-grad: gradients of a step that was taken are added to those of the next one.
 
 What it finds:
-    A leaf's gradient was used by an update, the next backward call added to it, and the next update used the sum. The
+    A leaf's gradient was used by an update, the next backward call added to it, and the next update used the sum.
+    Clipping, a gradient scaler, and a mean or a limit by hand behind the backward call change nothing of that. The
     finding stands at a clear that is named and not called, or that hit another optimizer, or a module that has nothing
     to clear, in its place; at one that stands outside of the loop whose turns add up; else at the step, if several
     backward calls outside of it feed one; else at the backward call.
@@ -83,8 +84,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.gradients.grad_spans import Span, grad_spans
-from backprobe.rules.analysis.rows.lookup import lookup
-from backprobe.rules.analysis.source.expressions import line_before
+from backprobe.rules.analysis.gradients.grad_writes import is_mean_or_limit, is_of_torch, scaler_steps
+from backprobe.rules.analysis.source.expressions import line_after, line_before
 from backprobe.rules.analysis.source.naming import capital, optimizer_name, receiver, together
 from backprobe.rules.analysis.source.scopes import last_name
 from backprobe.rules.analysis.source.syntax import (
@@ -153,8 +154,7 @@ def check(record: Record) -> Iterator[Finding]:
 def _sums(record: Record, span: Span) -> Iterator[_Sum]:
     for first, second in zip(span.updates, span.updates[1:], strict=False):
         between = [row for row in span.added if first.moment < row.moment < second.moment]
-        scaled = any(first.moment <= row.moment < second.moment for row in span.changed)
-        if between and not scaled and first.optimizer == second.optimizer:
+        if between and not _is_rescaled(record, span, first, second, between) and first.optimizer == second.optimizer:
             others = (
                 row.moment
                 for row in record.optimizer_events
@@ -163,6 +163,19 @@ def _sums(record: Record, span: Span) -> Iterator[_Sum]:
             since = max(others, default=0)
             own = next(row for row in between if row.moment > since)
             yield _Sum(span.tensor, first, second, between[0], len(between), own)
+
+
+def _is_rescaled(record: Record, span: Span, first: Update, second: Update, between: list[LeafGrad]) -> bool:
+    """The program changed what was left, as momentum is scaled: what torch clips once more was added does not count.
+
+    Nor does a mean or a limit that is laid on the sum behind the last backward call.
+    """
+    return any(
+        not (row.moment > between[0].moment and is_of_torch(record, row))
+        and not (row.moment > between[-1].moment and is_mean_or_limit(record, row))
+        for row in span.changed
+        if first.moment <= row.moment < second.moment
+    )
 
 
 def _finding(record: Record, found: list[_Sum]) -> Finding | None:
@@ -318,14 +331,26 @@ def _is_inside_the_step(record: Record, found: _Sum) -> bool:
 
 
 def _fixes(record: Record, found: _Sum, wrong: _Wrong | None) -> Iterator[Fix]:
-    held = receiver(record, found.second.site, "step")
+    held = _optimizer(record, found)
     arrival, step = found.own.site, found.second.site
     if held is None or arrival is None or step is None or wrong is not None:
         return
-    site = site_of(record, arrival)
-    node = statement(record, site)
-    if node is None or lookup(record).sites[step].function != site.function:
+    site, steps = site_of(record, arrival), site_of(record, step)
+    node, last = statement(record, site), statement(record, steps)
+    if node is None or last is None or steps.function != site.function:
         return
-    added = line_before(record, site, node, f"{held}.zero_grad()")
+    if found.arrivals > 1 and site.loop_line != steps.loop_line:  # several turns of a loop feed the step
+        added, where = line_after(record, steps, last, f"{held}.zero_grad()"), "after the step"
+    else:
+        added, where = line_before(record, site, node, f"{held}.zero_grad()"), "before the backward call"
     if added is not None:
-        yield Fix(title="Clear the gradients before the backward call", safety="safe", edits=(added,))
+        yield Fix(title=f"Clear the gradients {where}", safety="safe", edits=(added,))
+
+
+def _optimizer(record: Record, found: _Sum) -> str | None:
+    """What steps, as written: also of `scaler.step(optimizer)`."""
+    if found.second.site not in scaler_steps(record):
+        return receiver(record, found.second.site, "step")
+    calls = (part for part in parts_of(statement_at(record, found.second.site)) if method_called(part) == "step")
+    given = next((call.args[0] for call in calls if isinstance(call, ast.Call) and call.args), None)
+    return ast.unparse(given) if isinstance(given, ast.Name | ast.Attribute) else None

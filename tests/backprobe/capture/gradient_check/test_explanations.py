@@ -100,6 +100,15 @@ for _ in range(4):
     assert verdicts(checked(two.format(clear="second.zero_grad()"))) == {("agrees", None)}
 
 
+@pytest.mark.parametrize("limit", [1000, 0.1])
+def test_what_is_not_cleared_is_a_mistake_also_where_it_was_clipped(limit: float) -> None:
+    step = STEP.format(before=CLIP.format(limit=limit) + "; ")
+    rows = checked(HEAD + step.replace("    optimizer.zero_grad()\n", ""))
+    assert {row.cause for row in rows if row.step == 0} == {None}
+    assert {row.cause for row in rows if row.step == 2} == {"not-cleared"}
+    assert not {"agrees", "cut"} & {row.verdict for row in rows if row.step == 2}
+
+
 def test_a_gradient_that_is_taken_away_while_others_stay_is_meant_and_a_clear_of_all_is_a_mistake() -> None:
     some = checked(HEAD + STEP.format(before="net[2].weight.grad = None; "))
     told = [row for row in some if row.verdict != "agrees"]
