@@ -1,4 +1,4 @@
-"""Functions of torch that hold a part of the gradient back on purpose, computed as a ghost has to.
+"""Functions of torch that a ghost computes otherwise: what they draw, and what they hold back of the gradient.
 
 gumbel_softmax(x, hard=True)       picked - soft.detach() + soft: a cut of torch's own, told like one of the program's
 embedding(at, w, padding_idx=0)    row 0 of w gets no gradient, so it is not moved there either
@@ -6,7 +6,7 @@ embedding(at, w, padding_idx=0)    row 0 of w gets no gradient, so it is not mov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -22,8 +22,8 @@ def gumbel_softmax(
     """
     tau, hard, _eps, dim = (named.get(name, value) for name, value in _given(settings))
     narrow = torch.get_default_dtype() if logits.dtype is torch.float64 else logits.dtype
-    drawn = torch.empty_like(logits, dtype=narrow, memory_format=torch.legacy_contiguous_format).exponential_()
-    soft = ((logits - drawn.log().to(logits.dtype)) / tau).softmax(dim)
+    noise = torch.empty_like(logits, dtype=narrow, memory_format=torch.legacy_contiguous_format).exponential_()
+    soft = ((logits - noise.log().to(logits.dtype)) / tau).softmax(dim)
     if not hard:
         return soft
     with torch.no_grad():
@@ -44,3 +44,17 @@ def padding_as_it_is(args: tuple[Any, ...], moved: tuple[Any, ...], given: Mappi
     weight = moved[1].clone()
     weight[row] = args[1].detach()[row].to(weight.dtype)
     return (moved[0], weight, *moved[2:])
+
+
+def drawn(func: Any, name: str, args: Sequence[Any], given: Mapping[str, Any]) -> Any:
+    """Random numbers as the program draws them: in the default dtype, then widened. Float64 would draw others."""
+    narrow = torch.get_default_dtype()
+    first = args[0]
+    if first.dtype is not torch.float64 or narrow is torch.float64:
+        return func(*args, **given)
+    if not name.endswith("_"):
+        return func(first.to(narrow), *args[1:], **given).double()
+    made = torch.empty_like(first, dtype=narrow)
+    func(made, *args[1:], **given)
+    with torch.no_grad():
+        return first.copy_(made)

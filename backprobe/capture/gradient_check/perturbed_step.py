@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from backprobe.capture.gradient_check.functions import Applied, Functions, is_in_function
 from backprobe.capture.gradient_check.ghosts import FunctionCheck, Value, place_of
-from backprobe.capture.gradient_check.library_functions import gumbel_softmax, padding_as_it_is
+from backprobe.capture.gradient_check.library_functions import drawn, gumbel_softmax, padding_as_it_is
 from backprobe.capture.torch_access.torch_internals import current_pass
 
 MOST_CUTS: Final = 2000
@@ -104,7 +104,7 @@ class PerturbedMode(TorchFunctionMode):
         if (is_getter and name not in _GETTERS) or name in _AS_THEY_ARE:
             return func(*args, **given)
         if self._moved.wide and name in _DRAWN:
-            return _drawn(func, name, args, given)
+            return drawn(func, name, args, given)
         if name == "gumbel_softmax" and current_pass() == -1:
             return gumbel_softmax(self.pass_cut, *map(self._wide, args), **{k: self._wide(v) for k, v in given.items()})
         inplace = name in _INPLACE_OPERATORS or (name.endswith("_") and not name.endswith("__"))
@@ -253,20 +253,6 @@ def _is_close(old: torch.Tensor, new: torch.Tensor) -> bool:
         return old.shape == new.shape
     scale = float(old.abs().max()) if old.numel() else 0.0
     return bool(((new - old).abs() <= _CHANGED * max(scale, 1e-300)).all())
-
-
-def _drawn(func: Any, name: str, args: Sequence[Any], given: Mapping[str, Any]) -> Any:
-    """Random numbers as the program draws them: in the default dtype, then widened. Float64 would draw others."""
-    narrow = torch.get_default_dtype()
-    first = args[0]
-    if first.dtype is not torch.float64 or narrow is torch.float64:
-        return func(*args, **given)
-    if not name.endswith("_"):
-        return func(first.to(narrow), *args[1:], **given).double()
-    drawn = torch.empty_like(first, dtype=narrow)
-    func(drawn, *args[1:], **given)
-    with torch.no_grad():
-        return first.copy_(drawn)
 
 
 def _backward(
