@@ -23,6 +23,7 @@ import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from backprobe.capture.gradient_check.closures import Closures
+from backprobe.capture.gradient_check.confinement import why_not_checked
 from backprobe.capture.gradient_check.directions import MOST_PROBES, move, probes_of
 from backprobe.capture.gradient_check.functions import Applied, is_in_function
 from backprobe.capture.gradient_check.ghosts import Answer, Ghost
@@ -30,7 +31,6 @@ from backprobe.capture.gradient_check.measuring import measure
 from backprobe.capture.gradient_check.perturbed_step import Moved, PerturbedMode
 from backprobe.capture.gradient_check.reporting import Reports, note_call
 from backprobe.capture.gradient_check.segment import Segment, root_value
-from backprobe.capture.gradient_check.unchecked_steps import why_not_checked
 from backprobe.capture.gradient_check.uses import LeafUses
 from backprobe.capture.torch_access.torch_internals import (
     current_pass,
