@@ -71,11 +71,11 @@ def test_a_key_ends_with_its_time(site, admin):
     assert ask(site, later["secret"], "/v1/me").json["expires_at"] == "2120-01-01T00:00:00.000Z"
 
 
-@pytest.mark.parametrize("key", ["bp_", "bp_00000000_" + "A" * 43, "x" * 5000, "bp_0000000g_" + "A" * 43, ""])
+@pytest.mark.parametrize("key", ["bp_", "bp_00000000_" + "A" * 43, "x" * 5000, "bp_0000000g_" + "A" * 43])
 def test_what_is_no_key_is_401_in_one_shape(site, key):
     answer = site.client.get("/v1/runs", headers=bearer(key))
     assert (answer.status_code, answer.json["code"]) == (401, "unauthenticated")
-    assert key[:20] not in answer.text or key in {"bp_", ""}
+    assert key[:20] not in answer.text or key == "bp_"
 
 
 def test_a_key_with_another_ending_is_refused(site, admin):

@@ -50,6 +50,7 @@ Near miss: one update for two optimizers
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
     for x in torch.randn(3, 8, 3):
         optimizer.zero_grad()
+        second.zero_grad()
         loss = model(x).pow(2).mean()
         scaler.scale(loss + second.param_groups[0]["params"][0].sum()).backward()
         scaler.step(optimizer)
