@@ -127,7 +127,8 @@ def _is_writing(given: tuple[Any, ...]) -> bool:
 _QUIET_THREADS: Final = frozenset({"TMonitor"})
 """Classes of threads that only wait: tqdm's."""
 
-_HARMLESS: Final = ("__KMP_REGISTERED_LIB", "/dev/shm/sem.")  # noqa: S108 - of OpenMP, and locks that no child holds
+_HARMLESS: Final = ("__KMP_REGISTERED_LIB", "/dev/shm/sem.")  # noqa: S108 - looked for in a list; no file is opened
+"""Names of shared memory that a copy of the process may have too: of OpenMP, and of locks that no child holds."""
 
 
 def why_not_checked(optimizers: list[Any]) -> str | None:

@@ -6,6 +6,7 @@ embedding(at, w, padding_idx=0)    row 0 of w gets no gradient, so it is not mov
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,9 @@ def gumbel_softmax(
     Numbers are drawn in the default dtype, as by the program whose tensors a ghost widens. Jang, Gu, Poole: Categorical
     reparameterization with Gumbel-softmax, section 2.2 for the straight-through one.
     """
-    tau, hard, _eps, dim = (named.get(name, value) for name, value in _given(settings))
+    given = inspect.signature(torch.nn.functional.gumbel_softmax).bind(logits, *settings, **named)
+    given.apply_defaults()
+    tau, hard, dim = (given.arguments[name] for name in ("tau", "hard", "dim"))
     narrow = torch.get_default_dtype() if logits.dtype is torch.float64 else logits.dtype
     noise = torch.empty_like(logits, dtype=narrow, memory_format=torch.legacy_contiguous_format).exponential_()
     soft = ((logits - noise.log().to(logits.dtype)) / tau).softmax(dim)
@@ -29,11 +32,6 @@ def gumbel_softmax(
     with torch.no_grad():
         constant = torch.zeros_like(soft).scatter_(dim, soft.argmax(dim, keepdim=True), 1.0) - soft
     return cut("gumbel_softmax", constant) + soft
-
-
-def _given(settings: tuple[Any, ...]) -> tuple[tuple[str, Any], ...]:
-    defaults = (("tau", 1), ("hard", False), ("eps", 1e-10), ("dim", -1))
-    return tuple((name, settings[at] if at < len(settings) else value) for at, (name, value) in enumerate(defaults))
 
 
 def padding_as_it_is(args: tuple[Any, ...], moved: tuple[Any, ...], given: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from backprobe.child_groups import kill_group
-from backprobe.cli.audit.paths import from_here
+from backprobe.cli.audit.paths import from_here, path_from_here
 from backprobe.cli.audit.policy_file import PolicyFile
-from backprobe.cli.audit.programs import Program, shown
+from backprobe.cli.audit.programs import Program
 from backprobe.cli.trials.audit_fixes import AuditFixes
 from backprobe.rules.policy import Rules, found_of
 from backprobe.show.audits.report import AuditedItem, AuditReport
-from backprobe.show.formats.program_report import ProgramError, Reported, reported
+from backprobe.show.formats.program_report import Reported, program_error, reported
 
 if TYPE_CHECKING:
     from backprobe.record import Record
@@ -155,28 +155,19 @@ def _judged(
     if record is None:
         return _refused(name, why or "it is no record that can be read", rules)
     judgement = tried(judge(record))
+    error = program_error(record)
     if one.path is not None and not one.is_record:
         folder = one.path.parent if sources is None else sources
         judgement = replace(judgement, findings=tuple(from_here(found, folder) for found in judgement.findings))
+        if error is not None and error.path is not None:
+            error = replace(error, path=path_from_here(error.path, folder))
     told = reported(record, judgement, script=name)
     found = [found_of(one) for one in judgement.findings if one.suppressed is None]
     cells = rules.cells(found, known or (), [skipped.name for skipped in judgement.not_run])
     status = "succeeded" if told.ended_well else "failed"
     verdict = rules.verdict(status, cells, judged=True)
-    told = replace(told, error=_raised(record), problem=why, rules=rules, known=known, verdict=verdict)
+    told = replace(told, error=error, problem=why, rules=rules, known=known, verdict=verdict)
     return AuditedItem(name=name, verdict=verdict, cells=tuple(cells), reported=told)
-
-
-def _raised(record: Record) -> ProgramError | None:
-    """The exception that ended the program, at the user's innermost frame; None: none did."""
-    number = None if record.end is None else record.end.exception
-    one = next((raised for raised in record.raised if raised.n == number), None)
-    if one is None:
-        return None
-    frame = next((frame for frame in reversed(one.frames) if frame.user), None)
-    if frame is None:
-        return ProgramError(kind=one.type, message=one.message)
-    return ProgramError(kind=one.type, message=one.message, path=shown(Path(frame.path)), line=frame.line)
 
 
 def _refused(name: str, why: str, rules: Rules) -> AuditedItem:

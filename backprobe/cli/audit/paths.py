@@ -13,12 +13,17 @@ from backprobe.cli.audit.programs import shown
 from backprobe.rules import Finding, Location
 
 
+def path_from_here(path: str, folder: Path) -> str:
+    """A file of the script's folder named from the working directory; another's as it is."""
+    there = folder / path
+    return path if Path(path).is_absolute() or not there.is_file() else shown(there)
+
+
 def from_here(finding: Finding, folder: Path) -> Finding:
     """The finding with each file of the script's folder named from the working directory."""
 
     def path_of(path: str) -> str:
-        there = folder / path
-        return path if Path(path).is_absolute() or not there.is_file() else shown(there)
+        return path_from_here(path, folder)
 
     def at(location: Location) -> Location:
         return replace(location, path=path_of(location.path))

@@ -118,6 +118,8 @@ def _check_program(args: argparse.Namespace) -> None:
         return
     if not args.module:
         raise UsageError("-m wants the name of a module")
+    if args.sources is not None:
+        raise UsageError("--sources goes with a script: of -m, what lies below the current folder is the program's own")
     args.named, *args.arguments = args.module
 
 

@@ -97,7 +97,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.detaching_edits import number_of
 from backprobe.rules.analysis.graph.retained_values import (
@@ -115,6 +115,7 @@ from backprobe.rules.analysis.graph.retained_values import (
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.scopes import names
 from backprobe.rules.analysis.source.syntax import method_called, site_of, statement, tree_of
+from backprobe.rules.analysis.tensors.collected_values import stored
 from backprobe.rules.framework.finding import Finding, Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -132,9 +133,6 @@ RULE = Rule(
     needs=("binding", "backward", "node", "snapshot"),
 )
 
-_STORES: Final = frozenset({"append", "appendleft", "add", "insert", "extend", "setdefault"})
-"""Methods of Python's containers that put an argument in."""
-
 
 def check(record: Record) -> Iterator[Finding]:
     """One finding per statement that fills a container with tracked tensors of several steps."""
@@ -142,25 +140,25 @@ def check(record: Record) -> Iterator[Finding]:
         turns = crossing(record, moments)
         site = site_of(record, number)
         run = unwalked_run(record, moments)
-        stored = _stored(record, site) if len(turns) >= LEAST or run else None
-        has_length = stored is not None and _has_length(record, site, stored[0])
+        filled = _stored(record, site) if len(turns) >= LEAST or run else None
+        has_length = filled is not None and _has_length(record, site, filled[0])
         # what has taken in more than a few, and still has the first one, is not full: it grows with each step
-        if stored is None or _is_emptied(record, site, stored[0]) or (has_length and len(moments) <= MANY):
+        if filled is None or _is_emptied(record, site, filled[0]) or (has_length and len(moments) <= MANY):
             continue
-        collected = _collected(record, site, stored[1], run)
+        collected = _collected(record, site, filled[1], run)
         if collected and not (has_length and run[0] != moments[0]):
-            yield _finding(record, site, stored, collected)
+            yield _finding(record, site, filled, collected)
             continue
         if len(turns) < LEAST:
             continue
-        kept = kept_alive(record, site, stored[1], turns)
+        kept = kept_alive(record, site, filled[1], turns)
         # what is stored several times before it is walked is a sequence that one loss looks back on
         is_once = len(kept) < LEAST and len(turns) == len(moments) and not has_length
-        walked = kept_walked(record, site, stored[1], turns) if is_once else []
+        walked = kept_walked(record, site, filled[1], turns) if is_once else []
         if len(kept) >= LEAST and not (has_length and kept[0][0] != turns[0]):
-            yield _finding(record, site, stored, kept)
-        elif len(walked) >= LEAST and _is_made_once(record, site, stored[0]):
-            yield _finding(record, site, stored, walked, is_walked=True)
+            yield _finding(record, site, filled, kept)
+        elif len(walked) >= LEAST and _is_made_once(record, site, filled[0]):
+            yield _finding(record, site, filled, walked, is_walked=True)
 
 
 def _collected(record: Record, site: Site, value: ast.expr, run: list[int]) -> list[tuple[int, list[Operand]]]:
@@ -171,18 +169,12 @@ def _collected(record: Record, site: Site, value: ast.expr, run: list[int]) -> l
 
 
 def _stored(record: Record, site: Site) -> tuple[ast.expr, ast.expr] | None:
-    """The container that a statement fills, and what it puts in."""
+    """The container that a statement fills, and what it puts in; None for a method of the program's own."""
     node = statement(record, site)
-    call = node.value if isinstance(node, ast.Expr) else None
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-        of_its_own = any(call.func.attr in file.functions for file in names(record).values())
-        stores = method_called(call) in _STORES and call.args and not of_its_own
-        return (call.func.value, call.args[-1]) if stores else None
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        return node.targets[0].value, node.value
-    if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List | ast.Tuple):
-        return node.target, node.value
-    return None
+    method = method_called(node.value) if isinstance(node, ast.Expr) else None
+    if method is not None and any(method in file.functions for file in names(record).values()):
+        return None
+    return stored(node)
 
 
 def _has_length(record: Record, site: Site, container: ast.expr) -> bool:

@@ -76,7 +76,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.calls.handed_arguments import all_handed_in
@@ -153,14 +153,15 @@ def _of_flag(record: Record, site: Site, target: ast.Attribute) -> set[int] | No
     return {row.tensor for row in here or rows}
 
 
-def _is_read(record: Record, attribute: str) -> bool:
-    """The program reads an attribute of that name of anything, or asks for it by its name."""
-    for tree in trees(record).values():
-        for part in ast.walk(tree.module):
-            if isinstance(part, ast.Constant) and part.value == attribute:
-                return True
-            if isinstance(part, ast.Attribute) and part.attr == attribute and isinstance(part.ctx, ast.Load):
-                return True
+def _is_read(record: Record, attribute: str, owners: Collection[str] | None = None) -> bool:
+    """The program reads an attribute of that name, of anything or of one of these names, or asks for it by its name."""
+    for part in (part for tree in trees(record).values() for part in ast.walk(tree.module)):
+        if isinstance(part, ast.Constant) and part.value == attribute:
+            return True
+        if not isinstance(part, ast.Attribute) or part.attr != attribute or not isinstance(part.ctx, ast.Load):
+            continue
+        if owners is None or ast.unparse(part.value).rpartition(".")[2] in owners:
+            return True
     return False
 
 
@@ -340,16 +341,9 @@ def _reads_flag(tree: Tree, owner: str) -> bool:
 
 
 def _reads_flag_of(record: Record, site: Site, owner: str) -> bool:
-    """The program reads the attribute of what is called so here or where it was handed in, or asks for it by name."""
+    """The program reads the flag of what is called so here or where it was handed in."""
     given = (one.text for one in all_handed_in(record, site, owner.partition(".")[0]))
-    called = {one.rpartition(".")[2] for one in (owner, *given)}
-    for part in (part for tree in trees(record).values() for part in ast.walk(tree.module)):
-        if isinstance(part, ast.Constant) and part.value == _FLAG:
-            return True
-        is_read = isinstance(part, ast.Attribute) and part.attr == _FLAG and isinstance(part.ctx, ast.Load)
-        if isinstance(part, ast.Attribute) and is_read and ast.unparse(part.value).rpartition(".")[2] in called:
-            return True
-    return False
+    return _is_read(record, _FLAG, {one.rpartition(".")[2] for one in (owner, *given)})
 
 
 def _named_here(record: Record, site: Site, owner: str) -> list[Module]:

@@ -114,11 +114,11 @@ def reported(record: Record, judgement: Judgement, *, script: str) -> Reported:
         exit_code=None if end is None else end.exit_code,
         ruleset=judgement.ruleset,
         rules_judged=judgement.rules_judged,
-        error=_error(record),
+        error=program_error(record),
     )
 
 
-def _error(record: Record) -> ProgramError | None:
+def program_error(record: Record) -> ProgramError | None:
     """The exception that ended the program; its path is as those of the findings are."""
     number = None if record.end is None else record.end.exception
     raised = next((row for row in record.raised if row.n == number), None)

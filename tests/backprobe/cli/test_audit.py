@@ -176,6 +176,8 @@ def test_sources_lie_around_the_script_and_are_not_copied_for_trials(folder, cap
     assert "other.py does not lie below it" in capsys.readouterr().err
     assert main(["run", "--sources", ".", "--try-fixes", "other.py"]) == 2
     assert "--sources does not go with trials" in capsys.readouterr().err
+    assert main(["run", "--sources", ".", "-m", "other"]) == 2
+    assert "--sources goes with a script" in capsys.readouterr().err
 
 
 def test_a_program_that_raised_is_told_with_its_exception(folder, capsys):

@@ -13,7 +13,8 @@ from backprobe.rules.analysis.tensors.parents import operations_by_number
 if TYPE_CHECKING:
     from backprobe.record import BackwardCall, Operation, Record
 
-_STORES: Final = frozenset({"append", "appendleft", "add", "insert", "extend"})
+_STORES: Final = frozenset({"append", "appendleft", "add", "insert", "extend", "setdefault"})
+"""Methods of Python's containers that put an argument in."""
 
 
 def collected_between(record: Record, first: BackwardCall, second: BackwardCall) -> tuple[int, str, int] | None:
@@ -28,8 +29,9 @@ def collected_between(record: Record, first: BackwardCall, second: BackwardCall)
             continue
         for one in (known[number] for number in row.inner if number in known):
             before = one.requires_grad and one.moment is not None and one.moment <= first.moment_before
-            name = _container(statement_at(record, one.statement)) if before else None
-            if name is not None and name.rpartition(".")[2] in map(last_name, _expressions(record, row)):
+            filled = stored(statement_at(record, one.statement)) if before else None
+            name = "" if filled is None else ast.unparse(filled[0])
+            if name and name.rpartition(".")[2] in map(last_name, _expressions(record, row)):
                 return row.statement, name, one.statement
     return None
 
@@ -38,12 +40,13 @@ def _expressions(record: Record, row: Operation) -> Iterator[ast.expr]:
     return (part for part in parts_of(statement_at(record, row.statement)) if isinstance(part, ast.expr))
 
 
-def _container(node: ast.stmt | None) -> str | None:
-    """`self.terms` of `self.terms.append(x.mean())` and `self.terms[name] = x.mean()`."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
-        return ast.unparse(node.value.func.value) if node.value.func.attr in _STORES else None
+def stored(node: ast.stmt | None) -> tuple[ast.expr, ast.expr] | None:
+    """The container that a statement fills, and what it puts in: `self.terms.append(x.mean())`, `seen[name] = loss`."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        return (call.func.value, call.args[-1]) if call.func.attr in _STORES and call.args else None
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        return ast.unparse(node.targets[0].value)
+        return node.targets[0].value, node.value
     if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List | ast.Tuple):
-        return ast.unparse(node.target)
+        return node.target, node.value
     return None
