@@ -117,7 +117,7 @@ def check(record: Record) -> Iterator[Finding]:
 def _finding(record: Record, again: WalkedAgain, carried: Carried, site: Site) -> Finding:
     made = lookup(record).bindings_of[carried.tensor][0].site
     holder = _optimizer_of(record, carried)
-    is_cut_elsewhere = holder is not None or carried.collected or _learns_only_so(record, again, carried)
+    is_cut_elsewhere = holder is not None or _learns_only_so(record, again, carried)
     edit = None if is_cut_elsewhere else _before_its_loop(record, again, carried, site)
     story = f"`{carried.name}` comes here from the turn before, and brings the graph of that turn with it."
     advice = f"Use `{carried.name}.detach()` here: the value goes on, its history ends."

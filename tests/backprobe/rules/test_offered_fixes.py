@@ -5,6 +5,7 @@ import pytest
 from backprobe.rules import judge
 from backprobe.rules.edits.text_edits import edited
 from backprobe.rules.trials import compared, shown
+from tests.backprobe.rules.programs import PROGRAMS
 
 TRAIN = """\
 import torch
@@ -220,3 +221,17 @@ x = points[:, :1]
 def test_a_helper_is_given_no_name_of_its_callers(asked, titles, captured) -> None:
     (finding,) = judge(captured(SLOPES.format(asked=asked))).findings
     assert (finding.rule.code, [fix.title for fix in finding.fixes]) == ("BP323", titles)
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ("graph-carried-across-steps: what the optimizer holds is bound anew to a projection", "BP302"),
+        ("graph-carried-across-steps: a list of penalties is filled in forward and never emptied", "BP302"),
+        ("graph-break-rebuild: a list of tensors and a number", "BP605"),
+    ],
+)
+def test_no_edit_is_offered_where_none_of_the_line_mends_the_program(program, code, captured) -> None:
+    (finding,) = judge(captured(PROGRAMS[program])).findings
+    assert finding.rule.code == code
+    assert [fix for fix in finding.fixes if fix.edits] == []

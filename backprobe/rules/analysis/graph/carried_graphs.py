@@ -31,7 +31,6 @@ class Carried:
         site: The statement that fed it into what the later call walks. None: not known.
         kept: The statement that put it where the later turn found it; None: none did, or the one that takes it out
             again puts the next one there.
-        collected: What has the name is a container; kept: puts values without a name into it.
         made_anew: The statement that made it ran again before the later call: each turn has one of its own.
     """
 
@@ -40,7 +39,6 @@ class Carried:
     site: int | None
     made_anew: bool
     kept: int | None = None
-    collected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +121,7 @@ def carried_between(record: Record, first: BackwardCall, second: BackwardCall, n
     held = None if fed else collected_between(record, first, second)
     if held is not None:
         site, name, kept = held
-        return Carried(tensor=tensor, name=name, site=site, made_anew=made_anew, kept=kept, collected=True)
+        return Carried(tensor=tensor, name=name, site=site, made_anew=made_anew, kept=kept)
     return Carried(
         tensor=tensor,
         name=fed[1] if fed else last.name.split("[")[0],

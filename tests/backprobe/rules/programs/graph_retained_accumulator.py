@@ -300,7 +300,8 @@ for _ in range(3):
         pull = force(place).squeeze()
         costs.append(pull.square())
         speed = place[1]
-        speed = speed + 0.1 * pull
+        change = pull - 0.2 * speed
+        speed = speed + 0.1 * change
         place = torch.stack([place[0] + 0.1 * speed, speed]).detach()
     loss = torch.stack(costs).mean()
     opt.zero_grad()
