@@ -34,11 +34,12 @@ MOST_SECONDS = 465.0
 
 def prove(part: Part, place: Place) -> list[Row]:
     """The rows of a part, each told as it comes."""
-    found: list[Row] = []
-    for row in part.prove(place):
-        print(f"  {row.outcome:<9} {row.what}{': ' if row.note else ''}{row.note}", flush=True)
-        found.append(row)
-    return found
+    return [_told(row) for row in part.prove(place)]
+
+
+def _told(row: Row) -> Row:
+    print(f"  {row.outcome:<9} {row.what}{': ' if row.note else ''}{row.note}", flush=True)
+    return row
 
 
 def prove_apart(part: Part, place: Place, seconds: float) -> list[Row]:
@@ -57,9 +58,10 @@ def prove_apart(part: Part, place: Place, seconds: float) -> list[Row]:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             process.wait()
-            return [Row(what=part.name, outcome="failed", note=f"did not end within {seconds:.0f} s")]
+            return [_told(Row(what=part.name, outcome="failed", note=f"did not end within {seconds:.0f} s"))]
         if not path.exists():
-            return [Row(what=part.name, outcome="failed", note=f"its process ended with {process.returncode}")]
+            ended = f"its process ended with {process.returncode}"
+            return [_told(Row(what=part.name, outcome="failed", note=ended))]
         return [Row(**row) for row in json.loads(path.read_text())[part.name]["rows"]]
 
 

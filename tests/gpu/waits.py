@@ -60,20 +60,27 @@ def source(place: Place, steps: int, layers: int = 2) -> str:
 
 def counted(place: Place, text: str, options: Options) -> tuple[int, Record]:
     """How often a captured program waits for the device, and its record."""
+    records: list[Record] = []
+    waited = waits_of(place, lambda: records.append(run_source(text, options=options)))
+    return waited, _sound(records[0])
+
+
+def waits_of(place: Place, work: Callable[[], object]) -> int:
+    """How often a piece of work waits for the device."""
     if not place.is_cuda:
         held()
         held_device.counts.clear()
-        record = run_source(text, options=options)
-        return held_device.waits(), _sound(record)
+        work()
+        return held_device.waits()
     torch.cuda.synchronize()
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
         try:
-            record = run_source(text, options=options)
+            work()
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    return sum("synchronizing CUDA operation" in str(one.message) for one in seen), _sound(record)
+    return sum("synchronizing CUDA operation" in str(one.message) for one in seen)
 
 
 def held() -> None:
@@ -102,9 +109,12 @@ def _a_step(place: Place, options: Options, most: int) -> str:
 
 
 def _more_tensors(place: Place) -> str:
-    found = [counted(place, source(place, 6, layers), Options(every=1))[0] for layers in (1, 12)]
-    expect(found[0] == found[1], f"{found[0]} waits with 1 layer, {found[1]} with 12")
-    return f"{found[0]} waits of a run with 1 layer and with 12"
+    texts = [source(place, 6, layers) for layers in (1, 12)]
+    plain = [waits_of(place, partial(_plain, text)) for text in texts]  # each parameter's copy to the device is one
+    found = [counted(place, text, Options(every=1))[0] for text in texts]
+    more = [captured - own for captured, own in zip(found, plain, strict=True)]
+    expect(more[0] == more[1], f"{found[0]} waits with 1 layer, {found[1]} with 12; {plain[0]} and {plain[1]} plain")
+    return f"{more[0]} waits more than plain of a run with 1 layer ({plain[0]} plain) and with 12 ({plain[1]} plain)"
 
 
 def _arrived(place: Place) -> str:

@@ -6,6 +6,7 @@ what asks the driver for devices (`stand_in_worker.py`).
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,9 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.gpu.place import Place, Row, expect, rows
-from tests.support.processes import BACKPROBE, inherited
+from tests.support.processes import BACKPROBE
 from tests.support.stack import Stack
 
+START_SECONDS: Final = 60.0
+RUN_SECONDS: Final = 30.0
 PROGRAM: Final = """
 import torch
 w = torch.ones(512, device=DEVICE, requires_grad=True)
@@ -62,20 +65,22 @@ def _beats(place: Place, stack: Stack) -> str:
     command = [*BACKPROBE, "worker", "--queue", "gpu"]
     if not place.is_cuda:
         command = [sys.executable, "-m", "tests.gpu.stand_in_worker"]
-    environment = inherited() | stack.environment | {"BACKPROBE_SANDBOX_UID": ""}
+    environment = os.environ | stack.environment | {"BACKPROBE_SANDBOX_UID": ""}
     stack.processes.start(command, environment, name="worker", cwd=Path(__file__).parents[2])
 
     def beaten() -> Any:
+        expect(stack.processes.started[0].poll() is None, f"the worker has ended: {stack.log()[-2000:]}")
         with stack.database.read() as transaction:
             return next((one for one in workers.live(transaction) if one.devices), None)
 
-    node = stack.wait(beaten, "a worker with devices beats", 150)
+    node = stack.wait(beaten, "a worker with devices beats", START_SECONDS)
     return f"devices {', '.join(node.devices)}"
 
 
 def _ran(place: Place, stack: Stack, program: str) -> Any:
+    expect(stack.processes.started[0].poll() is None, "there is no worker")
     public_id = stack.submit(program.replace("DEVICE", repr(place.device)), queue="gpu", min_isolation="none")
-    return stack.ended(public_id, 150)
+    return stack.ended(public_id, RUN_SECONDS)
 
 
 def _succeeds(place: Place, stack: Stack, ran: dict[str, str]) -> str:
@@ -85,10 +90,15 @@ def _succeeds(place: Place, stack: Stack, ran: dict[str, str]) -> str:
     return f"{run.isolation.get('gpu')}"
 
 
+def _good(ran: dict[str, str]) -> str:
+    expect("good" in ran, "no run has succeeded")
+    return ran["good"]
+
+
 def _stored(place: Place, stack: Stack, ran: dict[str, str]) -> str:
     from store.records.reader import load_record
 
-    run = stack.run(ran["good"])
+    run = stack.run(_good(ran))
     expect(run.key is not None, "there is no record")
     with stack.database.read() as transaction:
         record = None if run.key is None else load_record(transaction, run.key)
@@ -100,7 +110,7 @@ def _stored(place: Place, stack: Stack, ran: dict[str, str]) -> str:
 
 
 def _page(place: Place, stack: Stack, ran: dict[str, str]) -> str:
-    text = _shown(stack, ran["good"], "needless-retain-graph")
+    text = _shown(stack, _good(ran), "needless-retain-graph")
     expect(f"device {place.device}" in text, "the page does not show what the program printed")
     return f"{len(text)} characters, with what it printed and the finding needless-retain-graph"
 

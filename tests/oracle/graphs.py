@@ -33,10 +33,16 @@ def node_of(tensor: torch.Tensor) -> Any:
         return None
 
 
+def _listed(tensor: torch.Tensor) -> Any:
+    """The elements as Python's numbers; what lies on a device is copied for it, which may be no node of the graph."""
+    with torch.no_grad():
+        return tensor.tolist()
+
+
 def elements(tensor: torch.Tensor) -> str:
     """The elements, each exactly."""
     try:
-        return "" if tensor.numel() > 64 else repr(tensor.tolist())
+        return "" if tensor.numel() > 64 else repr(_listed(tensor))
     except (RuntimeError, IndexError):
         return ""
 
@@ -46,7 +52,7 @@ def norm(tensor: torch.Tensor) -> float | None:
     if not tensor.is_floating_point() or tensor.numel() == 0:
         return None
     try:
-        flat: Any = tensor.tolist()
+        flat: Any = _listed(tensor)
     except (RuntimeError, IndexError):
         return None
     while isinstance(flat, list) and flat and isinstance(flat[0], list):

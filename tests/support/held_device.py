@@ -111,7 +111,18 @@ def _carried_out(operation: Any, *args: Any, **kwargs: Any) -> Any:
             return _placed(base, value)
         return _made(value.clone() if base is not None else value)
 
-    return tree_map(closed, operation(*tree_map(opened, args), **tree_map(opened, kwargs)))
+    done = operation(*tree_map(opened, args), **tree_map(opened, kwargs))
+    for found in kept:
+        _follow(known[id(found)], found)
+    return tree_map(closed, done)
+
+
+def _follow(tensor: torch.Tensor, its_memory: torch.Tensor) -> None:
+    """Take over the shape that an operation gave the hidden memory, as `resize_` does."""
+    if (tensor.size(), tensor.stride()) != (its_memory.size(), its_memory.stride()):
+        cpu = _C.DispatchKeySet(_C.DispatchKey.CPU)
+        place = (its_memory.size(), its_memory.stride(), its_memory.storage_offset())
+        torch.ops.aten.as_strided_.default.redispatch(cpu, tensor, *place)
 
 
 def _copied(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:

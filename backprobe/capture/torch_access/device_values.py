@@ -105,7 +105,7 @@ class DeviceValues:
     def _queued(self, tensor: torch.Tensor) -> Ticket | None:
         """A ticket for a tensor; None where its values are not defined, or nothing of ours may run."""
         small = tensor.numel() <= self._small
-        if is_watched() or special(tensor) is not None or not (small or tensor.is_floating_point()):
+        if is_watched() or special(tensor) not in (None, "inference") or not (small or tensor.is_floating_point()):
             return None
         if is_capturing(tensor.device):
             return None

@@ -36,6 +36,13 @@ x = torch.tensor([1.0, 2.0, 3.0]).to("held").requires_grad_()
 y = x * 2
 (g,) = torch.autograd.grad(y.sum(), x)
 """
+INFERENCE = """
+import torch
+x = torch.tensor([1.0, 2.0, 3.0]).to("held")
+with torch.inference_mode():
+    y = x * 2
+    z = torch.cat([y] * 100)
+"""
 WATCHED = """
 import torch
 x = torch.ones(100).to("held").requires_grad_()
@@ -96,6 +103,14 @@ def without_steps() -> dict[str, Any]:
         if row.tensor == by_name[name] and row.of == "value"
     ]  # fmt: skip
     return {"values": values, "waits": waits}
+
+
+def inference() -> dict[str, Any]:
+    record, _ = counted(INFERENCE, Options())
+    by_name = {row.name: row.tensor for row in record.bindings}
+    values = [nested(row) for row in record.small_values if row.tensor == by_name["y"] and row.of == "value"]
+    norms = [row.value.norm for row in record.snapshots if row.tensor == by_name["z"] and row.value is not None]
+    return {"values": values, "norms": norms}
 
 
 class Watch(TorchDispatchMode):
@@ -162,6 +177,7 @@ def main() -> None:
     here, _ = counted(training("cpu", 3), Options(every=1))
     told = {
         "waits": waits, "held": numbers(there), "cpu": numbers(here), "without steps": without_steps(),
+        "inference": inference(),
         "watched": watched(), "failing": failing(),
     }  # fmt: skip
     print(json.dumps(told))

@@ -63,6 +63,13 @@ def test_a_program_without_steps_has_its_values_at_its_end(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", CORES)
+def test_the_values_of_inference_tensors_come_too(kind: str) -> None:
+    told = found(kind)["inference"]
+    assert told["values"] == [[2.0, 4.0, 6.0]]
+    assert told["norms"] == [pytest.approx((100 * 56) ** 0.5)]
+
+
+@pytest.mark.parametrize("kind", CORES)
 def test_while_somebody_watches_operations_none_of_ours_runs(kind: str) -> None:
     watched = found(kind)["watched"]
     assert watched["ours"] == []

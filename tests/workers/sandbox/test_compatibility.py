@@ -33,6 +33,7 @@ EVERYWHERE = {
     "numpy and back": "import numpy\nassert numpy.allclose(x.numpy(), torch.from_numpy(x.numpy().copy()).numpy())",
     "profiler": "from torch.profiler import profile\nwith profile() as seen: (x @ x.T).sum()\nassert seen.key_averages()",
     "torch.compile with aot_eager": "f = torch.compile(lambda v: (v * v).sum(), backend='aot_eager')\nf(torch.ones(3, requires_grad=True)).backward()",
+    "the user's name": "import getpass\nassert getpass.getuser() == 'nobody'",
     "save and load in memory": "import io\nheld = io.BytesIO()\ntorch.save({'x': x}, held); held.seek(0)\nassert torch.equal(torch.load(held)['x'], x)",
 }  # fmt: skip
 """Work at every level."""

@@ -136,6 +136,15 @@ def test_a_canceled_run_ends_with_all_that_it_started(device, until):
     assert (outcome.status, outcome.facts.stdout) == ("canceled", b"here\nhere\n")
 
 
+def test_it_imports_from_where_its_worker_does(open_folder, monkeypatch):
+    (open_folder / "beside_the_worker.py").write_text("WORD = 'found'\n")
+    monkeypatch.setenv("PYTHONPATH", str(open_folder))
+    with Supervisor(partial(exec_keeper, "1", 0.5, (STAND_IN,)), gpu=True) as one:
+        assert one.wait_warm(120), one.failure
+        outcome = one.run(of("import beside_the_worker, getpass\nprint(beside_the_worker.WORD, getpass.getuser())"))
+    assert outcome.facts.stdout == b"found nobody\n", outcome
+
+
 @pytest.fixture
 def deviceless() -> Iterator[Supervisor]:
     import torch

@@ -208,6 +208,7 @@ def bare_environment(around: Surroundings) -> None:
     os.environ.update(
         PATH="/usr/local/bin:/usr/bin:/bin",
         LANG="C.UTF-8",
+        LOGNAME="nobody",
         HOME=around.folder,
         TMPDIR=around.folder,
         OMP_NUM_THREADS=str(around.order.threads),

@@ -147,7 +147,7 @@ def popen_keeper(
     words += ["--program", *program] if program else []
     return subprocess.Popen(
         [sys.executable, "-P", "-s", "-m", "workers.sandbox.gpu.keeper", *words],
-        env=_environment(visible_devices),
+        env=_environment(visible_devices) | _drivers(),
         pass_fds=[control.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -279,6 +279,7 @@ def _environment(visible_devices: str | None) -> dict[str, str]:
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",
+        "LOGNAME": "nobody",  # whom programs become may have no entry in passwd: a torch that asks for a name has one
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
@@ -286,10 +287,22 @@ def _environment(visible_devices: str | None) -> dict[str, str]:
     }
     if visible_devices is not None:
         environment["CUDA_VISIBLE_DEVICES"] = visible_devices
-    home = Path(str(workers.__file__)).resolve().parents[1]
-    if home.name not in ("site-packages", "dist-packages"):  # a checkout that is not installed
-        environment["PYTHONPATH"] = str(home)
+    if places := _import_path():
+        environment["PYTHONPATH"] = os.pathsep.join(places)
     return environment
+
+
+def _drivers() -> dict[str, str]:
+    """Where the worker was told to look for a device's libraries."""
+    return {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+
+
+def _import_path() -> list[str]:
+    """Where a warm process finds our packages and what they need, if its interpreter does not know by itself."""
+    home = Path(str(workers.__file__)).resolve().parents[1]
+    checkout = [] if home.name in ("site-packages", "dist-packages") else [str(home)]
+    ours = [str(Path(one).absolute()) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+    return list(dict.fromkeys((*checkout, *ours)))
 
 
 def exit_text(link: Link) -> str:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -28,6 +29,8 @@ ACCUMULATE: Final = 2**64 - 1
 """The sequence number of every AccumulateGrad."""
 
 _OUTPUTS: Final = 256
+_HEAD: Final = object.__basicsize__
+_WORD: Final = ctypes.sizeof(ctypes.c_void_p)
 
 
 class Sentinel:
@@ -121,7 +124,7 @@ class Nodes:
 
     def known(self, node: Any) -> NodeFacts | None:
         """The facts of a node that was met before and lives."""
-        ref = self._live.get(id(node))
+        ref = self._live.get(_key(node))
         sentinel = None if ref is None else ref()
         return None if sentinel is None else self.facts.get(sentinel.number)
 
@@ -140,7 +143,7 @@ class Nodes:
         with own_hook_numbers():
             sentinel.handle = node.register_prehook(sentinel)
         ref = _SentinelRef(sentinel, self.dead.append)
-        ref.key, ref.number = id(node), facts.number
+        ref.key, ref.number = _key(node), facts.number
         self._live[ref.key] = ref
         self.facts[facts.number] = facts
         self._describe(facts, node)
@@ -233,6 +236,18 @@ class Nodes:
             outputs=_outputs(node),
             custom=None if custom is None else name(custom.__qualname__),
         )
+
+
+def _key(node: Any) -> int:
+    """What stays the same of a node while it lives.
+
+    Its Python object does not before torch 2.12: once nobody holds that one, the next read of `grad_fn` makes another.
+    The object of a node written in C++ is a head and a pointer to the node, with or without the count of a shared
+    pointer behind it; that of a `torch.autograd.Function` is larger, and lives as long as its node.
+    """
+    if type(node).__basicsize__ - _HEAD in (_WORD, 2 * _WORD):
+        return ctypes.c_size_t.from_address(id(node) + _HEAD).value
+    return id(node)
 
 
 def held_by(nodes: Iterable[NodeFacts]) -> tuple[int, int]:

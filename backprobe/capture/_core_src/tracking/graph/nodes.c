@@ -46,6 +46,19 @@ static bp_facts *look_up(const bp_nodes *nodes, const void *key)
     return NULL;
 }
 
+/* What stays the same of a node while it lives. Its Python object does not before torch 2.12: once nobody holds that one,
+   the next read of `grad_fn` makes another. The object of a node written in C++ is a head and a pointer to the node, with
+   or without the count of a shared pointer behind it; that of a `torch.autograd.Function` is larger, and lives as long
+   as its node. */
+static const void *key_of(PyObject *node)
+{
+    size_t behind = (size_t)Py_TYPE(node)->tp_basicsize - sizeof(PyObject);
+    if (behind == sizeof(void *) || behind == 2 * sizeof(void *)) {
+        return *(const void *const *)((const char *)node + sizeof(PyObject));
+    }
+    return node;
+}
+
 static int make_room(bp_nodes *nodes)
 {
     if (nodes->room && nodes->live * 2 < nodes->room) {
@@ -103,7 +116,7 @@ static void take_out(bp_nodes *nodes, bp_facts *facts)
     nodes->table[at] = NULL;
 }
 
-bp_facts *bp_node_known(bp_nodes *nodes, PyObject *node) { return look_up(nodes, node); }
+bp_facts *bp_node_known(bp_nodes *nodes, PyObject *node) { return look_up(nodes, key_of(node)); }
 
 uint32_t bp_nodes_sweep(bp_nodes *nodes) { return ++nodes->mark; }
 
@@ -623,7 +636,7 @@ static bp_facts *new_facts(bp_nodes *nodes, PyObject *node)
     }
     facts->refs = 1;
     facts->kind = kind;
-    facts->key = node;
+    facts->key = key_of(node);
     facts->seq = seq;
     facts->leaf = seq == ACCUMULATE;
     facts->site = facts->module_call = facts->born_call = facts->variable = facts->freed_by = facts->died =
@@ -719,7 +732,7 @@ static int watch(bp_nodes *nodes, bp_facts *facts, PyObject *node)
 
 bp_facts *bp_node_meet(bp_nodes *nodes, PyObject *node, PyObject *output, bool lazily)
 {
-    bp_facts *facts = look_up(nodes, node);
+    bp_facts *facts = look_up(nodes, key_of(node));
     if (facts != NULL) {
         return facts;
     }

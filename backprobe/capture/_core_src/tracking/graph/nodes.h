@@ -42,7 +42,7 @@ typedef struct bp_facts {
     bp_nodes *nodes; /* NULL once nobody listens any more */
     struct bp_facts *next_dead;
     bp_kind *kind;
-    void *key;      /* address of its Python wrapper */
+    const void *key; /* what stays the same of it while it lives */
     PyObject *hook; /* the sentinel, borrowed: valid while the node lives */
     uint64_t seq;
     int64_t number, thread, first_seen, site, module_call, born_call, grad_order, variable, freed_by, died;
