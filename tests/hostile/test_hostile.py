@@ -53,9 +53,10 @@ by a machine that is fast enough."""
 BUSY_THERE = ("exceeded cpu", "exceeded wall")
 """Any program at `gvisor`: its kernel takes several times the CPU time for a system call or a page fault, and counts it."""
 
-TOOK_THE_ROOM = ("exceeded processes",)
+TOOK_THE_ROOM = ("exceeded processes", "exceeded cpu")
 """A program at `namespace` whose gradients are checked: where there is room for a copy it can fork as well, and in a copy
-that is made of it too. Never `failed record`, for a process that it forked writes none."""
+that is made of it too. What a copy writes goes nowhere, so that one that floods spends the processor time first. Never
+`failed record`, for a process that it forked writes none."""
 
 TRIES_OF_LATE = 3
 """How often a run that only came back late is looked at again: a machine with other work is late now and then."""
