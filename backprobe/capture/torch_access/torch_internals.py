@@ -17,6 +17,13 @@ from backprobe.record import state_flags
 
 _C: Final[Any] = torch._C
 
+if not hasattr(_C._autograd.SavedTensor, "data"):
+    raise ImportError(
+        f"torch {torch.__version__} is too old for Backprobe: it does not tell what a node of the graph saves. "
+        "Backprobe was tried with torch 2.11 and 2.13: `pip install 'torch>=2.11'`",
+        name="torch",
+    )
+
 next_sequence_number: Final = _C._autograd._get_sequence_nr
 """The autograd sequence number that this thread's next node will have."""
 

@@ -188,9 +188,11 @@ def _captured(args: argparse.Namespace, family: Family | None) -> tuple[Record |
     """Run the script; its record, as far as it goes, and how it ended."""
     try:
         from backprobe.capture import Options, run_module, run_path
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         if error.name != "torch":
             raise
+        if not isinstance(error, ModuleNotFoundError):
+            raise UsageError(str(error)) from None
         raise UsageError(
             "PyTorch is not installed in this Python, and a run needs it. Install it: `pip install 'backprobe[torch]'`."
         ) from None

@@ -55,6 +55,25 @@ def test_what_needs_no_run_loads_neither_torch_nor_a_server_library(command, tmp
     assert done.stdout
 
 
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("sys.modules['torch'] = None", "PyTorch is not installed in this Python"),
+        ("import torch\ndel torch._C._autograd.SavedTensor.data", "is too old for Backprobe"),
+    ],
+    ids=["none", "too old"],
+)
+def test_a_run_without_a_torch_that_serves_is_refused_and_says_what_to_install(before, said, folder) -> None:
+    program = f"import sys\nfrom backprobe.cli import main\n{before}\nsys.exit(main(['run', 'clean.py']))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert said in done.stderr
+    assert "pip install" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_importing_the_package_leaves_torch_unloaded(tmp_path) -> None:
     program = (
         "import backprobe, sys; assert 'torch' not in sys.modules; backprobe.judge; assert 'torch' not in sys.modules"
