@@ -1,5 +1,5 @@
-/* What a Tensor row says of an object itself. Ordinary CPU tensors are read here; whatever is rare goes to the Python
-   function `described` of tensor_registry.py, which the twin uses for all. */
+/* What a Tensor row says of an object itself. Ordinary tensors are read here, whatever device they lie on; what is rare
+   goes to the Python function `described` of tensor_registry.py, which the twin uses for all. */
 
 #include "description.h"
 
@@ -130,10 +130,30 @@ static int take_base(PyObject *tensor, bp_description *is)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+PyObject *bp_device_text(PyObject *tensor)
+{
+    static PyObject *texts; /* device -> its name: a few */
+    PyObject *device = PyObject_GetAttr(tensor, bp_name_device), *text = NULL;
+    if (texts == NULL) {
+        texts = PyDict_New();
+    }
+    if (device != NULL && texts != NULL) {
+        text = Py_XNewRef(PyDict_GetItemWithError(texts, device));
+        if (text == NULL && !PyErr_Occurred()) {
+            text = PyObject_Str(device);
+            if (text != NULL && PyDict_SetItem(texts, device, text) < 0) {
+                Py_CLEAR(text);
+            }
+        }
+    }
+    Py_XDECREF(device);
+    return text;
+}
+
 /* The same by what was learned of plain tensors: 1, 0 where that does not tell it. */
 static int describe_plain(PyObject *tensor, bp_description *is)
 {
-    uintptr_t impl = bp_torch_layout.used && bp_is_exact(tensor) ? bp_impl_of(tensor) : 0;
+    uintptr_t impl = bp_is_exact(tensor) ? bp_told_impl_of(tensor) : 0;
     int dtype = impl ? bp_impl_dtype(impl) : -1;
     if (dtype < 0 || BY_NUMBER[dtype] == NULL) {
         return 0;
@@ -156,9 +176,37 @@ static int describe_plain(PyObject *tensor, bp_description *is)
     is->has_stride = is->has_offset = is->exact = 1;
     is->size_bytes = is->numel * BY_NUMBER[dtype]->size;
     is->dtype = Py_NewRef(BY_NUMBER[dtype]->name);
-    is->device = Py_NewRef(bp_torch.cpu);
+    is->device = bp_is_plain_impl(impl) ? Py_NewRef(bp_torch.cpu) : bp_device_text(tensor);
     is->layout = Py_NewRef(bp_torch.strided_text);
-    return bp_impl_is_bare(impl) || take_base(tensor, is) == 0;
+    return is->device != NULL && (bp_impl_is_bare(impl) || take_base(tensor, is) == 0);
+}
+
+/* 1 where a method says false, 0 where it says true, -1 with an exception. */
+static int denies(PyObject *tensor, PyObject *method)
+{
+    PyObject *answer = bp_method(tensor, method);
+    int denied = answer == NULL ? -1 : answer == Py_False;
+    Py_XDECREF(answer);
+    return denied;
+}
+
+/* An ordinary tensor of another device was asked: from such ones is learned how its like are read. -1: an exception. */
+static int teach(PyObject *tensor, const bp_description *is)
+{
+    int lazy = is->special != NULL || denies(tensor, bp_name_is_conj) != 1 || denies(tensor, bp_name_is_neg) != 1 ||
+               denies(tensor, bp_name__is_zerotensor) != 1;
+    int tracked = is->base != NULL ? 1 : lazy ? 0 : bp_flag(tensor, bp_name_requires_grad);
+    int64_t version = lazy || PyErr_Occurred() ? -1 : bp_integer(tensor, bp_name__version, -1);
+    if (lazy || PyErr_Occurred()) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    bp_asked asked = {is->ndim, tracked, is->dims, is->dims + is->ndim, is->offset, is->storage_bytes, version,
+                      is->address, PyUnicode_AsUTF8(is->dtype)};
+    if (asked.dtype == NULL) {
+        return -1;
+    }
+    bp_learn_keys(tensor, &asked);
+    return 0;
 }
 
 /* 1: described; 0: not an ordinary one (an exception may be set); -1: no memory. */
@@ -169,17 +217,18 @@ static int describe_ordinary(PyObject *tensor, bp_description *is)
     }
     PyObject *layout = PyObject_GetAttr(tensor, bp_name_layout);
     Py_XDECREF(layout); /* the layouts are immortal for as long as torch is */
-    if (layout != bp_torch.strided || bp_flag(tensor, bp_name_is_nested) != 0 || bp_flag(tensor, bp_name_is_cpu) != 1 ||
-        bp_flag(tensor, bp_name_is_quantized) != 0) {
+    if (layout != bp_torch.strided || bp_flag(tensor, bp_name_is_nested) != 0 ||
+        bp_flag(tensor, bp_name_is_quantized) != 0 || bp_flag(tensor, bp_name_is_meta) != 0) {
         return 0;
     }
+    int on_cpu = bp_flag(tensor, bp_name_is_cpu);
     PyObject *dtype = PyObject_GetAttr(tensor, bp_name_dtype);
     Py_XDECREF(dtype);
     const ordinary *kind = NULL;
     for (int i = 0; i < dtype_count && kind == NULL; i++) {
         kind = DTYPES[i].dtype == dtype ? &DTYPES[i] : NULL;
     }
-    is->address = kind == NULL ? 0 : bp_storage_of(tensor, &is->storage_bytes);
+    is->address = kind == NULL || on_cpu < 0 ? 0 : bp_storage_of(tensor, &is->storage_bytes);
     if (!is->address) {
         return 0; /* a functorch wrapper, among others */
     }
@@ -209,9 +258,12 @@ static int describe_ordinary(PyObject *tensor, bp_description *is)
     }
     is->size_bytes = is->numel * kind->size;
     is->dtype = Py_NewRef(kind->name);
-    is->device = Py_NewRef(bp_torch.cpu);
+    is->device = on_cpu ? Py_NewRef(bp_torch.cpu) : bp_device_text(tensor);
     is->layout = Py_NewRef(bp_torch.strided_text);
-    return take_base(tensor, is) == 0;
+    if (is->device == NULL || take_base(tensor, is) < 0) {
+        return 0;
+    }
+    return on_cpu || teach(tensor, is) == 0;
 }
 
 /* What `described` gave: (shape, dtype, device, layout, numel, bytes, stride, offset, address, storage bytes, special,

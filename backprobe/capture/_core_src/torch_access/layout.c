@@ -20,6 +20,7 @@
 bp_layout bp_torch_layout;
 
 #define MOST_PROBES 64
+#define SURE_OF_KEYS 3    /* tensors of a device that have to agree */
 #define IMPL_BYTES 176    /* of a tensor, at the most */
 #define STORAGE_BYTES 64
 #define COUNTER_BYTES 32
@@ -310,6 +311,54 @@ static const char *learn(probe *all, int count, uint8_t (*others)[IMPL_BYTES], i
     return NULL;
 }
 
+/* ---- other devices */
+
+typedef struct {
+    uint64_t keys;
+    int agreed; /* tensors that hold what they say; -1: one did not */
+} device_keys;
+
+static device_keys met_keys[BP_MOST_KEYS];
+static int met_count;
+
+static int agrees(PyObject *tensor, uintptr_t impl, const bp_asked *asked)
+{
+    size_t bytes = (size_t)asked->ndim * sizeof(int64_t);
+    int dtype = bp_impl_dtype(impl);
+    return bp_word(impl + bp_torch_layout.object) == (uintptr_t)tensor && bp_impl_storage(impl) == asked->storage &&
+           bp_impl_ndim(impl) == asked->ndim && !memcmp(bp_impl_sizes(impl), asked->sizes, bytes) &&
+           !memcmp(bp_impl_strides(impl), asked->strides, bytes) && bp_impl_offset(impl) == asked->offset &&
+           dtype >= 0 && !strcmp(bp_dtype_text(dtype), asked->dtype) && bp_storage_bytes(asked->storage) == asked->bytes &&
+           bp_impl_version(impl) == asked->version && (!asked->known || !bp_impl_is_bare(impl));
+}
+
+void bp_learn_keys(PyObject *tensor, const bp_asked *asked)
+{
+    uintptr_t impl = bp_torch_layout.used ? bp_impl_at(tensor) : 0;
+    if (!impl || asked->ndim > BP_INLINE_DIMENSIONS || bp_word(impl + bp_torch_layout.dims) > BP_INLINE_DIMENSIONS) {
+        return;
+    }
+    uint64_t keys = *(const uint64_t *)(impl + bp_torch_layout.keys);
+    device_keys *one = met_keys;
+    while (one < met_keys + met_count && one->keys != keys) {
+        one++;
+    }
+    if (!keys || keys == bp_torch_layout.plain_keys || one == met_keys + BP_MOST_KEYS) {
+        return;
+    }
+    if (one == met_keys + met_count) {
+        *one = (device_keys){keys, 0};
+        met_count++;
+    }
+    if (one->agreed < 0 || one->agreed >= SURE_OF_KEYS) {
+        return;
+    }
+    one->agreed = agrees(tensor, impl, asked) ? one->agreed + 1 : -1;
+    if (one->agreed == SURE_OF_KEYS) {
+        bp_torch_layout.told_keys[bp_torch_layout.told_count++] = keys;
+    }
+}
+
 /* learn_layout(plain, others): plain is a list of (tensor, dtype's name). What was not found, "" if all was. */
 static PyObject *learn_layout(PyObject *Py_UNUSED(module), PyObject *args)
 {
@@ -320,7 +369,7 @@ static PyObject *learn_layout(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     Py_ssize_t count = PyList_GET_SIZE(plain), other_count = PyList_GET_SIZE(rest);
-    bp_torch_layout.used = 0;
+    bp_torch_layout.used = bp_torch_layout.told_count = met_count = 0;
     if (!count || count > MOST_PROBES || other_count > MOST_PROBES || !open_pipe()) {
         return PyUnicode_FromString("a pipe");
     }
@@ -391,9 +440,20 @@ int bp_impl_view(uintptr_t impl, bp_tensor_view *view)
     return 1;
 }
 
+/* Whether everything but the elements of a tensor is read where it lies: it is an ordinary one. */
+static PyObject *is_told(PyObject *Py_UNUSED(module), PyObject *tensor)
+{
+    if (bp_torch_ready() < 0) {
+        return NULL;
+    }
+    uintptr_t impl = bp_is_exact(tensor) ? bp_told_impl_of(tensor) : 0;
+    return PyBool_FromLong(impl && bp_impl_dtype(impl) >= 0);
+}
+
 static PyMethodDef methods[] = {
     {"learn_layout", learn_layout, METH_VARARGS,
      "learn_layout([(tensor, dtype), ...], [inference tensor, ...]): which part was not found, \"\" if all were; then it is used."},
+    {"is_told", is_told, METH_O, "Whether everything but the elements of a tensor is read by what was learned."},
     {"use_layout", use_layout, METH_O, "Read plain tensors by what was learned, or by attributes; whether it was so."},
     {NULL, NULL, 0, NULL},
 };

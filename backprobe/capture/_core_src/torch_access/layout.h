@@ -2,12 +2,18 @@
 
    1. A plain tensor: exactly torch's own class, strided, on the CPU, with no lazy bit, wrapper, mode or transform.
       Everything else, and every torch whose memory is not as expected, is asked by attributes as before.
-   2. Nothing here is written to, and no reference is kept. */
+   2. A told tensor: a plain one, or one of another device whose keys were learned. Of it everything but the elements
+      can be read: they lie where this process may have no memory. Elements are read of plain ones alone.
+   3. Keys of another device are learned from tensors that were asked by attributes first (bp_learn_keys): SURE of them
+      have to hold at every offset what they say, and one that does not rules the keys out for good.
+   4. Nothing here is written to, and no reference is kept. */
 
 #ifndef BACKPROBE_LAYOUT_H
 #define BACKPROBE_LAYOUT_H
 
 #include "reduction.h"
+
+#define BP_MOST_KEYS 4 /* kinds of devices beside the CPU */
 
 /* Offsets in bytes. */
 typedef struct {
@@ -20,6 +26,8 @@ typedef struct {
     uintptr_t table;                        /* what a plain tensor begins with */
     uint64_t plain_keys, autograd_keys;     /* the second: those that an inference tensor lacks */
     int8_t dtypes[256];                     /* torch's number of a dtype -> bp_dtype, -1: none */
+    uint64_t told_keys[BP_MOST_KEYS];       /* of plain tensors on other devices */
+    int told_count;
 } bp_layout;
 
 extern bp_layout bp_torch_layout;
@@ -35,6 +43,20 @@ static inline int bp_is_plain_impl(uintptr_t impl)
            bp_word(impl + bp_torch_layout.dims) <= BP_INLINE_DIMENSIONS && bp_word(impl + bp_torch_layout.storage);
 }
 
+static inline int bp_is_told_impl(uintptr_t impl)
+{
+    if (!impl || bp_word(impl) != bp_torch_layout.table || bp_word(impl + bp_torch_layout.dims) > BP_INLINE_DIMENSIONS ||
+        !bp_word(impl + bp_torch_layout.storage)) {
+        return 0;
+    }
+    uint64_t keys = *(const uint64_t *)(impl + bp_torch_layout.keys);
+    int told = keys == bp_torch_layout.plain_keys;
+    for (int i = 0; !told && i < bp_torch_layout.told_count; i++) {
+        told = keys == bp_torch_layout.told_keys[i];
+    }
+    return told;
+}
+
 /* What a Python object of exactly torch's class stands for, if it begins like a plain one; else 0. Its keys can be read. */
 static inline uintptr_t bp_impl_at(PyObject *tensor)
 {
@@ -47,6 +69,13 @@ static inline uintptr_t bp_impl_of(PyObject *tensor)
 {
     uintptr_t impl = bp_torch_layout.used ? bp_word((uintptr_t)tensor + bp_torch_layout.impl) : 0;
     return bp_is_plain_impl(impl) ? impl : 0;
+}
+
+/* The same, if everything but its elements can be read; else 0. */
+static inline uintptr_t bp_told_impl_of(PyObject *tensor)
+{
+    uintptr_t impl = bp_torch_layout.used ? bp_word((uintptr_t)tensor + bp_torch_layout.impl) : 0;
+    return bp_is_told_impl(impl) ? impl : 0;
 }
 
 static inline int bp_impl_ndim(uintptr_t impl) { return (int)bp_word(impl + bp_torch_layout.dims); }
@@ -79,6 +108,18 @@ static inline int bp_impl_is_inference(uintptr_t impl)
 
 /* Autograd knows nothing of it: a leaf that requires no gradient and has none. */
 static inline int bp_impl_is_bare(uintptr_t impl) { return bp_word(impl + bp_torch_layout.autograd) == 0; }
+
+/* What attributes say of a tensor of another device that is ordinary: strided, no wrapper, no inference tensor, and so on. */
+typedef struct {
+    int ndim, known; /* known: autograd has to keep something of it */
+    const int64_t *sizes, *strides;
+    int64_t offset, bytes, version;
+    uintptr_t storage;
+    const char *dtype;
+} bp_asked;
+
+/* Compare it with what lies at the offsets that were learned: so are the keys of its device learned, or ruled out. */
+void bp_learn_keys(PyObject *tensor, const bp_asked *asked);
 
 /* Fill a view but for `item`, `conj`, `neg`; 0 where its elements do not lie wholly in its storage. */
 int bp_impl_view(uintptr_t impl, bp_tensor_view *view);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "layout.h"
 #include "torch_api.h"
 
 static const char *const DTYPES[BP_DTYPES] = {
@@ -45,8 +46,10 @@ int bp_read_small(PyObject *tensor, int64_t most, bp_small *small)
     small->size = -1;
     small->brought = NULL;
     small->data = NULL;
+    small->place = 0;
     if (bp_view_of(tensor, &view)) {
         small->data = view.data;
+        small->place = (uintptr_t)view.data;
         if (most < 0 || !bp_is_small(&view, most) || view.numel * view.item > BP_MOST_RAW) {
             return 0;
         }
@@ -55,6 +58,11 @@ int bp_read_small(PyObject *tensor, int64_t most, bp_small *small)
         small->dtype = view.dtype;
         memcpy(small->dims, view.sizes, (size_t)view.ndim * sizeof(int64_t));
         bp_elements(&view, (char *)small->raw);
+        return 0;
+    }
+    uintptr_t told = bp_is_exact(tensor) ? bp_told_impl_of(tensor) : 0;
+    if (told && !bp_is_plain_impl(told)) {
+        small->place = bp_impl_storage(told); /* its elements come with the next transfer, if they are few */
         return 0;
     }
     if (most < 0 || is_ordinary_cpu(tensor)) {
@@ -100,7 +108,7 @@ int bp_measure_tensor(PyObject *tensor, const bp_limits *limits, PyObject *caps,
     if (bp_view_of(tensor, &view)) {
         return bp_stats(&view, limits, row);
     }
-    if (is_ordinary_cpu(tensor)) {
+    if (is_ordinary_cpu(tensor) || (bp_is_exact(tensor) && bp_told_impl_of(tensor))) {
         return 0;
     }
     PyObject *function = function_of(&statistics, "backprobe.capture.torch_access.tensor_statistics", "statistics");

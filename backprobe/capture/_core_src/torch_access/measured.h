@@ -14,6 +14,7 @@ typedef struct {
     int32_t ndim;
     bp_dtype dtype;
     const void *data; /* where the elements lie; NULL: not told */
+    uintptr_t place;  /* what changes if it gets other memory: `data`, or the storage on another device; 0: not told */
     PyObject *brought; /* from another device: the bytes that Python read, owned; then only `raw` is filled beside it */
     int64_t dims[BP_MOST_DIMENSIONS];
     unsigned char raw[BP_MOST_RAW];

@@ -48,6 +48,12 @@ typedef struct {
 /* 1: the view is filled. 0: the elements cannot be read in place (another device, layout, fake, functorch, ...). */
 int bp_view_of(PyObject *tensor, bp_tensor_view *view);
 
+/* The same without the elements (`data` is NULL), which suffices for a plain tensor of another device too. */
+int bp_shape_of(PyObject *tensor, bp_tensor_view *view);
+
+/* A plain tensor that is known to lie on another device. */
+int bp_is_away(PyObject *tensor);
+
 /* Which elements were reduced. The same place with the same `_version` holds the same ones, while its memory lives and
    nothing writes past the counter; `samples` are bytes of 64 of them. */
 typedef struct {
@@ -59,6 +65,9 @@ typedef struct {
 
 /* Where a view lies: 1; 0 if it is so small that nothing is saved, or has holes, or is lazily changed. */
 int bp_place_of(const bp_tensor_view *view, int64_t version, bp_measured_at *place);
+/* The same of a plain tensor on another device: `data` is its storage's address, which is no address of elements, and
+   `samples` the offset in it. */
+int bp_place_away(PyObject *tensor, bp_measured_at *place);
 static inline bool bp_same_place(const bp_measured_at *one, const bp_measured_at *other)
 {
     return one->data != NULL && one->data == other->data && one->numel == other->numel && one->version >= 0 &&

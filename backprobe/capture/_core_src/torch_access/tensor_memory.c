@@ -194,9 +194,62 @@ static int asked(PyObject *tensor, bp_tensor_view *view)
     return done;
 }
 
+int bp_shape_of(PyObject *tensor, bp_tensor_view *view)
+{
+    uintptr_t impl = bp_is_exact(tensor) ? bp_told_impl_of(tensor) : 0;
+    int dtype = impl ? bp_impl_dtype(impl) : -1;
+    if (dtype < 0) {
+        return bp_view_of(tensor, view);
+    }
+    view->data = NULL;
+    view->sizes = bp_impl_sizes(impl);
+    view->strides = bp_impl_strides(impl);
+    view->ndim = bp_impl_ndim(impl);
+    view->dtype = (bp_dtype)dtype;
+    view->item = item_sizes[dtype];
+    view->conj = view->neg = false;
+    view->numel = 1;
+    for (int i = 0; i < view->ndim; i++) {
+        view->numel *= view->sizes[i];
+    }
+    return 1;
+}
+
+int bp_is_away(PyObject *tensor)
+{
+    uintptr_t impl = bp_is_exact(tensor) ? bp_told_impl_of(tensor) : 0;
+    return impl && !bp_is_plain_impl(impl);
+}
+
+int bp_place_away(PyObject *tensor, bp_measured_at *place)
+{
+    uintptr_t impl = bp_is_exact(tensor) ? bp_told_impl_of(tensor) : 0;
+    bp_tensor_view view;
+    int64_t last = 0;
+    place->data = NULL;
+    if (!impl || bp_is_plain_impl(impl) || !bp_shape_of(tensor, &view) || view.numel < 1) {
+        return 0;
+    }
+    for (int i = 0; i < view.ndim; i++) {
+        if (view.sizes[i] > 1 && view.strides[i] <= 0) {
+            return 0;
+        }
+        last += view.sizes[i] > 1 ? (view.sizes[i] - 1) * view.strides[i] : 0;
+    }
+    int64_t version = bp_impl_version(impl);
+    if (last + 1 != view.numel || version < 0) {
+        return 0;
+    }
+    *place = (bp_measured_at){(const char *)bp_impl_storage(impl), view.numel, version, (uint64_t)bp_impl_offset(impl), view.dtype};
+    return 1;
+}
+
 int bp_view_of(PyObject *tensor, bp_tensor_view *view)
 {
-    uintptr_t impl = bp_torch_layout.used && bp_is_exact(tensor) ? bp_impl_of(tensor) : 0;
+    uintptr_t impl = bp_is_exact(tensor) ? bp_told_impl_of(tensor) : 0;
+    if (impl && !bp_is_plain_impl(impl)) {
+        return 0; /* it lies on another device */
+    }
     if (impl && bp_impl_view(impl, view)) {
         view->item = item_sizes[view->dtype];
         view->conj = view->neg = false;

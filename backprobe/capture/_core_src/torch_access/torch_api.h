@@ -23,7 +23,7 @@ extern bp_torch_api bp_torch;
     X(nbytes) X(name) X(number) X(tensors) X(meet) X(refuse) X(has_room) X(row) X(buffer) X(add) \
     X(cut) X(caps) X(training) X(site) X(call) X(creates) X(step) X(elements) X(exact_tensors) \
     X(site_times) X(operation_times) X(function_times) X(call_times) X(walks) X(measures) X(tuple_elements) \
-    X(eager_statements) X(flush) X(flush_if_due) X(flush_seconds) X(facts) X(f_back) X(is_cpu) X(dtype) X(shape) X(stride) X(storage_offset) X(made) X(statistic_elements) X(block_elements) X(unseen) X(keeps_call) X(calls) X(label) X(is_library) X(ref) X(went_on) X(bury) X(__compiled_fn) X(__dict__) X(__dataclass_fields__)
+    X(eager_statements) X(flush) X(flush_if_due) X(flush_seconds) X(facts) X(f_back) X(is_cpu) X(is_meta) X(is_conj) X(is_neg) X(device) X(_is_zerotensor) X(dtype) X(shape) X(stride) X(storage_offset) X(made) X(statistic_elements) X(block_elements) X(unseen) X(keeps_call) X(calls) X(label) X(is_library) X(ref) X(went_on) X(bury) X(__compiled_fn) X(__dict__) X(__dataclass_fields__)
 
 #define BP_DECLARE(text) extern PyObject *bp_name_##text;
 BP_NAMES(BP_DECLARE)

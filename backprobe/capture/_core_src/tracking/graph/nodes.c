@@ -1,7 +1,7 @@
 /* The autograd nodes that were met: numbered, described once, watched until they die. Twin: nodes.py. */
 
 #include "nodes.h"
-#include "reduction.h"
+#include "description.h"
 #include "torch_api.h"
 
 #include <string.h>
@@ -523,14 +523,26 @@ int bp_node_outputs(bp_facts *facts, PyObject *node)
     return 0;
 }
 
-void bp_node_output_is(bp_facts *facts, const int64_t *sizes, int ndim, const char *dtype)
+void bp_node_output_is(bp_facts *facts, PyObject *tensor, const bp_tensor_view *view)
 {
     text out = {NULL, 0, 0};
-    int done = put_array(&out, 1) < 0 || put_array(&out, 3) < 0 || put_array(&out, (size_t)ndim) < 0 ? -1 : 0;
-    for (int i = 0; done == 0 && i < ndim; i++) {
-        done = put_size(&out, (uint64_t)sizes[i]);
+    const char *dtype = bp_dtype_label(view->dtype), *place = "cpu";
+    PyObject *device = bp_is_away(tensor) ? bp_device_text(tensor) : NULL;
+    if (device != NULL || PyErr_Occurred()) {
+        place = device == NULL ? NULL : PyUnicode_AsUTF8(device);
     }
-    if (done < 0 || put_text(&out, dtype, strlen(dtype)) < 0 || put_text(&out, "cpu", 3) < 0) {
+    int done = place == NULL || put_array(&out, 1) < 0 || put_array(&out, 3) < 0 || put_array(&out, (size_t)view->ndim) < 0
+                   ? -1
+                   : 0;
+    for (int i = 0; done == 0 && i < view->ndim; i++) {
+        done = put_size(&out, (uint64_t)view->sizes[i]);
+    }
+    if (done == 0) {
+        done = put_text(&out, dtype, strlen(dtype)) < 0 || put_text(&out, place, strlen(place)) < 0 ? -1 : 0;
+    }
+    Py_XDECREF(device);
+    if (done < 0) {
+        PyErr_Clear();
         PyMem_RawFree(out.bytes);
         return;
     }
@@ -681,10 +693,10 @@ static bool told_by(bp_facts *facts, PyObject *output)
 {
     bp_tensor_view view;
     if (output == NULL || facts->leaf || facts->kind->several || facts->kind->varies || !bp_is_exact(output) ||
-        !bp_view_of(output, &view)) {
+        !bp_shape_of(output, &view)) {
         return false;
     }
-    bp_node_output_is(facts, view.sizes, view.ndim, bp_dtype_label(view.dtype));
+    bp_node_output_is(facts, output, &view);
     return facts->outputs != NULL;
 }
 

@@ -8,6 +8,7 @@
 #define BACKPROBE_GRAPH_H
 
 #include "hot.h"
+#include "reduction.h"
 
 #include <stdbool.h>
 
@@ -106,7 +107,7 @@ int bp_node_row(bp_nodes *nodes, bp_facts *facts);
 /* Read a node's outputs; 0, or -1 with an exception. */
 int bp_node_outputs(bp_facts *facts, PyObject *node);
 /* Take what a gradient tells of the one output of a node. */
-void bp_node_output_is(bp_facts *facts, const int64_t *sizes, int ndim, const char *dtype);
+void bp_node_output_is(bp_facts *facts, PyObject *tensor, const bp_tensor_view *view);
 /* Nodes died of which nothing is written yet. */
 int bp_nodes_wait(PyObject *nodes);
 /* Count a node that was left alone. */

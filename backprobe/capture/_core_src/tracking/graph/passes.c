@@ -266,7 +266,10 @@ static int take(bp_passes *passes, bp_pass *pass, bp_facts *facts, int64_t tenso
 {
     bp_tensor_view view;
     if (!bp_is_exact(gradient) || !bp_view_of(gradient, &view)) {
-        if (facts != NULL && facts->untold) {
+        bool tells = facts != NULL && facts->untold && bp_is_exact(gradient) && bp_shape_of(gradient, &view);
+        if (tells) {
+            bp_node_output_is(facts, gradient, &view);
+        } else if (facts != NULL && facts->untold) {
             passes->nodes->eager = true; /* they do not tell shapes here: from now on they are read at the walk */
         }
         return passes->measures ? take_slowly(passes, pass, facts, tensor, gradient)
@@ -274,7 +277,7 @@ static int take(bp_passes *passes, bp_pass *pass, bp_facts *facts, int64_t tenso
                                 : 0;
     }
     if (facts != NULL && facts->untold) {
-        bp_node_output_is(facts, view.sizes, view.ndim, bp_dtype_label(view.dtype));
+        bp_node_output_is(facts, gradient, &view);
     }
     if (!passes->measures) {
         return facts != NULL ? add_statistics(pass, NIL, 1) : 0;

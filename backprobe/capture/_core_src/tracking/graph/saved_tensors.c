@@ -205,7 +205,7 @@ static int write_tensor(saved_tensors *saved, bp_facts *facts, described *one, P
     if (done == 0) {
         one->tensor = bp_find_held(saved->tensors, content, one->address);
         one->version = one->tensor < 0 || facts->leaf ? -1 : bp_version_at(saved->tensors, one->tensor, facts->seq);
-        if (bp_view_of(content, &view)) {
+        if (bp_shape_of(content, &view)) {
             one->sizes = view.sizes;
             one->ndim = view.ndim;
             one->dtype = DTYPES[view.dtype];
@@ -242,7 +242,7 @@ static void learn_place(bp_place *place, PyObject *node, PyObject *held)
         return;
     }
     PyObject *content = PyObject_GetAttr(held, s_data);
-    uintptr_t impl = content != NULL && bp_is_exact(content) ? bp_impl_of(content) : 0;
+    uintptr_t impl = content != NULL && bp_is_exact(content) ? bp_told_impl_of(content) : 0;
     Py_XDECREF(content);
     PyErr_Clear();
     if (!impl) {
@@ -250,7 +250,7 @@ static void learn_place(bp_place *place, PyObject *node, PyObject *held)
     }
     uintptr_t from = bp_word((uintptr_t)node + sizeof(PyObject)), at = bp_word((uintptr_t)held + sizeof(PyObject));
     bool inside = from && at > from && at - from < NODE_BYTES && (at & 7) == 0;
-    if (inside && !bp_is_plain_impl(bp_word(at))) {
+    if (inside && !bp_is_told_impl(bp_word(at))) {
         return; /* a hook's object is held, though it be a tensor */
     }
     inside = inside && bp_word(at) == impl;
@@ -266,7 +266,7 @@ static uintptr_t impl_at(const bp_place *place, PyObject *node)
         return 0;
     }
     uintptr_t impl = bp_word(bp_word((uintptr_t)node + sizeof(PyObject)) + (uintptr_t)place->offset);
-    return bp_is_plain_impl(impl) && bp_impl_dtype(impl) >= 0 ? impl : 0;
+    return bp_is_told_impl(impl) && bp_impl_dtype(impl) >= 0 ? impl : 0;
 }
 
 static int write_impl(saved_tensors *saved, bp_facts *facts, described *one, uintptr_t impl)

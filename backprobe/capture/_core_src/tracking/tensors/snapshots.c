@@ -493,7 +493,7 @@ static int append_version(bp_known *known, bp_version version)
 /* It has the same bytes in another shape: `.data =` gave it other memory, or it has no version, which tells it otherwise. */
 static int is_reshaped(const bp_known *known, const bp_small *small)
 {
-    return small->size > 0 && small->brought == NULL && (small->data != known->data || known->version < 0) && known->is.ndim >= 0 &&
+    return small->size > 0 && small->brought == NULL && (small->place != known->place || known->version < 0) && known->is.ndim >= 0 &&
            (small->ndim != known->is.ndim || memcmp(small->dims, known->is.dims, (size_t)small->ndim * sizeof(int64_t)) != 0);
 }
 
@@ -513,12 +513,12 @@ static int compare(bp_states *states, bp_known *known, const bp_cause *cause, se
         }
     }
     /* `.data =` gives other memory, whose elements may be the same */
-    if (!known->is_new && (now->value_changed || now->value.data != known->data || now->value.data == NULL) &&
+    if (!known->is_new && (now->value_changed || now->value.place != known->place || !now->value.place) &&
         bp_refresh(states->tensors, known, tensor) < 0) {
         return -1;
     }
-    int moved = now->value.data != NULL && now->value.data != known->data;
-    known->data = now->value.data;
+    int moved = now->value.place && now->value.place != known->place;
+    known->place = now->value.place;
     int64_t number = cause->sequence >= 0 ? cause->sequence : bp_sequence_number();
     if (number < 0) {
         return -1;

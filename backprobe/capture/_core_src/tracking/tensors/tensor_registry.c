@@ -221,7 +221,7 @@ static int refused(void)
 
 int bp_flags_of(PyObject *tensor, bp_state *state)
 {
-    uintptr_t impl = bp_torch_layout.used && bp_is_exact(tensor) ? bp_impl_of(tensor) : 0;
+    uintptr_t impl = bp_is_exact(tensor) ? bp_told_impl_of(tensor) : 0;
     if (impl && bp_impl_is_bare(impl)) {
 #define BP_IS_UNTRACKED(name) state->name = BP_UNTRACKED_##name;
         BP_STATE_FLAGS(BP_IS_UNTRACKED)
@@ -241,7 +241,7 @@ int bp_flags_of(PyObject *tensor, bp_state *state)
 
 int64_t bp_version_of(PyObject *tensor)
 {
-    uintptr_t impl = bp_torch_layout.used && bp_is_exact(tensor) ? bp_impl_of(tensor) : 0;
+    uintptr_t impl = bp_is_exact(tensor) ? bp_told_impl_of(tensor) : 0;
     int64_t kept = impl ? bp_impl_version(impl) : -1;
     if (kept >= 0) {
         return kept;
@@ -566,7 +566,7 @@ int64_t bp_storage_number(PyObject *self, uintptr_t address)
 static bool may_be_held(bp_tensors *tensors, const bp_storage *storage, PyObject *content)
 {
     bp_tensor_view view;
-    if (!bp_view_of(content, &view)) {
+    if (!bp_shape_of(content, &view)) {
         return true;
     }
     for (size_t i = 0; i < storage->count; i++) {

@@ -84,7 +84,7 @@ typedef struct {
     char is_new, readable, failed, grad_fn_read;
     bp_state state;
     int64_t version; /* -1: none */
-    const void *data; /* where its elements lay at the last look; NULL: not told */
+    uintptr_t place; /* where it lay at the last look (bp_small); 0: not told */
     bp_raw raw, grad_raw;
     bp_ref *grad;
     int64_t grad_version, node, looked_at, turn; /* turn: that of its last look */
