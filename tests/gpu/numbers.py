@@ -11,7 +11,9 @@ from typing import Final
 import torch
 
 from backprobe.capture.options import Caps
-from backprobe.capture.torch_access.device_values import PIECE, DeviceValues, Values
+from backprobe.capture.torch_access.device_reductions import PIECE
+from backprobe.capture.torch_access.device_transfer import Values
+from backprobe.capture.torch_access.device_values import DeviceValues
 from backprobe.capture.torch_access.tensor_statistics import of_values, statistics
 from backprobe.record import Statistics
 from tests.gpu.place import Place, Row, expect, rows

@@ -80,6 +80,11 @@ def special(tensor: torch.Tensor) -> str | None:
     return None
 
 
+def is_ordinary(tensor: torch.Tensor) -> bool:
+    """`special` has nothing to say."""
+    return (native is not None and native.is_told(tensor)) or special(tensor) is None
+
+
 def array(tensor: torch.Tensor) -> Any:
     """A view of the memory of a CPU tensor as a numpy array in its shape; None if it cannot be had.
 

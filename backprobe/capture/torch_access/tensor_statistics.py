@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from backprobe.capture.options import Caps
-from backprobe.capture.torch_access.device_values import Values
+from backprobe.capture.torch_access.device_transfer import Values
 from backprobe.capture.torch_access.native import native
 from backprobe.capture.torch_access.tensor_memory import array
 from backprobe.record import Statistics
@@ -138,12 +138,19 @@ def _reduce(view: Any, dtype: torch.dtype) -> Statistics:
 def of_values(values: Values, caps: Caps) -> Statistics | None:
     """The statistics of what came over from another device."""
     if values.numbers is None:
-        raw = values.raw or b""
-        found = of_elements(raw, values.dtype)
-        if found is not None or not raw:
-            return found
-        return statistics(torch.frombuffer(bytearray(raw), dtype=values.dtype), caps)
+        if values.raw is not None:
+            found = of_elements(values.raw, values.dtype)
+            return found if found is not None or not values.raw else _of_rest(values.raw, values.dtype, caps)
+        return _of_rest(values.rest, values.dtype, caps)
     norm, total, low, high, some, nans, odd = values.numbers
+    counted = values.counted
+    if values.rest:
+        rest = _of_rest(values.rest, values.dtype, caps)
+        if rest is None or rest.norm is None or rest.sum is None or rest.min is None or rest.max is None:
+            return None
+        norm = math.nan if nans or rest.nan else math.hypot(norm, rest.norm)
+        total, low, high = total + rest.sum, min(low, rest.min), max(high, rest.max)
+        some, nans, odd = some + rest.counted - rest.zeros, nans + rest.nan, odd + rest.nan + rest.inf
     return Statistics(
         norm=_single(norm),
         sum=_single(total),
@@ -151,6 +158,10 @@ def of_values(values: Values, caps: Caps) -> Statistics | None:
         max=None if nans else _single(high),
         nan=int(nans),
         inf=int(odd - nans),
-        zeros=values.counted - int(some),
-        counted=values.counted,
+        zeros=counted - int(some),
+        counted=counted,
     )
+
+
+def _of_rest(raw: bytes, dtype: torch.dtype, caps: Caps) -> Statistics | None:
+    return statistics(torch.frombuffer(bytearray(raw), dtype=dtype), caps) if raw else None

@@ -40,6 +40,9 @@ dispatch_modes: Final = _C._len_torch_dispatch_stack
 function_modes: Final = _C._len_torch_function_stack
 profiler_is_on: Final = _C._autograd._profiler_enabled
 norms_of_each: Final[Any] = torch._foreach_norm  # pyright: ignore[reportPrivateImportUsage]
+flattened: Final[Any] = _C._nn.flatten_dense_tensors
+"""Tensors of one dtype as one, in one operation."""
+
 below_autograd: Final = _C._AutoDispatchBelowAutograd
 without_torch_function: Final = _C.DisableTorchFunction
 
@@ -75,6 +78,28 @@ def below_autocast() -> Any:
 def stream_of(device: torch.device) -> Any:
     """The stream on which this thread queues work of a device; None for one that is not CUDA."""
     return torch.cuda.current_stream(device) if device.type == "cuda" and torch.cuda.is_initialized() else None
+
+
+def default_stream(device: torch.device) -> Any:
+    """The stream of a device that has the number 0; None for one that is not CUDA."""
+    return torch.cuda.default_stream(device) if device.type == "cuda" else None
+
+
+_stream_number: Final[Any] = getattr(_C, "_cuda_getCurrentRawStream", None)
+
+
+def stream_number(device: torch.device) -> int:
+    """Which stream that is, without making an object of it; 0 for the default one, and where it is not CUDA."""
+    if device.type != "cuda" or device.index is None:
+        return 0
+    if _stream_number is None:  # a torch that has another way to ask
+        return torch.cuda.current_stream(device).cuda_stream
+    return _stream_number(device.index)
+
+
+def is_capturing(device: torch.device) -> bool:
+    """A CUDA graph is being recorded: an operation would become part of it, and a transfer would break it."""
+    return device.type == "cuda" and torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 
 def is_left_out(tensor: torch.Tensor) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import torch
 
-from backprobe.capture.torch_access.device_values import Values
+from backprobe.capture.torch_access.device_transfer import Values
 from backprobe.capture.torch_access.tensor_memory import dtype_name
 from backprobe.capture.torch_access.tensor_statistics import of_values
 from backprobe.record import NodePass, SmallValue, Snapshot
@@ -21,28 +21,41 @@ from backprobe.record.state_flags import NAMES, by_name
 if TYPE_CHECKING:
     from backprobe.capture.output.writer import Writer
 
+Came = tuple[int, int] | None
+"""The backward call and the node of a leaf."""
+
 _STATISTICS: Final = ("value", "grad_stats")
 _OTHERS: Final = tuple(name for name in Snapshot.__struct_fields__ if name not in (*NAMES, *_STATISTICS))
 
 
 def complete_snapshot(
-    writer: Writer, row: Snapshot, tensor: torch.Tensor | None, gradient: torch.Tensor | None
+    writer: Writer, row: Snapshot, tensor: torch.Tensor | None, gradient: torch.Tensor | None, *came: Came
 ) -> None:
-    """A snapshot was written: what is missing in it, and lies on another device, comes with the next transfer."""
+    """A snapshot was written: what is missing in it, and lies on another device, comes with the next transfer.
+
+    Args:
+        came: Of the tensor and of the gradient: where the same values reached a node, if they are known to.
+    """
     rows = [row]
-    for of, content in (("value", tensor), ("grad", gradient)):
-        if content is None or content.device.type == "cpu":
-            continue
-        number, version = (row.tensor, row.version) if of == "value" else (row.grad_id, row.grad_version)
-        identity = None if number is None else (number, version)
-        writer.values.read(content, identity, partial(_complete, writer, rows, of))
+    value_came, grad_came = came or (None, None)
+    if tensor is not None and not tensor.is_cpu:
+        then = partial(_complete, writer, rows, "value")
+        if value_came is None or not writer.values.read_arrived(*value_came, then):
+            writer.values.read(tensor, (row.tensor, row.version), then)
+    if gradient is not None and not gradient.is_cpu:
+        then = partial(_complete, writer, rows, "grad")
+        if grad_came is None or not writer.values.read_arrived(*grad_came, then):
+            identity = None if row.grad_id is None else (row.grad_id, row.grad_version)
+            writer.values.read(gradient, identity, then)
 
 
-def complete_snapshot_of(writer: Writer, facts: tuple[Any, ...], tensor: Any, gradient: Any) -> None:
+def complete_snapshot_of(
+    writer: Writer, facts: tuple[Any, ...], tensor: Any, gradient: Any, value_came: Came, grad_came: Came
+) -> None:
     """The same for the compiled core, which gives the flags and the other fields but the statistics."""
     flags, *others = facts
     row = Snapshot(**by_name(flags), **dict(zip(_OTHERS, others, strict=True)))
-    complete_snapshot(writer, row, tensor, gradient)
+    complete_snapshot(writer, row, tensor, gradient, value_came, grad_came)
 
 
 def _complete(writer: Writer, rows: list[Snapshot], of: Any, values: Values) -> None:

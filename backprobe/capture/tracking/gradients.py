@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import torch
 
-from backprobe.capture.torch_access.device_values import DeviceValues, is_capturing
+from backprobe.capture.torch_access.device_values import DeviceValues
 from backprobe.capture.torch_access.native import native
-from backprobe.capture.torch_access.tensor_memory import is_watched, special
-from backprobe.capture.torch_access.torch_internals import below_autocast, below_autograd, norms_of_each
+from backprobe.capture.torch_access.tensor_memory import is_ordinary, is_watched
+from backprobe.capture.torch_access.torch_internals import below_autocast, below_autograd, is_capturing, norms_of_each
 
 if TYPE_CHECKING:
     from backprobe.capture.recorder import Recorder
@@ -135,7 +135,7 @@ def norm_of(gradients: list[torch.Tensor], values: DeviceValues | None = None) -
         norm, _, unread = native.norms(plain)  # reads memory: there is nothing that a mode or profiler could see
         if not unread:
             return norm
-    plain = [gradient for gradient in plain if special(gradient) is None]
+    plain = [gradient for gradient in plain if is_ordinary(gradient)]
     if not plain or is_watched() or any(is_capturing(device) for device in {gradient.device for gradient in plain}):
         return None
     try:

@@ -17,7 +17,7 @@ from backprobe.record import Step
 if TYPE_CHECKING:
     from backprobe.capture.options import Options
     from backprobe.capture.output.writer import Writer
-    from backprobe.capture.torch_access.device_values import Values
+    from backprobe.capture.torch_access.device_transfer import Values
     from backprobe.record.rows.series import Anomaly
 
 _FLOAT: Final = struct.Struct("=f")

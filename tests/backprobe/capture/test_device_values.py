@@ -7,6 +7,7 @@ process, so each core has a process of its own, which runs all programs and prin
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -24,8 +25,8 @@ CORES = ["python", *(["c"] if native.native is not None else [])]
 
 
 @cache
-def found(kind: str) -> dict[str, Any]:
-    command = [sys.executable, "-W", "ignore", "-m", "tests.backprobe.capture.on_held_device"]
+def found(kind: str, *words: str) -> dict[str, Any]:
+    command = [sys.executable, "-W", "ignore", "-m", "tests.backprobe.capture.on_held_device", *words]
     done = subprocess.run(
         command,
         check=False,
@@ -56,6 +57,73 @@ def test_the_numbers_are_those_of_the_same_run_on_the_cpu(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", CORES)
+def test_so_they_are_of_tensors_of_every_size(kind: str) -> None:
+    there, here = found(kind)["sizes held"], found(kind)["sizes cpu"]
+    assert there.keys() == here.keys()
+    for key, numbers in here.items():
+        assert there[key] == pytest.approx(numbers, rel=1e-4, abs=1e-4), key
+
+
+@pytest.mark.parametrize("kind", CORES)
+@pytest.mark.parametrize("count", [4, 1000, 5000, 140_000])
+@pytest.mark.parametrize("odd", [[], [math.nan], [math.inf], [math.nan, -math.inf, math.inf]])
+def test_what_is_not_finite_is_counted_in_tensors_of_every_size(kind: str, count: int, odd: list[float]) -> None:
+    told = found(kind)["odd"][f"{count} {odd}"]
+    assert told["counts"] == [sum(map(math.isnan, odd)), sum(map(math.isinf, odd)), 1, count]
+    assert (told["norm"] is not None) == (not odd)
+
+
+@pytest.mark.parametrize("kind", CORES)
+@pytest.mark.parametrize(("sizes", "each"), [("small", 1.25), ("large", 2.5)])
+def test_a_measured_tensor_costs_few_operations_on_its_device(kind: str, sizes: str, each: float) -> None:
+    cost = found(kind)["cost"][sizes]
+    assert cost["values"] + cost["arrived"] > 30
+    assert 0 < cost["added"] < each * (cost["values"] + cost["arrived"])
+
+
+@pytest.mark.skipif(native.native is None, reason="the core in C is not there")
+def test_a_gradient_is_asked_for_once_as_it_comes_and_not_again_where_it_stays() -> None:
+    for sizes in ("small", "large"):
+        assert found("c")["cost"][sizes]["added"] < 0.9 * found("python")["cost"][sizes]["added"]
+
+
+@pytest.mark.parametrize("kind", CORES)
+def test_at_tier_state_the_device_is_asked_for_nothing(kind: str) -> None:
+    assert found(kind)["cost"]["small"]["state"]
+    assert found(kind)["cost"]["large"]["state"]
+
+
+@pytest.mark.skipif(native.native is None, reason="the core in C is not there")
+def test_an_ordinary_tensor_of_another_device_is_described_in_c() -> None:
+    assert found("c")["states"]["slow"] == []
+    assert len(found("python")["states"]["slow"]) > 20
+
+
+@pytest.mark.skipif(native.native is None, reason="the core in C is not there")
+def test_both_cores_tell_the_same_of_tensors_of_another_device() -> None:
+    ours, twins = (found(kind)["states"]["rows"] for kind in ("c", "python"))
+    for table, rows in twins.items():
+        assert ours[table] == rows, table
+        assert rows, table
+
+
+@pytest.mark.skipif(native.native is None, reason="the core in C is not there")
+def test_only_what_is_plain_is_told_and_its_elements_are_never_read() -> None:
+    told = found("c")["told"]
+    assert told["plain"]
+    assert told["others"] == [False] * len(told["others"])
+    assert not told["elements"]
+    assert not told["statistics"]
+
+
+@pytest.mark.skipif(native.native is None, reason="the core in C is not there")
+def test_a_device_whose_tensors_are_not_what_they_say_is_asked_by_attributes() -> None:
+    lying = found("c", "lying")
+    assert not lying["told"]["plain"]
+    assert lying["sizes"] == [6 * 6 * 4 + 1]
+
+
+@pytest.mark.parametrize("kind", CORES)
 def test_a_program_without_steps_has_its_values_at_its_end(kind: str) -> None:
     told = found(kind)["without steps"]
     assert told["values"] == [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [2.0, 2.0, 2.0]]
@@ -66,7 +134,7 @@ def test_a_program_without_steps_has_its_values_at_its_end(kind: str) -> None:
 def test_the_values_of_inference_tensors_come_too(kind: str) -> None:
     told = found(kind)["inference"]
     assert told["values"] == [[2.0, 4.0, 6.0]]
-    assert told["norms"] == [pytest.approx((100 * 56) ** 0.5)]
+    assert told["norms"] == [pytest.approx((count * 56) ** 0.5) for count in (100, 2_000, 50_000)]
 
 
 @pytest.mark.parametrize("kind", CORES)

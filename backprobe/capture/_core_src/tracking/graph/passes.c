@@ -44,15 +44,16 @@ typedef struct {
     int64_t last_feeds; /* what the node that ran last leads to alone, and what it was brought */
     bp_measured_at last_at;
     bp_row last_row;
+    int64_t last_node; /* on another device, where no row is known yet: the node that ran last */
 } bp_pass;
 
 struct bp_passes {
     PyObject_HEAD
-    PyObject *writer, *states, *options, *guard, *unseen, *measured, *complete, *open;
+    PyObject *writer, *states, *options, *guard, *unseen, *measured, *complete, *open, *arrive;
     bp_nodes *nodes;
     bp_rows *rows, *values;
     bp_limits limits;
-    int64_t most_small;
+    int64_t most_small, most_kept; /* most_kept: as the options say, of another device */
     char measures;
 };
 
@@ -187,6 +188,57 @@ static int add_small(bp_pass *pass, int64_t tensor, const bp_tensor_view *view)
     return 0;
 }
 
+/* The gradient that a leaf was brought, for the look at its `.grad`. */
+static void keep_arrival(bp_passes *passes, const bp_facts *facts, bp_arrival arrival)
+{
+    if (facts->variable < 0 || Py_TYPE(passes->states) != &bp_states_type) {
+        return;
+    }
+    bp_known *known = bp_known_at(((bp_states *)passes->states)->tensors, facts->variable);
+    if (known != NULL && known->arrival == NULL) {
+        known->arrival = PyMem_RawMalloc(sizeof *known->arrival);
+    }
+    if (known != NULL && known->arrival != NULL) {
+        *known->arrival = arrival;
+    }
+}
+
+/* A gradient on another device: its values come over later, and are asked for once if the node before had the same. */
+static int take_away(bp_passes *passes, bp_pass *pass, bp_facts *facts, PyObject *gradient)
+{
+    bp_measured_at at;
+    int output = (int)pass->ran[pass->count - 1].outputs, there = bp_place_away(gradient, &at);
+    /* of a small one the elements are kept in their order, which a view may have turned */
+    bool again = there && at.numel > passes->most_kept && facts->leaf && pass->last_node >= 0 &&
+                 pass->last_feeds == facts->number && bp_same_place(&at, &pass->last_at);
+    PyObject *args[] = {
+        passes->guard, passes->arrive, PyLong_FromLongLong(pass->call), PyLong_FromLongLong(facts->number),
+        PyLong_FromLong(output), gradient, again ? PyLong_FromLongLong(pass->last_node) : Py_NewRef(Py_None)};
+    PyObject *done = args[2] == NULL || args[3] == NULL || args[4] == NULL || args[6] == NULL
+                         ? NULL
+                         : PyObject_VectorcallMethod(s_run, args, 7 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    for (int i = 2; i < 7; i++) {
+        if (i != 5) {
+            Py_XDECREF(args[i]);
+        }
+    }
+    pass->late = true;
+    pass->last_feeds = pass->last_node = -1;
+    if (done == NULL) {
+        return -1;
+    }
+    Py_DECREF(done);
+    if (there && !facts->leaf && facts->kind->custom == NULL) {
+        pass->last_feeds = facts->feeds;
+        pass->last_at = at;
+        pass->last_node = facts->number;
+    } else if (there && facts->leaf) {
+        bp_row none = {0};
+        keep_arrival(passes, facts, (bp_arrival){at, none, pass->call, facts->number});
+    }
+    return add_statistics(pass, NIL, 1);
+}
+
 /* A gradient that cannot be read in place: the twin's own words for it, in the guard. */
 static int take_slowly(bp_passes *passes, bp_pass *pass, bp_facts *facts, int64_t tensor, PyObject *gradient)
 {
@@ -249,14 +301,9 @@ static int reduce(bp_passes *passes, bp_pass *pass, bp_facts *facts, PyObject *g
         pass->last_feeds = facts->kind->custom == NULL ? facts->feeds : -1;
         pass->last_at = at;
         pass->last_row = *row;
-    } else if (facts->variable >= 0 && Py_TYPE(passes->states) == &bp_states_type) {
-        bp_known *known = bp_known_at(((bp_states *)passes->states)->tensors, facts->variable);
-        if (known != NULL && known->arrival == NULL) {
-            known->arrival = PyMem_RawMalloc(sizeof *known->arrival);
-        }
-        if (known != NULL && known->arrival != NULL) {
-            *known->arrival = (bp_arrival){at, *row, pass->call};
-        }
+        pass->last_node = -1;
+    } else {
+        keep_arrival(passes, facts, (bp_arrival){at, *row, pass->call, -1});
     }
     return done;
 }
@@ -271,6 +318,9 @@ static int take(bp_passes *passes, bp_pass *pass, bp_facts *facts, int64_t tenso
             bp_node_output_is(facts, gradient, &view);
         } else if (facts != NULL && facts->untold) {
             passes->nodes->eager = true; /* they do not tell shapes here: from now on they are read at the walk */
+        }
+        if (passes->measures && passes->arrive != NULL && bp_is_away(gradient)) {
+            return facts == NULL ? 0 : take_away(passes, pass, facts, gradient);
         }
         return passes->measures ? take_slowly(passes, pass, facts, tensor, gradient)
                : facts != NULL  ? add_statistics(pass, NIL, 1)
@@ -591,7 +641,7 @@ static PyObject *new_pass(PyObject *call, PyObject *met, int detailed)
     bp_pass *pass = (bp_pass *)pass_type.tp_alloc(&pass_type, 0);
     if (pass != NULL) {
         pass->call = number;
-        pass->last_feeds = -1;
+        pass->last_feeds = pass->last_node = -1;
         pass->task = -1;
         pass->thread = PyThread_get_thread_ident();
         pass->met = Py_NewRef(met);
@@ -691,8 +741,8 @@ static int read_options(bp_passes *passes, PyObject *options)
         passes->measures = PyObject_IsTrue(measures) == 1;
         passes->limits.statistic_elements = integer_of(caps, "statistic_elements");
         passes->limits.block_elements = integer_of(caps, "block_elements");
-        passes->most_small = integer_of(caps, "elements");
-        passes->most_small = passes->most_small > MOST_SMALL ? MOST_SMALL : passes->most_small;
+        passes->most_kept = integer_of(caps, "elements");
+        passes->most_small = passes->most_kept > MOST_SMALL ? MOST_SMALL : passes->most_kept;
     }
     Py_XDECREF(caps);
     Py_XDECREF(measures);
@@ -724,7 +774,10 @@ static PyObject *passes_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     passes->open = PyList_New(0);
     passes->rows = bp_rows_of(writer, BP_NODE_PASSES);
     passes->values = passes->rows == NULL ? NULL : bp_rows_of(writer, BP_SMALL_VALUES);
-    if (passes->complete == NULL || passes->open == NULL || passes->values == NULL || read_options(passes, options) < 0) {
+    PyObject *values = passes->complete == NULL ? NULL : PyObject_GetAttrString(writer, "values");
+    passes->arrive = values == NULL ? NULL : PyObject_GetAttrString(values, "arrive");
+    Py_XDECREF(values);
+    if (passes->arrive == NULL || passes->open == NULL || passes->values == NULL || read_options(passes, options) < 0) {
         Py_DECREF(passes);
         return NULL;
     }
@@ -741,6 +794,7 @@ static int passes_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(passes->guard);
     Py_VISIT(passes->unseen);
     Py_VISIT(passes->open);
+    Py_VISIT(passes->arrive);
     Py_VISIT((PyObject *)passes->nodes);
     return 0;
 }
@@ -768,6 +822,7 @@ static void passes_dealloc(PyObject *self)
     Py_CLEAR(passes->open);
     Py_CLEAR(passes->measured);
     Py_CLEAR(passes->complete);
+    Py_CLEAR(passes->arrive);
     Py_TYPE(self)->tp_free(self);
 }
 

@@ -299,8 +299,10 @@ static int is_as_it_came(const bp_states *states, const bp_known *known, PyObjec
     bp_tensor_view view;
     bp_measured_at now;
     if (arrival == NULL || cause->call < 0 || arrival->call != cause->call || states->custom_call == cause->call ||
-        states->hooked || !bp_is_exact(gradient) || !bp_view_of(gradient, &view) ||
-        !bp_place_of(&view, version, &now) || !bp_same_place(&now, &arrival->at)) {
+        states->hooked || !bp_is_exact(gradient) ||
+        !(arrival->node >= 0 ? bp_place_away(gradient, &now)
+                             : bp_view_of(gradient, &view) && bp_place_of(&view, version, &now)) ||
+        !bp_same_place(&now, &arrival->at)) {
         return 0;
     }
     PyObject *hooks = PyObject_GetAttr(tensor, bp_name__post_accumulate_grad_hooks);
@@ -315,12 +317,15 @@ static int measure_gradient(bp_states *states, const bp_known *known, PyObject *
                             int64_t version, const bp_cause *cause)
 {
     states->measured = NULL;
+    states->came_node = -1;
     if (!states->measures) {
         return 0;
     }
     if (is_as_it_came(states, known, tensor, gradient, version, cause)) {
         states->measured_row = known->arrival->row;
-        states->measured_has = 1;
+        states->measured_has = known->arrival->node < 0;
+        states->came_call = known->arrival->call;
+        states->came_node = known->arrival->node;
     } else {
         states->measured_has = bp_measure_tensor(gradient, &states->limits, states->caps, &states->measured_row);
     }
@@ -391,6 +396,15 @@ typedef struct {
     bp_small value, grad;
 } seen;
 
+/* Where the values of a tensor on another device were asked for before: (call, node), or None. */
+static PyObject *came(const bp_states *states, PyObject *tensor, int away)
+{
+    if (!away || states->measured != tensor || states->came_node < 0) {
+        return Py_NewRef(Py_None);
+    }
+    return Py_BuildValue("(LL)", (long long)states->came_call, (long long)states->came_node);
+}
+
 static PyObject *id_of(int64_t number) { return number < 0 ? Py_NewRef(Py_None) : PyLong_FromLongLong(number); }
 
 /* What of a snapshot lies on another device comes over later: the twin's words for it. */
@@ -411,9 +425,11 @@ static int complete(bp_states *states, const bp_known *known, const seen *now, i
                         PyBool_FromLong(state->grad_fn_read), id_of(state->version),
                         id_of(known->grad == NULL ? -1 : known->grad->number), id_of(known->grad_version));
     PyObject *done = facts == NULL ? NULL
-                                   : PyObject_CallMethod(module, "complete_snapshot_of", "OOOO", states->writer, facts,
+                                   : PyObject_CallMethod(module, "complete_snapshot_of", "OOOONN", states->writer, facts,
                                                          value_away ? now->tensor : Py_None,
-                                                         grad_away ? now->gradient : Py_None);
+                                                         grad_away ? now->gradient : Py_None,
+                                                         came(states, now->tensor, value_away),
+                                                         came(states, now->gradient, grad_away));
     Py_XDECREF(facts);
     Py_XDECREF(module);
     Py_XDECREF(done);
@@ -674,7 +690,7 @@ static int states_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(kwarg
     states->nodes = Py_NewRef(nodes);
     states->options = Py_NewRef(options);
     states->touched = PySet_New(NULL);
-    states->custom_call = -1;
+    states->custom_call = states->came_node = -1;
     return states->touched == NULL ? -1 : 0;
 }
 

@@ -29,6 +29,7 @@ typedef struct {
     PyObject *measured;       /* the gradient of the look in progress, borrowed, and what it measured */
     bp_row measured_row;
     int measured_has;
+    int64_t came_call, came_node; /* on another device: where its values were asked for; -1: they were not */
 } bp_states;
 
 extern PyTypeObject bp_states_type;

@@ -70,7 +70,7 @@ typedef struct {
 typedef struct {
     bp_measured_at at;
     bp_row row;
-    int64_t call;
+    int64_t call, node; /* node: on another device, where the row is not known yet, that which it reached; else -1 */
 } bp_arrival;
 
 typedef struct {
