@@ -21,6 +21,7 @@ MAY_READ_ENVIRONMENT: dict[str, str] = {
     "service/settings.py": "Settings, once per process",
     "workers/settings.py": "WorkerSettings, once per process",
     "workers/sandbox/process/zygote.py": "which GPUs its children may see; its supervisor built the rest from nothing",
+    "workers/sandbox/remote/warm_environment.py": "hands on where packages and a device's libraries lie, and nothing else",
     "workers/sandbox/process/lockdown.py": "empties the child's environment before user code",
     "backprobe/capture/program/header.py": "the variables that steer torch are facts of the record",
     "backprobe/capture/torch_access/native.py": "BACKPROBE_CORE, once per process: which core serves",

@@ -2,15 +2,19 @@
 
 gumbel_softmax(x, hard=True)       picked - soft.detach() + soft: a cut of torch's own, told like one of the program's
 embedding(at, w, padding_idx=0)    row 0 of w gets no gradient, so it is not moved there either
+binary_cross_entropy(p, t)         its gradient is bounded where p is 0 or 1 but for rounding: told like a cut there
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import torch
+
+BOUNDED: Final = "binary_cross_entropy"
+_BOUND: Final = 1e-12
 
 
 def gumbel_softmax(
@@ -32,6 +36,28 @@ def gumbel_softmax(
     with torch.no_grad():
         constant = torch.zeros_like(soft).scatter_(dim, soft.argmax(dim, keepdim=True), 1.0) - soft
     return cut("gumbel_softmax", constant) + soft
+
+
+def binary_cross_entropy(cut: Callable[[str, torch.Tensor], torch.Tensor], *given: Any, **named: Any) -> torch.Tensor:
+    """`torch.nn.functional.binary_cross_entropy`, whose part with a bounded gradient passes through `cut`.
+
+    torch divides by max(p (1 - p), 1e-12) on the way back, and by p (1 - p) is what the derivative would divide (its
+    `binary_cross_entropy_backward`). Where the bound is in force, the loss goes on from what is cut along that slope.
+    """
+    function = torch.nn.functional.binary_cross_entropy
+    bound = inspect.signature(function).bind(*given, **named)
+    bound.apply_defaults()
+    if bound.arguments["size_average"] is not None or bound.arguments["reduce"] is not None:
+        return function(*given, **named)
+    p, target, weight, reduction = (bound.arguments[name] for name in ("input", "target", "weight", "reduction"))
+    each = function(p, target, weight, reduction="none")
+    with torch.no_grad():
+        is_bounded = p * (1 - p) < _BOUND
+        slope = (p - target) / _BOUND * (1 if weight is None else weight)
+        kept = [is_bounded.to(p.dtype), *(torch.where(is_bounded, one, 0) for one in (slope, each, p))]
+    is_bounded, slope, before, at = (cut(BOUNDED, one) for one in kept)  # each against its own size
+    each = torch.where(is_bounded > 0, before + slope * (p - at), each)
+    return each if reduction == "none" else each.mean() if reduction == "mean" else each.sum()
 
 
 def padding_as_it_is(args: tuple[Any, ...], moved: tuple[Any, ...], given: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -56,3 +82,10 @@ def drawn(func: Any, name: str, args: Sequence[Any], given: Mapping[str, Any]) -
     func(made, *args[1:], **given)
     with torch.no_grad():
         return first.copy_(made)
+
+
+CUTTING: Final[Mapping[str, Callable[..., torch.Tensor]]] = {
+    "gumbel_softmax": gumbel_softmax,
+    BOUNDED: binary_cross_entropy,
+}
+"""Functions with a cut of torch's own, by their names."""

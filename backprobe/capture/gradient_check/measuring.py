@@ -66,6 +66,7 @@ def measure(segment: Segment, probes: Sequence[Probe], become: Callable[[Ghost, 
                 one.error = f"the time for it, {SECONDS} seconds a step, was used up"
                 break
             one.precision, one.h = precision, width * probe.scale
+            one.is_unsure = precision == "float32" and not wide.error
             if not _probe(one, base, become, until):
                 return False
             if not one.error and not _is_noisy(one):

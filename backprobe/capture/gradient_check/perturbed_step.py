@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from backprobe.capture.gradient_check.functions import Applied, Functions, is_in_function
 from backprobe.capture.gradient_check.ghosts import FunctionCheck, Value, place_of
-from backprobe.capture.gradient_check.library_functions import drawn, gumbel_softmax, padding_as_it_is
+from backprobe.capture.gradient_check.library_functions import CUTTING, drawn, padding_as_it_is
 from backprobe.capture.torch_access.torch_internals import current_pass
 
 MOST_CUTS: Final = 2000
@@ -105,8 +105,8 @@ class PerturbedMode(TorchFunctionMode):
             return func(*args, **given)
         if self._moved.wide and name in _DRAWN:
             return drawn(func, name, args, given)
-        if name == "gumbel_softmax" and current_pass() == -1:
-            return gumbel_softmax(self.pass_cut, *map(self._wide, args), **{k: self._wide(v) for k, v in given.items()})
+        if name in CUTTING and current_pass() == -1:
+            return CUTTING[name](self.pass_cut, *map(self._wide, args), **{k: self._wide(v) for k, v in given.items()})
         inplace = name in _INPLACE_OPERATORS or (name.endswith("_") and not name.endswith("__"))
         if inplace and args and id(args[0]) in self._replaced:
             self.seen.unheld = True

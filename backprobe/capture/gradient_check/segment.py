@@ -28,6 +28,7 @@ class Measured:
         before: `.grad` along it as the first backward call began. arrived: what calls added; None: nothing.
         last: What calls added since `.grad` was empty as one began. cleared: then what earlier ones added was gone.
         kept: Value and version of the leaves as they were moved. added: what each backward call added.
+        is_unsure: In float64 the loss was another one, or not smooth here, and float32 is what is left.
     """
 
     probe: Probe
@@ -46,6 +47,7 @@ class Measured:
     cleared: bool = False
     largest: float = 0.0
     kept: tuple[tuple[int, float], ...] = ()
+    is_unsure: bool = False
     added: list[float] = field(default_factory=list[float])
 
     def enter(self, *, first: bool) -> None:

@@ -11,17 +11,16 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
-import workers
 from backprobe import stack
 from workers.sandbox.gvisor import runsc
 from workers.sandbox.gvisor.runsc import Guest
 from workers.sandbox.levels.names import Confinement, as_arguments, unprivileged
 from workers.sandbox.process import private_root, seccomp
+from workers.sandbox.remote.warm_environment import drivers, warm_environment
 
 STACK_BYTES: Final = stack.RAISED
 """RLIMIT_STACK at exec: deep graphs under capture are freed on the main thread's stack, which grows as it is used."""
@@ -147,7 +146,7 @@ def popen_keeper(
     words += ["--program", *program] if program else []
     return subprocess.Popen(
         [sys.executable, "-P", "-s", "-m", "workers.sandbox.gpu.keeper", *words],
-        env=_environment(visible_devices) | _drivers(),
+        env=warm_environment(visible_devices) | drivers(),
         pass_fds=[control.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -236,7 +235,7 @@ def popen_zygote(
     try:
         return subprocess.Popen(
             command,
-            env=_environment(visible_devices),
+            env=warm_environment(visible_devices),
             pass_fds=[control.fileno(), *memory],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -261,7 +260,7 @@ def _start_guest(control: socket.socket, *, further: bool) -> Guest:
         return runsc.start(
             control,
             [sys.executable, "-P", "-s", "-m", "workers.sandbox.gvisor.guest", *words],
-            _environment(""),
+            warm_environment(""),
             calls,
             STACK_BYTES,
         )
@@ -273,36 +272,6 @@ def _in_memory(content: bytes) -> int:
     descriptor = os.memfd_create("backprobe-calls", os.MFD_CLOEXEC)
     os.write(descriptor, content)
     return descriptor
-
-
-def _environment(visible_devices: str | None) -> dict[str, str]:
-    environment = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "LANG": "C.UTF-8",
-        "LOGNAME": "nobody",  # whom programs become may have no entry in passwd: a torch that asks for a name has one
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "MALLOC_ARENA_MAX": "2",  # glibc reserves 64 MB of address space per arena
-    }
-    if visible_devices is not None:
-        environment["CUDA_VISIBLE_DEVICES"] = visible_devices
-    if places := _import_path():
-        environment["PYTHONPATH"] = os.pathsep.join(places)
-    return environment
-
-
-def _drivers() -> dict[str, str]:
-    """Where the worker was told to look for a device's libraries."""
-    return {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
-
-
-def _import_path() -> list[str]:
-    """Where a warm process finds our packages and what they need, if its interpreter does not know by itself."""
-    home = Path(str(workers.__file__)).resolve().parents[1]
-    checkout = [] if home.name in ("site-packages", "dist-packages") else [str(home)]
-    ours = [str(Path(one).absolute()) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
-    return list(dict.fromkeys((*checkout, *ours)))
 
 
 def exit_text(link: Link) -> str:

@@ -299,6 +299,48 @@ def test_a_sample_that_torch_hands_straight_through_is_a_cut_of_its_own(hard) ->
     assert {row.verdict for row in rows if row.frozen is None} == {"agrees"}
 
 
+BOUNDED = """\
+import torch
+from torch import nn
+torch.manual_seed(0)
+x, t = torch.randn(12, 4), TARGETS
+lin = nn.Linear(4, 1)
+with torch.no_grad():
+    lin.weight.mul_(FACTOR)
+    lin.bias.fill_(BIAS)
+optimizer = torch.optim.SGD(lin.parameters(), lr=1e-6)
+for _ in range(3):
+    optimizer.zero_grad()
+    p = torch.sigmoid(lin(x)).squeeze(1)
+    loss = nn.functional.binary_cross_entropy(p, t, reduction=REDUCTION).sum()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def bounded(**named: object) -> list[GradientCheck]:
+    text = BOUNDED
+    for name, value in {"REDUCTION": "'mean'", "TARGETS": "torch.ones(12)", "FACTOR": 1, **named}.items():
+        text = text.replace(name, str(value))
+    rows = checked(text)
+    assert len(rows) == 4
+    return rows
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_a_cross_entropy_of_outputs_that_are_0_has_a_bounded_gradient(reduction) -> None:
+    assert {row.verdict for row in bounded(REDUCTION=repr(reduction), BIAS=-10)} == {"agrees"}
+    for row in bounded(REDUCTION=repr(reduction), BIAS=-30):
+        assert row.verdict == "differs"
+        assert (row.explained_by or "").startswith("torch bounds the gradient of `binary_cross_entropy`")
+
+
+def test_where_the_loss_is_another_in_float64_rounding_is_no_finding() -> None:
+    rows = bounded(TARGETS="(torch.arange(12) % 2).float()", FACTOR=120, BIAS=0)
+    assert {row.precision for row in rows} == {"float32"}
+    assert not [row for row in rows if row.verdict == "differs" and not row.explained_by]
+
+
 def test_a_row_for_padding_that_gets_no_gradient_is_not_moved() -> None:
     rows = checked(
         "import torch\nfrom torch import nn\ntorch.manual_seed(0)\n"
