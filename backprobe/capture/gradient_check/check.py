@@ -196,7 +196,7 @@ class GradientChecks:
         self._ghost, self._segment = ghost, None
         if not moved.wide:
             move(self._live(), moved.leaves)
-            moved.leaves = {}
+            moved.leaves, moved.themselves = {}, moved.leaves
         self._mode = PerturbedMode(moved, self._recorder.sites.is_user_file)
         self._mode.watch_functions()
 

@@ -60,13 +60,21 @@ def binary_cross_entropy(cut: Callable[[str, torch.Tensor], torch.Tensor], *give
     return each if reduction == "none" else each.mean() if reduction == "mean" else each.sum()
 
 
-def padding_as_it_is(args: tuple[Any, ...], moved: tuple[Any, ...], given: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The arguments of an `embedding`, moved, but for the row of the weight that stands for padding."""
+def padding_as_it_is(
+    args: tuple[Any, ...], moved: tuple[Any, ...], given: Mapping[str, Any], themselves: Mapping[int, torch.Tensor]
+) -> tuple[Any, ...]:
+    """The arguments of an `embedding`, moved, but for the row of the weight that stands for padding.
+
+    Args:
+        themselves: Id of a leaf that was moved itself -> how far.
+    """
     row = given.get("padding_idx", args[2] if len(args) > 2 else None)
-    if row is None or len(args) < 2 or moved[1] is args[1]:
+    far = themselves.get(id(args[1])) if len(args) > 1 else None
+    if row is None or len(args) < 2 or (moved[1] is args[1] and far is None):
         return moved
     weight = moved[1].clone()
-    weight[row] = args[1].detach()[row].to(weight.dtype)
+    as_it_is = args[1].detach()[row]
+    weight[row] = (as_it_is if far is None else as_it_is - far[row].to(as_it_is.dtype)).to(weight.dtype)
     return (moved[0], weight, *moved[2:])
 
 

@@ -55,6 +55,7 @@ class Moved:
         leaves: Id of a tensor -> how it is moved, in float64.
         wide: Compute in float64. held: values of the cuts, which are put back; values: those to compare with.
         roots: After so many backward calls the ghost has told all, and need not compute the last of them; 0: not known.
+        themselves: Id of a leaf that was moved itself -> how far.
     """
 
     leaves: Mapping[int, torch.Tensor]
@@ -62,6 +63,7 @@ class Moved:
     held: Sequence[Value] = ()
     values: Sequence[Value] = ()
     roots: int = 0
+    themselves: Mapping[int, torch.Tensor] = field(default_factory=dict[int, torch.Tensor])
 
 
 @dataclass(slots=True)
@@ -111,7 +113,8 @@ class PerturbedMode(TorchFunctionMode):
         if inplace and args and id(args[0]) in self._replaced:
             self.seen.unheld = True
         wide_args = (*args[:1], *map(self._wide, args[1:])) if inplace else tuple(map(self._wide, args))
-        wide_args = padding_as_it_is(args, wide_args, given) if name == "embedding" else wide_args
+        if name == "embedding":
+            wide_args = padding_as_it_is(args, wide_args, given, self._moved.themselves)
         wide_given = {key: value if key == "out" else self._wide(value) for key, value in given.items()}
         if self._moved.wide:
             if name == "float" and len(wide_args) == 1 and wide_args[0].dtype is torch.float64:

@@ -351,3 +351,27 @@ def test_a_row_for_padding_that_gets_no_gradient_is_not_moved() -> None:
         "    mix(unit.sum(1)).logsumexp(-1).mean().backward()\n    optimizer.step()\n"
     )
     assert {row.verdict for row in rows} == {"agrees"}
+
+
+def test_a_row_for_padding_is_not_moved_either_where_float32_is_what_is_left() -> None:
+    rows = checked(
+        "import torch\nfrom torch import nn\ntorch.manual_seed(0)\n"
+        "table, walk, mix = nn.Embedding(6, 3, padding_idx=0), nn.GRU(3, 3, batch_first=True), nn.Linear(3, 2)\n"
+        "optimizer = torch.optim.SGD([*table.parameters(), *walk.parameters(), *mix.parameters()], lr=0.1)\n"
+        "tokens = torch.tensor([[1, 2, 0, 0], [3, 0, 0, 0]])\nfor _ in range(3):\n    optimizer.zero_grad()\n"
+        "    mix(walk(table(tokens))[0].sum(1)).logsumexp(-1).mean().backward()\n    optimizer.step()\n"
+    )
+    (first,) = [row for row in rows if row.step == 0 and row.n == 0]
+    assert (first.precision, first.verdict) == ("float32", "agrees"), first
+    assert "differs" not in {row.verdict for row in rows}
+
+
+def test_leaves_that_are_used_inside_of_vmap_are_moved_there_too() -> None:
+    rows = checked(
+        "import torch\ntorch.manual_seed(0)\n"
+        "w = torch.randn(3, 4, requires_grad=True)\noptimizer = torch.optim.SGD([w], lr=0.1)\nx = torch.randn(5, 4)\n"
+        "for _ in range(3):\n    optimizer.zero_grad()\n"
+        "    torch.vmap(lambda one: torch.tanh(x @ one).square().mean())(w).sum().backward()\n    optimizer.step()\n"
+    )
+    assert rows
+    assert all(row.numeric and row.verdict in ("agrees", "rough") for row in rows), rows
