@@ -149,7 +149,7 @@ def test_nothing_of_the_service_is_inherited(run, monkeypatch):
     monkeypatch.setenv("BACKPROBE_DATABASE_URL", "postgresql://secret")
     source = "import os, json\nprint(json.dumps([dict(os.environ), os.listdir('.'), os.getcwd(), open('/proc/self/environ').read()]))"
     environment, listing, folder, at_exec = json.loads(run(source).facts.stdout)
-    assert set(environment) == {"PATH", "LANG", "HOME", "TMPDIR", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}
+    assert set(environment) == {"PATH", "LANG", "LOGNAME", "HOME", "TMPDIR", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}
     assert environment["CUDA_VISIBLE_DEVICES"] == ""
     assert "secret" not in at_exec
     assert listing == ["main.py"]
