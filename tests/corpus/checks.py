@@ -131,6 +131,7 @@ def _run(text: str, path: Path) -> None:
         os.dup2(quiet, stream)
     code = 1
     try:
+        os.chdir(tempfile.mkdtemp(dir=path.parent))  # what a program writes is not left where this was started
         with path.open("wb") as record:
             record.write(MAGIC)
 

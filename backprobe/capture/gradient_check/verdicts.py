@@ -186,7 +186,7 @@ def _is_again(hook: Hook, other: Hook) -> bool:
 def _cuts(one: Measured) -> str:
     """What the cuts are that a leaf changes, in words."""
     cuts = [] if one.base is None else [one.base.cuts[at] for at in one.changed if at < len(one.base.cuts)]
-    if all(value.function == BOUNDED for value in cuts):
+    if cuts and all(value.function == BOUNDED for value in cuts):
         return (
             "torch bounds the gradient of `binary_cross_entropy` where an output is 0 or 1 but for rounding; "
             "`binary_cross_entropy_with_logits` has it whole"

@@ -81,8 +81,8 @@ def test_a_measured_tensor_costs_few_operations_on_its_device(kind: str, sizes: 
     assert 0 < cost["added"] < each * (cost["values"] + cost["arrived"])
 
 
-@pytest.mark.skipif(native.native is None, reason="the core in C is not there")
-def test_a_gradient_is_asked_for_once_as_it_comes_and_not_again_where_it_stays() -> None:
+def test_a_gradient_is_asked_for_once_as_it_comes_and_not_again_where_it_stays(require) -> None:
+    require("core")
     for sizes in ("small", "large"):
         assert found("c")["cost"][sizes]["added"] < 0.9 * found("python")["cost"][sizes]["added"]
 
@@ -93,22 +93,22 @@ def test_at_tier_state_the_device_is_asked_for_nothing(kind: str) -> None:
     assert found(kind)["cost"]["large"]["state"]
 
 
-@pytest.mark.skipif(native.native is None, reason="the core in C is not there")
-def test_an_ordinary_tensor_of_another_device_is_described_in_c() -> None:
+def test_an_ordinary_tensor_of_another_device_is_described_in_c(require) -> None:
+    require("core")
     assert found("c")["states"]["slow"] == []
     assert len(found("python")["states"]["slow"]) > 20
 
 
-@pytest.mark.skipif(native.native is None, reason="the core in C is not there")
-def test_both_cores_tell_the_same_of_tensors_of_another_device() -> None:
+def test_both_cores_tell_the_same_of_tensors_of_another_device(require) -> None:
+    require("core")
     ours, twins = (found(kind)["states"]["rows"] for kind in ("c", "python"))
     for table, rows in twins.items():
         assert ours[table] == rows, table
         assert rows, table
 
 
-@pytest.mark.skipif(native.native is None, reason="the core in C is not there")
-def test_only_what_is_plain_is_told_and_its_elements_are_never_read() -> None:
+def test_only_what_is_plain_is_told_and_its_elements_are_never_read(require) -> None:
+    require("core")
     told = found("c")["told"]
     assert told["plain"]
     assert told["others"] == [False] * len(told["others"])
@@ -116,8 +116,8 @@ def test_only_what_is_plain_is_told_and_its_elements_are_never_read() -> None:
     assert not told["statistics"]
 
 
-@pytest.mark.skipif(native.native is None, reason="the core in C is not there")
-def test_a_device_whose_tensors_are_not_what_they_say_is_asked_by_attributes() -> None:
+def test_a_device_whose_tensors_are_not_what_they_say_is_asked_by_attributes(require) -> None:
+    require("core")
     lying = found("c", "lying")
     assert not lying["told"]["plain"]
     assert lying["sizes"] == [6 * 6 * 4 + 1]

@@ -338,7 +338,7 @@ void bp_learn_keys(PyObject *tensor, const bp_asked *asked)
     if (!impl || asked->ndim > BP_INLINE_DIMENSIONS || bp_word(impl + bp_torch_layout.dims) > BP_INLINE_DIMENSIONS) {
         return;
     }
-    uint64_t keys = *(const uint64_t *)(impl + bp_torch_layout.keys);
+    uint64_t keys = bp_impl_keys(impl);
     device_keys *one = met_keys;
     while (one < met_keys + met_count && one->keys != keys) {
         one++;

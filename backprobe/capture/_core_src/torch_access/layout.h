@@ -36,23 +36,27 @@ extern bp_layout bp_torch_layout;
 
 static inline uintptr_t bp_word(uintptr_t at) { return *(const uintptr_t *)at; }
 
-static inline int bp_is_plain_impl(uintptr_t impl)
+/* Strided, with sizes in place and a storage: on which device, and with which lazy bits, its keys say. */
+static inline int bp_has_plain_form(uintptr_t impl)
 {
     return impl && bp_word(impl) == bp_torch_layout.table &&
-           *(const uint64_t *)(impl + bp_torch_layout.keys) == bp_torch_layout.plain_keys &&
            bp_word(impl + bp_torch_layout.dims) <= BP_INLINE_DIMENSIONS && bp_word(impl + bp_torch_layout.storage);
+}
+
+static inline uint64_t bp_impl_keys(uintptr_t impl) { return *(const uint64_t *)(impl + bp_torch_layout.keys); }
+
+static inline int bp_is_plain_impl(uintptr_t impl)
+{
+    return bp_has_plain_form(impl) && bp_impl_keys(impl) == bp_torch_layout.plain_keys;
 }
 
 static inline int bp_is_told_impl(uintptr_t impl)
 {
-    if (!impl || bp_word(impl) != bp_torch_layout.table || bp_word(impl + bp_torch_layout.dims) > BP_INLINE_DIMENSIONS ||
-        !bp_word(impl + bp_torch_layout.storage)) {
-        return 0;
-    }
-    uint64_t keys = *(const uint64_t *)(impl + bp_torch_layout.keys);
-    int told = keys == bp_torch_layout.plain_keys;
-    for (int i = 0; !told && i < bp_torch_layout.told_count; i++) {
-        told = keys == bp_torch_layout.told_keys[i];
+    int told = bp_is_plain_impl(impl);
+    if (!told && bp_has_plain_form(impl)) {
+        for (int i = 0; !told && i < bp_torch_layout.told_count; i++) {
+            told = bp_impl_keys(impl) == bp_torch_layout.told_keys[i];
+        }
     }
     return told;
 }
@@ -103,7 +107,7 @@ static inline int64_t bp_impl_version(uintptr_t impl)
 /* `is_inference()` of what begins like a plain one. */
 static inline int bp_impl_is_inference(uintptr_t impl)
 {
-    return (*(const uint64_t *)(impl + bp_torch_layout.keys) & bp_torch_layout.autograd_keys) == 0;
+    return (bp_impl_keys(impl) & bp_torch_layout.autograd_keys) == 0;
 }
 
 /* Autograd knows nothing of it: a leaf that requires no gradient and has none. */

@@ -1,7 +1,12 @@
 """The check of gradients on programs of every shape, each in a fork of a warm process."""
 
 import pytest
+import torch
 
+from backprobe.capture.gradient_check.directions import Probe
+from backprobe.capture.gradient_check.ghosts import Answer
+from backprobe.capture.gradient_check.segment import Measured, Segment
+from backprobe.capture.gradient_check.verdicts import judged
 from backprobe.record import GradientCheck
 from backprobe.rules.manual_programs import programs
 
@@ -375,3 +380,23 @@ def test_leaves_that_are_used_inside_of_vmap_are_moved_there_too() -> None:
     )
     assert rows
     assert all(row.numeric and row.verdict in ("agrees", "rough") for row in rows), rows
+
+
+@pytest.mark.parametrize(
+    ("numeric", "is_unsure", "verdict"),
+    [(2.03, True, "rough"), (2.03, False, "differs"), (2.2, True, "differs"), (2.001, True, "agrees")],
+)
+def test_where_float64_could_not_be_had_float32_must_differ_by_more(numeric, is_unsure, verdict) -> None:
+    leaf = torch.ones(1, requires_grad=True)
+    leaf.grad = torch.full((1,), 2.0)
+    h = 3e-3
+
+    def moved(by: float) -> tuple[Answer, Answer]:
+        return Answer(roots=(1 + numeric * by,)), Answer(roots=(1 - numeric * by,))
+
+    one = Measured(
+        Probe(0, (leaf,), (torch.ones(1, dtype=torch.float64),), 1.0), base=Answer(roots=(1.0,)), precision="float32", h=h,
+        fine=moved(h), coarse=moved(3 * h), arrived=2.0, largest=2.0, is_unsure=is_unsure,
+    )  # fmt: skip
+    told = judged(Segment(sequence=0, event=0), one, (True,), None, (), is_half=False, is_kept=False, others=False)
+    assert told.verdict == verdict, told

@@ -46,7 +46,7 @@ static bp_facts *look_up(const bp_nodes *nodes, const void *key)
     return NULL;
 }
 
-/* What stays the same of a node while it lives. Its Python object does not before torch 2.12: once nobody holds that one,
+/* What stays the same of a node while it lives. With torch 2.11 its Python object does not: once nobody holds that one,
    the next read of `grad_fn` makes another. The object of a node written in C++ is a head and a pointer to the node, with
    or without the count of a shared pointer behind it; that of a `torch.autograd.Function` is larger, and lives as long
    as its node. */
