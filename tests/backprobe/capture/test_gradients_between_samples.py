@@ -153,6 +153,6 @@ def test_so_is_one_element_of_a_short_gradient() -> None:
 
 def test_one_element_of_a_long_gradient_is_noticed_in_its_step_or_by_the_next_loss(require: Any) -> None:
     require("core")
-    in_the_stripe_of_step_31, in_another = 1500, 5000
+    in_the_stripe_of_step_31, in_another = 31 * 1024 + 476, 5000
     assert Job(spoiled(in_the_stripe_of_step_31)).first_odd[:2] == (31, "non-finite")
     assert Job(spoiled(in_another)).first_odd[:2] == (32, "non-finite")
