@@ -1,0 +1,53 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+CLS, MASK, FIRST = 0, 1, 2
+VOCAB, LENGTH = 42, 12
+
+
+class MaskedLM(nn.Module):
+    def __init__(self, width=32):
+        super().__init__()
+        self.words = nn.Embedding(VOCAB, width)
+        self.places = nn.Embedding(LENGTH, width)
+        self.body = nn.TransformerEncoderLayer(width, 4, 2 * width, dropout=0.0, batch_first=True, norm_first=True)
+        self.decoder = nn.Linear(width, VOCAB)
+
+    def forward(self, ids):
+        hidden = self.words(ids) + self.places(torch.arange(ids.size(1)))
+        return self.decoder(self.body(hidden))
+
+
+class Collator:
+    def __init__(self, probability=0.2):
+        self.probability = probability
+
+    def __call__(self, rows):
+        ids = torch.stack(rows)
+        labels = ids
+        picked = (torch.rand(ids.shape) < self.probability) & (ids != CLS)
+        ids[picked] = MASK
+        return ids, labels, picked
+
+
+def text(count):
+    start = torch.randint(VOCAB - FIRST, (count, 1))
+    line = FIRST + (start + 2 * torch.arange(LENGTH - 1)) % (VOCAB - FIRST)
+    return torch.cat([torch.full((count, 1), CLS), line], 1)
+
+
+torch.manual_seed(71)
+loader = torch.utils.data.DataLoader(text(192), batch_size=32, shuffle=True, collate_fn=Collator())
+model = MaskedLM()
+optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
+history = []
+for epoch in range(14):
+    for ids, labels, picked in loader:
+        logits = model(ids)
+        loss = F.cross_entropy(logits[picked], labels[picked])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    history.append(loss.item())
+    print("epoch", epoch, "loss", round(loss.item(), 4))
