@@ -3,8 +3,8 @@
 # CONTROL: silent: the bound is the supervisor's own at every level
 import os, struct
 def send(body): os.write(3, struct.pack('<I', len(body)) + body)
-for start in range(1000, 900_000, 50_000):
-    rows = b''.join(b'\x93' + struct.pack('>BI', 0xCE, start + n) + b'\xa0\xc2' for n in range(50_000))
-    send(b'\x92\xa7threads\xdd' + struct.pack('>I', 50_000) + rows)
+for start in range(1000, 900_000, 5_000):
+    rows = b''.join(b'\x93' + struct.pack('>BI', 0xCE, start + n) + b'\xa0\xc2' for n in range(5_000))
+    send(b'\x92\xa7threads\xdd' + struct.pack(">I", 5_000) + rows)
 send(b'\x92\xa3end\x82\xa6ending\xa5ended\xa9exit_code\x00')
 os._exit(0)
