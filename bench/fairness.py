@@ -1,6 +1,7 @@
 """What one tenant is slowed down by another who takes all that it can get, and what idle streams cost.
 
 usage: python -m bench.fairness [--rounds 3] [--asks 8] [--stacks "embedded,PostgreSQL + Redis"] [--rates default]
+                                [--thing audits --thing queue]      (only these, printed and not written down)
 
 One tenant submits, waits for a run that has ended, reads, opens a stream up to its first event, and ends a recorder's
 run; by turns in quiet time and while the other takes all it can of one thing. The busy one's clients are another
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from backprobe.client import new_run_id
@@ -83,9 +84,11 @@ def timed(asked: Asked, asks: int, into: Mapping[str, list[float]], refused: dic
             into[kind].append(1000 * (time.perf_counter() - began))
 
 
-def compared(others: list[Caller], greedy: list[Caller], rounds: int, asks: int) -> Iterator[list[str]]:
+def compared(
+    things: Sequence[str], others: list[Caller], greedy: list[Caller], rounds: int, asks: int
+) -> Iterator[list[str]]:
     """Rows of the table: each thing, and each kind of request while it is taken; asked with a key for each thing."""
-    for thing, caller in zip(THINGS, others, strict=True):
+    for thing, caller in zip(things, others, strict=True):
         asked = Asked(caller)
         quiet: dict[str, list[float]] = defaultdict(list)
         busy: dict[str, list[float]] = defaultdict(list)
@@ -155,7 +158,9 @@ def main() -> None:
     parser.add_argument("--asks", type=int, default=8)
     parser.add_argument("--stacks", default="embedded,PostgreSQL + Redis")
     parser.add_argument("--rates", choices=("off", "default"), default="off")
+    parser.add_argument("--thing", action="append", choices=THINGS)
     arguments = parser.parse_args()
+    things = arguments.thing or list(THINGS)
     rates = UNLIMITED if arguments.rates == "off" else {}
     rows, costs = [], []
     for stack in arguments.stacks.split(","):
@@ -164,13 +169,16 @@ def main() -> None:
                            "BACKPROBE_MOST_QUEUED": "2000"}  # fmt: skip
             with serving(environment, "--no-worker") as service:
                 greedy = [Caller(service.port, secret) for secret in keys(environment, "greedy", 4)]
-                others = [Caller(service.port, secret) for secret in keys(environment, "other", 1 + len(THINGS))]
+                others = [Caller(service.port, secret) for secret in keys(environment, "other", 1 + len(things))]
                 costs.append(f"{stack}: {idle(service, others.pop())}")
-                rows += [[stack, *row] for row in compared(others, greedy, arguments.rounds, arguments.asks)]
+                rows += [[stack, *row] for row in compared(things, others, greedy, arguments.rounds, arguments.asks)]
     head = ("stack", "taken by another", "request", "quiet p50, ms", "busy p50, ms", "busy longest, ms", "ratio",
             "refused", "")  # fmt: skip
     told = f"Rates: {arguments.rates}. {'  '.join(costs)}"
-    write("fairness", "One tenant while another takes all it can", f"{table(head, rows)}\n\n{told}")
+    if things == list(THINGS):
+        write("fairness", "One tenant while another takes all it can", f"{table(head, rows)}\n\n{told}")
+    else:
+        print(table(head, rows), told, sep="\n\n")
 
 
 if __name__ == "__main__":
