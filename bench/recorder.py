@@ -178,9 +178,18 @@ def one_set(model: str, modes: tuple[str, ...], steps: int, urls: dict[str, str]
             asked.send(0)
             found[mode] |= asked.recv() | {"end_seconds": time.monotonic() - began}
             process.join()
-            found[mode]["bytes"] = sum(one.stat().st_size for one in folders[mode].rglob("*") if one.is_file())
+            found[mode]["bytes"] = _size(folders[mode])
         found["sends"]["bytes"] += _taken(urls["sends"]) - taken
         return found
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files in a folder; what is taken away meanwhile (a server's socket) has none."""
+    total = 0
+    for one in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            total += one.stat().st_size if one.is_file() else 0
+    return total
 
 
 def _taken(url: str) -> int:

@@ -21,8 +21,8 @@ from store.runs import expiry
 from store.tables import Now, audit, audit_item, run
 
 AT_ONCE: Final = 10
-"""Items of one transaction: SQLite has one writer, and 500 of them kept everybody else from writing for 200 ms, 50 still
-made another tenant's submit take seven times as long."""
+"""Items of one transaction: SQLite has one writer, and 500 of them kept everybody else from writing for 200 ms; 50
+still made another tenant's submit take seven times as long."""
 
 
 class Overtaken(Exception):

@@ -21,10 +21,12 @@ class Active:
 
     Attributes:
         attending: The recorder while it takes statements and module calls; None between the steps that are sampled.
+        reads: Of a step in between, backward calls are followed: its loss and gradients are read.
     """
 
     recorder: Recorder | None = None
     attending: Recorder | None = None
+    reads: bool = True
 
 
 def top(site: int, *values: Any) -> None:
@@ -122,16 +124,18 @@ def entry(kind: str, roots: Any, gradients: Any, retain_graph: Any) -> None:
     recorder = Active.recorder
     if recorder is None:
         return
-    if Active.attending is None:
-        recorder.guard.lightly(recorder.calls.light.entered)
-    else:
+    if Active.attending is not None:
         recorder.guard.run(recorder.calls.entered, kind, roots, gradients, retain_graph)
+    elif Active.reads or recorder.timeline().entries:
+        recorder.guard.lightly(recorder.calls.light.entered)
 
 
 def entry_left() -> None:
     """Closes `autograd.backward` and `autograd.grad`."""
     recorder = Active.recorder
-    if recorder is not None and not recorder.guard.lightly(recorder.calls.light.left):
+    if recorder is None or not (Active.reads or recorder.timeline().entries):
+        return
+    if not recorder.guard.lightly(recorder.calls.light.left):
         recorder.guard.run(recorder.calls.left)
 
 
@@ -140,16 +144,18 @@ def engine(outputs: Any, args: Any, options: Any) -> None:
     recorder = Active.recorder
     if recorder is None:
         return
-    if Active.attending is None:
-        recorder.guard.lightly(recorder.calls.light.begins, outputs, options)
-    else:
+    if Active.attending is not None:
         recorder.guard.run(recorder.calls.begin, outputs, args, options)
+    elif Active.reads or recorder.timeline().calls:
+        recorder.guard.lightly(recorder.calls.light.begins, outputs, options)
 
 
 def engine_left(outputs: Any) -> None:
     """Closes the engine's one Python entry."""
     recorder = Active.recorder
-    if recorder is not None and not recorder.guard.lightly(recorder.calls.light.ends):
+    if recorder is None or not (Active.reads or recorder.timeline().calls):
+        return
+    if not recorder.guard.lightly(recorder.calls.light.ends):
         recorder.guard.run(recorder.calls.end, outputs)
 
 
@@ -200,8 +206,9 @@ def step_begins(optimizer: Any, *_: Any) -> None:
 def step_ended(optimizer: Any, *_: Any) -> None:
     """The global hook after `Optimizer.step`."""
     recorder = Active.recorder
-    if recorder is not None:
-        recorder.guard.run(recorder.optimizers.after_step, optimizer)
+    if recorder is None or (not Active.reads and recorder.guard.lightly(recorder.optimizers.only_counts, optimizer)):
+        return
+    recorder.guard.run(recorder.optimizers.after_step, optimizer)
 
 
 def warning_shown(warning: Any) -> None:
@@ -261,7 +268,7 @@ def install(recorder: Recorder) -> None:
         raise RuntimeError("a run is already being captured in this process; only one at a time can be")
     for name, function in NAMES.items():
         setattr(builtins, name, function)
-    Active.recorder = recorder
+    Active.recorder, Active.reads = recorder, True
     attend(True)
 
 

@@ -6,6 +6,7 @@
    the taps are off and no sentinel, hook or strong reference of ours is left. The gradients after each backward call
    tell whether the next two steps have to be looked at. So do an exception, a warning of torch's, a loss that is not
    finite, and a `.grad` that was read and was None: the step has a row that says so, and that it was not looked at.
+   Of a watched job with short steps most are not even read (`read_steps`): they are counted, and have no row.
 3. What follows a loop is looked at again: the code behind training is not a step of it.
 4. Once the record is full the taps go off, at the end of a backward call or of a step, and stay off.
 """
@@ -18,13 +19,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.capture.instrument.pause import Switch
+from backprobe.capture.instrument.taps import Active
 from backprobe.capture.options import is_kept
 from backprobe.capture.tracking.cause import Cause
 from backprobe.capture.tracking.gradients import GradientCheck, without_gradient
 from backprobe.capture.tracking.histograms import write_sizes
+from backprobe.capture.tracking.read_steps import ReadSteps
+from backprobe.capture.tracking.step_rows import StepRows
 from backprobe.capture.tracking.steps import OpenStep, Why, bring_loss, is_plain, loss_at, rate_at
 from backprobe.capture.tracking.tensors.identity import OwnRef
-from backprobe.record import Step
 from backprobe.record.rows.series import Anomaly
 
 if TYPE_CHECKING:
@@ -53,16 +56,15 @@ class Sampler:
         self._options = recorder.options
         self.detail = True
         self.steps = self.nodes = 0
-        self._in_full = self._options.steps_in_full
         self._open = OpenStep(0, self._why(0), -1)
         self._check = GradientCheck(recorder)
         self._leader: OwnRef[Any] | None = None
-        self._more = self._anomalies = self._lights = 0
+        self._more = self._anomalies = 0
         self._loops: dict[int, tuple[int, int]] = {}
         self._switch = Switch(recorder)
-        # steps of a program without an optimizer are told once one of them is left out
-        self._untold: list[Step] | None = None if recorder.options.entry == "watch" else []
-        self._thinned: Step | None = None
+        self._read_steps = ReadSteps(thins=recorder.options.entry == "watch")
+        self._read_again = 0
+        self._rows = StepRows(recorder, self._read_steps)
 
     # ---- what the parts of the recorder tell
 
@@ -72,7 +74,9 @@ class Sampler:
         leader = None if self._leader is None else self._leader()
         if leader is None:
             leader, self._leader = optimizer, OwnRef(optimizer)
-        if leader is optimizer:
+        if leader is optimizer and not Active.reads:
+            self._end()
+        elif leader is optimizer:
             step = self._open
             step.learning_rate = rate_at(optimizer)
             step.without_grad = without_gradient([group["params"] for group in optimizer.param_groups])
@@ -81,6 +85,15 @@ class Sampler:
                 if self._options.histograms:
                     write_sizes(self._recorder, self._check.parameters())
             self._end()
+
+    def passes(self, optimizer: Any) -> bool:
+        """A step that is not read ended at an optimizer's `step`, and so will the next one: it is only counted."""
+        leader = None if self._leader is None else self._leader()
+        if leader is None or (leader is optimizer and self.steps + 1 >= self._read_again):
+            return False
+        if leader is optimizer:
+            self.steps += 1
+        return True
 
     def rooted(self, roots: Sequence[Any]) -> None:
         """A backward call that accumulates begins at these roots."""
@@ -105,8 +118,13 @@ class Sampler:
 
     def went_wrong(self, anomaly: Anomaly, tensor: int | None = None) -> None:
         """Something is odd about the step in progress; of one that is not taken in full its row tells the first."""
+        if self.detail or self._recorder.writer.closed:
+            return
+        if not Active.reads:  # its row begins here
+            self._begin(None)
+            Active.reads = True
         step = self._open
-        if not self.detail and step.anomaly is None and not self._recorder.writer.closed:
+        if step.anomaly is None:
             step.anomaly, step.tensor = anomaly, tensor
 
     def backward_ended(self, error: BaseException | None, accumulates: bool) -> None:
@@ -168,11 +186,11 @@ class Sampler:
     def finish(self) -> None:
         """The program ended: its last state is looked at."""
         self._begin_anew()
+        self._tell_last()
         if not self.detail and (self._open.backward_calls or self._open.anomaly is not None):
             self._close_early()
             self._begin(None)
-        if self._thinned is not None:  # the last step tells how many were made
-            self._recorder.writer.add("steps", self._thinned)
+        self._rows.finish()
         if not self.detail:
             self._attend("loop-left")
         if self._open.backward_calls:  # a step that did not end
@@ -185,7 +203,7 @@ class Sampler:
         every = self._options.every
         if every is not None:
             return "every" if step % every == 0 else None
-        in_full = self._in_full
+        in_full = self._options.steps_in_full
         if step < in_full:
             return "first"
         if self._options.entry != "watch" and self.nodes + self._recorder.moments.last < self._options.first_facts - 1:
@@ -194,9 +212,10 @@ class Sampler:
 
     def _end(self) -> None:
         """A step ended: the next one is taken or not."""
-        self._recorder.writer.values.settle()
-        self._judge()
-        self._write()
+        if Active.reads:
+            self._recorder.writer.values.settle()
+            self._judge()
+            self._write()
         self.steps += 1
         why = self._why(self.steps)
         if self._more > 0:
@@ -226,26 +245,14 @@ class Sampler:
             )
 
     def _write(self) -> None:
-        """Write the row of the step in progress; of those not taken in full, past a cap, at 1-2-5 per decade."""
-        step, recorder = self._open, self._recorder
-        row = step.row(recorder.writer.time_ns(), recorder.moments.last)
-        if self._untold is not None and self._ends_with_backward:
-            self._untold.append(row)
-            return
-        self._thinned = None
-        if step.why is None and step.anomaly is None:
-            self._lights += 1
-            if not is_kept(self._lights, recorder.options.caps.light_steps):
-                why = "steps between the sampled ones are told one by one, later at 1-2-5 per decade"
-                recorder.writer.cut("rows of steps", why, recorder.options.caps.light_steps)
-                self._thinned = row
-                return
-        recorder.writer.add("steps", row)
+        """Write the row of the step in progress."""
+        self._rows.write(self._open, held=self._ends_with_backward)
 
     def _begin_anew(self) -> None:
         """An optimizer came into a program that had none: what was counted until then were not its steps."""
-        if self._untold is not None and not self._ends_with_backward:
-            self._untold, self.steps, self._open.number = None, 0, 0
+        if self._rows.waits and not self._ends_with_backward:
+            self._rows.forget_held()
+            self.steps = self._open.number = 0
 
     def _close_early(self) -> None:
         """A step that was not taken in full ends before its time, since it went wrong or the program ended."""
@@ -259,22 +266,31 @@ class Sampler:
 
     def _rest(self) -> None:
         """The next step is not taken in full."""
-        for row in self._untold or ():
-            self._recorder.writer.add("steps", row)
-        self._untold = None
+        self._rows.tell_held()
         self._begin(None)
         if self.detail:
             self.detail = False
             self._check.forget()
             self._switch.off()
+        Active.reads = self._leader is None or self._read_steps.is_read(self.steps)
+        self._read_again = self._read_steps.next_after(self.steps, self._why)
+
+    def _tell_last(self) -> None:
+        """Of steps that were not read the last one tells how many were made."""
+        if not Active.reads and self._rows.last < self.steps - 1:
+            self._open.number = self.steps - 1
+            self._write()
 
     def _attend(self, why: Why) -> None:
         """What follows is taken in full, while the record has room."""
+        if why == "loop-left":
+            self._tell_last()
         if self._recorder.writer.closed:
             self._rest()
             return
         if why == "loop-left" and self._open.anomaly is not None:
             self._close_early()
+        Active.reads = True
         was_off, self.detail = not self.detail, True
         if was_off:
             self._switch.on()

@@ -129,9 +129,14 @@ class Optimizers:
         if self._recorder.sampler.detail:
             self._after_step(optimizer)
         else:
-            self._steps += 1
-            self._recorder.moments.steps += 1
+            self._steps, self._recorder.moments.steps = self._steps + 1, self._recorder.moments.steps + 1
         self._recorder.sampler.optimizer_stepped(optimizer)
+
+    def only_counts(self, optimizer: Any) -> bool:
+        """`step` ended in a step that is not read: whether that is counted here, and nothing else is to be done."""
+        counted = self._recorder.sampler.passes(optimizer)
+        self._steps, self._recorder.moments.steps = self._steps + counted, self._recorder.moments.steps + counted
+        return counted
 
     def _after_step(self, optimizer: Any) -> None:
         recorder, known = self._recorder, self._known_or_met(optimizer)
