@@ -23,6 +23,15 @@ class Switch:
         self._sites = 0
         self._rebindable: frozenset[tuple[str, str]] = frozenset()
 
+    @property
+    def reads(self) -> bool:
+        """The backward calls of a step in between are followed."""
+        return taps.Active.reads
+
+    @reads.setter
+    def reads(self, on: bool) -> None:
+        taps.Active.reads = on
+
     def off(self) -> None:
         """No tap, no sentinel and no strong reference of ours is left."""
         recorder = self._recorder

@@ -19,7 +19,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from backprobe.capture.instrument.pause import Switch
-from backprobe.capture.instrument.taps import Active
 from backprobe.capture.options import is_kept
 from backprobe.capture.tracking.cause import Cause
 from backprobe.capture.tracking.gradients import GradientCheck, without_gradient
@@ -74,7 +73,7 @@ class Sampler:
         leader = None if self._leader is None else self._leader()
         if leader is None:
             leader, self._leader = optimizer, OwnRef(optimizer)
-        if leader is optimizer and not Active.reads:
+        if leader is optimizer and not self._switch.reads:
             self._end()
         elif leader is optimizer:
             step = self._open
@@ -120,9 +119,9 @@ class Sampler:
         """Something is odd about the step in progress; of one that is not taken in full its row tells the first."""
         if self.detail or self._recorder.writer.closed:
             return
-        if not Active.reads:  # its row begins here
+        if not self._switch.reads:  # its row begins here
             self._begin(None)
-            Active.reads = True
+            self._switch.reads = True
         step = self._open
         if step.anomaly is None:
             step.anomaly, step.tensor = anomaly, tensor
@@ -212,7 +211,7 @@ class Sampler:
 
     def _end(self) -> None:
         """A step ended: the next one is taken or not."""
-        if Active.reads:
+        if self._switch.reads:
             self._recorder.writer.values.settle()
             self._judge()
             self._write()
@@ -272,12 +271,12 @@ class Sampler:
             self.detail = False
             self._check.forget()
             self._switch.off()
-        Active.reads = self._leader is None or self._read_steps.is_read(self.steps)
+        self._switch.reads = self._leader is None or self._read_steps.is_read(self.steps)
         self._read_again = self._read_steps.next_after(self.steps, self._why)
 
     def _tell_last(self) -> None:
         """Of steps that were not read the last one tells how many were made."""
-        if not Active.reads and self._rows.last < self.steps - 1:
+        if not self._switch.reads and self._rows.last < self.steps - 1:
             self._open.number = self.steps - 1
             self._write()
 
@@ -290,7 +289,7 @@ class Sampler:
             return
         if why == "loop-left" and self._open.anomaly is not None:
             self._close_early()
-        Active.reads = True
+        self._switch.reads = True
         was_off, self.detail = not self.detail, True
         if was_off:
             self._switch.on()
