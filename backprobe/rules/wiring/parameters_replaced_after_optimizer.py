@@ -245,7 +245,7 @@ def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tupl
         (story, f"{capital(what)} {'gets' if one else 'get'} gradients in every step, and nothing uses them.", advice),
         binding=prefix or keys[0],
         moments=[row.moment for row in arrivals],
-        region=region_that_lists(record, site_of(record, number)) if late is None else None,
+        region=region_that_lists(record, site_of(record, number), chooses=False) if late is None else None,
         related=(
             (f"`{who}` is built here", None if late is None else number),
             ("the new parameters are made here", made if made != late else None),
