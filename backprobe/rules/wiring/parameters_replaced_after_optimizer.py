@@ -2,7 +2,10 @@
 
 What it finds:
     An optimizer was built over a model, and then a part of the model was given new parameters: another head, a deep
-    copy, a layer built again. The new ones get the gradients; the optimizer holds the old ones.
+    copy, a layer built again. The new ones get the gradients; the optimizer holds the old ones. The finding stands at
+    the optimizer if it is merely built too early. It stands where the part is replaced if the optimizer had stepped
+    before, if a function built it that was given the model, or if a parameter of the same shape could have been written
+    in place; and of a function that knows no optimizer, as a method of the model, where that is called.
 
 Why it matters:
     The new parameters stay as they were made, while the rest learns around them, or nothing learns at all.
@@ -85,16 +88,19 @@ Source:
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
-from backprobe.rules.analysis.optimizers.parameter_lists import region_that_lists
+from backprobe.rules.analysis.optimizers.parameter_lists import optimizer_call, parameters_argument, region_that_lists
 from backprobe.rules.analysis.optimizers.rebound_leaves import Rebound, rebound_leaves
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital
-from backprobe.rules.analysis.source.syntax import site_of
+from backprobe.rules.analysis.source.scopes import Function, last_name, parameters_of, scope_of, scope_of_class
+from backprobe.rules.analysis.source.syntax import number_at, site_of, statement_at, tree_of, trees
+from backprobe.rules.analysis.training.enclosing_loops import called_from
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters, shared_key
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -114,6 +120,9 @@ RULE = Rule(
     refines=("parameters-not-in-optimizer",),
     explains=("step-without-gradient",),
 )
+
+_DEPTH: Final = 4
+"""Calls that are followed from the statement that replaces."""
 
 LEAST_STEPS: Final = 2
 """Steps in which the new parameter got a gradient that nothing used: once is no pattern."""
@@ -231,13 +240,22 @@ def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tupl
     prefix, one = shared_key(keys), len(keys) == 1
     what = f"`{keys[0]}`" if one else f"the parameters of `{prefix}`" if prefix else f"{len(keys)} parameters"
     made = index.tensors[pairs[0][1]].site
-    late = _replaced_in_training(record, optimizer, pairs)
+    done = _replaced_at(record, optimizer, pairs)
+    trained, written = _has_trained(record, optimizer, pairs), _could_be_written(record, done, pairs)
+    late = None
+    if written:
+        late = done
+    elif done is not None and (trained or _was_given_the_model(record, number, done)):
+        late = _with_optimizer(record, number, done)
     are = "is" if one else "are"
     story = f"`{who}` is built here and keeps the old tensors: {what} {are} replaced afterwards."
     advice = "Build the optimizer after the model has its last form, or add the new ones with `add_param_group`."
     if late is not None:
-        story = f"`{who}` has trained the old tensors, and keeps them: {what} {are} replaced here."
+        holds = "has trained the old tensors, and keeps them" if trained else "holds the old tensors"
+        story = f"`{who}` {holds}: {what} {are} replaced here."
         advice = "Build a new optimizer behind this, or hand over the new ones with `add_param_group`."
+    if written:
+        advice = "Write the new value in place: `with torch.no_grad(): parameter.copy_(...)`."
     return told(
         record,
         RULE,
@@ -248,7 +266,8 @@ def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tupl
         region=region_that_lists(record, site_of(record, number), chooses=False) if late is None else None,
         related=(
             (f"`{who}` is built here", None if late is None else number),
-            ("the new parameters are made here", made if made != late else None),
+            ("it is replaced here", None if late is None or done == late else done),
+            ("the new parameters are made here", made if made != late and (late is None or made != done) else None),
             ("gradients reach the new ones from here", arrivals[0].site),
         ),
         evidence={
@@ -262,23 +281,111 @@ def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tupl
     )
 
 
-def _replaced_in_training(record: Record, optimizer: Optimizer, pairs: list[tuple[int, int]]) -> int | None:
-    """The first statement that replaces what the optimizer had stepped on before: to build it later would mend nothing.
+def _has_trained(record: Record, optimizer: Optimizer, pairs: list[tuple[int, int]]) -> bool:
+    """The optimizer had stepped before the new ones were made: to build it later would mend nothing."""
+    made = lookup(record).tensors[pairs[0][1]].moment
+    return any(
+        row.moment < made for row in record.optimizer_events if (row.kind, row.optimizer) == ("step", optimizer.optimizer)
+    )
 
-    After the last such step it gives a value to a name under which an old one was registered.
+
+def _replaced_at(record: Record, optimizer: Optimizer, pairs: list[tuple[int, int]]) -> int | None:
+    """The statement that gives a value to a name under which an old one was registered.
+
+    The first between the last step before the new one was made, else the optimizer, and its first gradient; else the
+    statement that made it; else the only one in the source beside that which made the old one.
     """
     new = pairs[0][1]
     made, first = lookup(record).tensors[new], grad_lives(record)[new].arrivals[0].moment
     steps = [
-        row.moment for row in record.optimizer_events if (row.kind, row.optimizer) == ("step", optimizer.optimizer)
+        row.moment
+        for row in record.optimizer_events
+        if (row.kind, row.optimizer) == ("step", optimizer.optimizer) and row.moment < made.moment
     ]
-    before = [moment for moment in steps if moment < made.moment]
+    since = steps[-1] if steps else optimizer.moment
     paths = [_key(parameters(record).get(old, "")).split(".") for old, _new in pairs]
-    for row in record.moments[before[-1] : first] if before else ():
+    for row in record.moments[since:first]:
         targets = () if row.site is None else site_of(record, row.site).targets
         if any(_names(target, path) for target in targets for path in paths):
             return row.site
-    return made.site if before else None
+    return made.site if made.site is not None else _only_other(record, pairs, paths)
+
+
+def _only_other(record: Record, pairs: list[tuple[int, int]], paths: list[list[str]]) -> int | None:
+    """The one statement beside those of constructors that assigns to such a name."""
+    first = {statement_at(record, lookup(record).tensors[old].site) for old, _new in pairs}
+    found: list[int] = []
+    for tree in trees(record).values():
+        for node in ast.walk(tree.module):
+            if not isinstance(node, ast.Assign) or node in first:
+                continue
+            function = scope_of(tree, node)
+            if isinstance(function, Function) and function.name == "__init__":
+                continue
+            texts = [ast.unparse(one) for one in node.targets if isinstance(one, ast.Attribute | ast.Subscript)]
+            number = number_at(record, node)
+            if number is not None and any(_names(text, path) for text in texts for path in paths):
+                found.append(number)
+    return found[0] if len(found) == 1 else None
+
+
+def _could_be_written(record: Record, done: int | None, pairs: list[tuple[int, int]]) -> bool:
+    """A single parameter is assigned that has the shape of the old one."""
+    node, shapes = statement_at(record, done), {lookup(record).tensors[one].shape for one in pairs[0]}
+    value = node.value if isinstance(node, ast.Assign) else None
+    is_parameter = isinstance(value, ast.Call) and last_name(value.func) == "Parameter"
+    return is_parameter and len(pairs) == len(shapes) == 1 and None not in shapes
+
+
+def _was_given_the_model(record: Record, built: int, done: int) -> bool:
+    """A function builds the optimizer of a model that it is given, and another place replaces a part of that."""
+    node, tree = statement_at(record, built), tree_of(record, site_of(record, built))
+    function = None if node is None or tree is None else scope_of(tree, node)
+    call = optimizer_call(record, site_of(record, built))
+    argument = None if call is None else parameters_argument(call)
+    if tree is None or not isinstance(function, Function) or argument is None:
+        return False
+    if scope_of(tree, argument) is not function or site_of(record, done).function == site_of(record, built).function:
+        return False
+    given = set(parameters_of(function)) - {"self", "cls"}
+    for part in ast.walk(function):
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Name | ast.Tuple):
+            values = part.value.elts if isinstance(part.value, ast.Tuple) else [part.value]
+            targets = part.targets[0].elts if isinstance(part.targets[0], ast.Tuple) else part.targets
+            pairs = zip(targets, values, strict=False)
+            given |= {ast.unparse(one) for one, value in pairs if isinstance(value, ast.Name) and value.id in given}
+    read = (part for part in ast.walk(argument) if isinstance(part, ast.Name | ast.Attribute))
+    return any(ast.unparse(part) in given for part in read)
+
+
+def _with_optimizer(record: Record, built: int, done: int) -> int:
+    """The statement that replaces, or the nearest call on the way to it in a function that has the optimizer at hand.
+
+    One of the module is at hand everywhere, one of a function there, and an attribute in the methods of its class.
+    """
+    place = site_of(record, built)
+    tree = tree_of(record, place)
+    node = statement_at(record, built)
+    home = None if tree is None or node is None else scope_of(tree, node)
+    if tree is None or not isinstance(home, Function):
+        return done
+    is_attribute = any("." in target for target in place.targets)
+    at = done
+    for _ in range(_DEPTH):
+        here = statement_at(record, at)
+        if here is None or site_of(record, at).source != place.source:
+            return done
+        scope = scope_of(tree, here)
+        if not isinstance(scope, Function):
+            return done if at == done else at
+        around = scope_of_class(tree, scope)
+        if scope is home or (is_attribute and around is not None and around is scope_of_class(tree, home)):
+            return at
+        above = number_at(record, called_from(record, at))
+        if above is None:
+            return done
+        at = above
+    return done
 
 
 def _names(target: str, path: list[str]) -> bool:
