@@ -3,7 +3,9 @@
 What it finds:
     A module with dropout or batch norm was called with `training` false, and updates used the gradients of that call.
     The program switched it with `eval()` itself, or trains it in training mode elsewhere. The finding stands at the
-    first such call; where a function of its own leaves the mode that the program had switched on, at its `eval()`.
+    first such call; where a function of its own leaves the mode that the program had switched on, at its `eval()`. If
+    that function was given the module, or is a method, and the program says `train()` once before the loop that calls
+    it, that stands one loop too far out, and the finding there.
 
 Why it matters:
     Dropout does nothing and batch norm uses old statistics that no longer follow the weights: training goes on another
@@ -122,9 +124,19 @@ from backprobe.rules.analysis.modules.training_modes import (
 )
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.expressions import line_before
-from backprobe.rules.analysis.source.scopes import Function, scope_of
-from backprobe.rules.analysis.source.syntax import region_in, site_at, site_of, statement, tree_of, trees
-from backprobe.rules.analysis.training.enclosing_loops import called_from
+from backprobe.rules.analysis.source.scopes import Function, parameters_of, scope_of
+from backprobe.rules.analysis.source.syntax import (
+    blocks,
+    method_called,
+    number_at,
+    region_in,
+    site_at,
+    site_of,
+    statement,
+    tree_of,
+    trees,
+)
+from backprobe.rules.analysis.training.enclosing_loops import called_from, enclosing_loops
 from backprobe.rules.framework.finding import Fix
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -224,6 +236,9 @@ def _finding(record: Record, found: _Hurt, switch: Mode | None) -> Finding:
         fixes = [] if edit is None else [Fix(title="Switch to training mode before it", safety="unsafe", edits=(edit,))]
     verb = "acts" if len(kinds) == 1 else "act"
     left = None if switch is None else _left_by(record, switch, site, name)
+    outside = None if left is None or switch is None else _train_outside(record, switch, site, name)
+    if outside is not None:
+        left = outside
     many = f"{len(found.updates)} steps use the gradients"
     return told(
         record,
@@ -232,11 +247,15 @@ def _finding(record: Record, found: _Hurt, switch: Mode | None) -> Finding:
         (
             f"`{name}` is called in eval mode here, and {many}."
             if left is None
-            else f"This leaves `{name}` in eval mode: {many} of calls in it.",
+            else f"This leaves `{name}` in eval mode: {many} of calls in it."
+            if outside is None
+            else f"This holds until `{name}` is evaluated in the loop below: {many} of later calls in eval mode.",
             f"Its {' and '.join(kinds)} {verb} as in evaluation. Assumed: this is training.",
             f"Call `{name}.train()` before the training loop of each epoch."
             if left is None
-            else f"Call `{name}.train()` before each epoch, or switch back here.",
+            else f"Call `{name}.train()` before each epoch, or switch back here."
+            if outside is None
+            else "Say it in that loop, at the beginning of each turn.",
         ),
         binding=name,
         moments=[lookup(record).calls[call].moment_before for call in calls],
@@ -281,3 +300,33 @@ def _switches(around: ast.AST, method: str) -> list[str]:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == method:
             found += [] if call.args else [ast.unparse(call.func.value)]
     return found
+
+
+def _train_outside(record: Record, switch: Mode, trained: int, name: str) -> int | None:
+    """The `train()` right before a loop that trains and then calls the function which switches to eval mode.
+
+    A function that names one module of the program, or that is a context, is there to put back what it changes.
+    """
+    site = site_of(record, switch.site or 0)
+    node, tree = statement(record, site), tree_of(record, site)
+    function = None if node is None or tree is None else scope_of(tree, node)
+    if tree is None or not isinstance(function, Function) or not _is_given_module(function):
+        return None
+    names_of_it = {one.rpartition(".")[2] for one in (name, *_switches(function, "eval"))}
+    for loop in (enclosing_loops(record, trained) or [])[1:]:  # the innermost goes over batches: evaluated in an epoch
+        calls = any(method_called(part) == function.name for part in ast.walk(loop))
+        if not calls or _switches(loop, "train"):
+            continue
+        block = next((body for body in blocks(tree.parents.get(loop)) if loop in body), [])
+        for before in reversed(block[: block.index(loop)] if block else []):
+            switched = _switches(before, "train") if isinstance(before, ast.Expr) else []
+            if any(one.rpartition(".")[2] in names_of_it for one in switched):
+                return number_at(record, before)
+    return None
+
+
+def _is_given_module(function: Function) -> bool:
+    """What it switches is a parameter of it, or an attribute of one; and it does not yield."""
+    given = set(parameters_of(function))
+    roots = {one.partition(".")[0] for one in _switches(function, "eval")}
+    return roots <= given and not any(isinstance(part, ast.Yield) for part in ast.walk(function))
