@@ -87,7 +87,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from backprobe.rules.analysis.graph.walks import node_of
@@ -120,7 +120,15 @@ def check(record: Record) -> Iterator[Finding]:
     for one in broadcasts(record):
         by_site.setdefault(one.site, []).append(one)
     for site, found in by_site.items():
-        yield _finding(record, site, found)
+        if not _follows(record, found[0], by_site.keys()):
+            yield _finding(record, site, found)
+
+
+def _follows(record: Record, one: Broadcast, sites: Iterable[int]) -> bool:
+    """One of the two is made of what came out of another statement that broadcasts."""
+    others = [other for other in sites if other != one.site]
+    results = {name for other in others for name in site_of(record, other).targets}
+    return bool(results & {name.partition(".")[0].partition("[")[0] for name in (one.left_name, one.right_name)})
 
 
 def _finding(record: Record, site: int, found: list[Broadcast]) -> Finding:

@@ -139,4 +139,9 @@ for x in torch.randn(3, 8, 3):
     loss.backward()
     optimizer.step()
 """,
+    "what came out of one is used in another": LOSS.format(
+        loss="""logp = -(x * 0.1).sum(1)
+    advantage = target - pred  # <- BP808
+    loss = (net(x).squeeze(1) * advantage.detach()).mean() + advantage.square().mean() + 0 * logp.mean()"""
+    ),
 }
