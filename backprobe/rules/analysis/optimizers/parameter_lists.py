@@ -69,6 +69,22 @@ def region_that_lists(record: Record, site: Site, *, chooses: bool = True) -> Re
     return region_in(record, site.source, chosen or argument)
 
 
+def last_group(record: Record, site: Site) -> Region | None:
+    """The last group of a list that the program writes for an optimizer, in place, under a name or in a function."""
+    call, tree = optimizer_call(record, site), tree_of(record, site)
+    given = parameters_argument(call) if call is not None else None
+    if given is None or tree is None:
+        return None
+    given = _handed_in(tree, given)
+    given = _returned(tree, given) or given
+    if isinstance(given, ast.Name):
+        scope = _scope(tree, given)
+        values = [one.value for one in ast.walk(scope) if isinstance(one, ast.Assign) and _fills(one, {given.id})]
+        given = values[0] if len(values) == 1 else given
+    groups = given.elts if isinstance(given, ast.List | ast.Tuple) else []
+    return region_in(record, site.source, groups[-1]) if groups else None
+
+
 def _returned(tree: Tree, argument: ast.expr) -> ast.expr | None:
     """What the function of the program that gives the groups returns, if there is one such `return`."""
     name = last_name(argument.func) if isinstance(argument, ast.Call) else None

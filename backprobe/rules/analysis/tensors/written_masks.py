@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from backprobe.rules.analysis.tensors.births import Birth
 
 _MASKS: Final = frozenset({"masked_fill", "masked_fill_", "where"})
+_LOGS: Final = frozenset({"log", "log2", "log10"})
 _NEAR: Final = 8
 """Operations between the NaN and the mask: a softmax, a product, a division."""
 
@@ -23,7 +24,12 @@ _NEAR: Final = 8
 def masked_at(record: Record, birth: Birth) -> int | None:
     """The statement, if it is another one than that of the birth."""
     for row in operations_at(record).get(birth.site, ()):
+        has_log = last_name_of(row) in _LOGS
         for part in itertools.islice(behind(record, row), _NEAR):
+            name = None if isinstance(part, int) else last_name_of(part)
+            has_log = has_log or name in _LOGS
+            if has_log and name == "softmax":
+                return None  # its zeros are right: they are what the logarithm does not take
             if not isinstance(part, int) and last_name_of(part) in _MASKS and _with_infinity(record, part):
                 return None if part.statement == birth.site else part.statement
     return None
