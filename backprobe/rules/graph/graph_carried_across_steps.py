@@ -172,7 +172,9 @@ def _handed(record: Record, carried: Carried, at: Site) -> Handed | None:
     module there makes history of its own.
     """
     held = {name.partition("[")[0] for name in (carried.name, *at.targets)}
-    if not any("." in name and name in at.reads for name in held) or any(call.site == at.site for call in record.module_calls):
+    if not any("." in name and name in at.reads for name in held) or any(
+        call.site == at.site for call in record.module_calls
+    ):
         return None
     rows = bindings_named(record)
     tracked = (

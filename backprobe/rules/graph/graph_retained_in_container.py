@@ -272,7 +272,8 @@ def _finding(
             f"`{container}` gains `{name}` at each step with its history, and "
             + ("keeps it when the step is over." if is_walked else "no backward call walks it there."),
             f"The graphs of all steps stay alive with it, {len(kept)} here: memory grows with every one.",
-            f"{'Store' if handed is None else 'Hand in'} {instead}" + (", and walk the value itself." if is_walked else "."),
+            f"{'Store' if handed is None else 'Hand in'} {instead}"
+            + (", and walk the value itself." if is_walked else "."),
         ),
         binding=container.partition("[")[0],
         moments=[moment for moment, _taken in kept],
@@ -297,9 +298,7 @@ def _finding(
     )
 
 
-def _handed(
-    record: Record, site: Site, value: ast.expr, taken: list[Operand]
-) -> tuple[Operand, Handed] | None:
+def _handed(record: Record, site: Site, value: ast.expr, taken: list[Operand]) -> tuple[Operand, Handed] | None:
     """Of a running mean or sum that a function keeps: the one argument that brings the history in.
 
     The function is right for numbers, as one that keeps such a value in an attribute (BP304).

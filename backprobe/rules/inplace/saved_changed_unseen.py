@@ -242,7 +242,7 @@ def _newest_before(record: Record, moment: int) -> int:
 
 
 def _called_between(record: Record, write: _Write, call: BackwardCall) -> int | None:
-    """The call, beside the backward call, of a function that writes weights: it does that rightly, at the wrong time."""
+    """The call, beside the backward call, of a function that writes weights: right, at the wrong time."""
     if call.site is None or write.tensor not in in_optimizers(record):
         return None
     outer = statement_beside(record, write.site, write.moment, call.site)

@@ -68,8 +68,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from backprobe.rules.analysis.graph.break_findings import breaks_of, ended_text, told_break
 from backprobe.rules.analysis.calls.routed_outputs import routed_at
+from backprobe.rules.analysis.graph.break_findings import breaks_of, ended_text, told_break
 from backprobe.rules.framework.finding import Related
 from backprobe.rules.framework.locations import location
 from backprobe.rules.framework.rule import Rule

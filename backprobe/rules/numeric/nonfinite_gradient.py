@@ -111,7 +111,9 @@ def check(record: Record) -> Iterator[Finding]:
             mask = mask if constant is None else constant.site
         first = f"`{name_of(record, birth)}` is finite, and its gradient is not: {kind.lower()} sends {what} here."
         if mask is not None:
-            first = f"`-inf` is written here: the gradient of {kind.lower()} turns it into NaN, though the loss is finite."
+            first = (
+                f"`-inf` is written here: the gradient of {kind.lower()} turns it into NaN, though the loss is finite."
+            )
         yield told_birth(
             record,
             RULE,

@@ -3,8 +3,8 @@
 What it finds:
     In a regression loss the prediction has shape [N, 1] and the target [N], or the other way round. The difference has
     N x N elements, and their mean or sum is differentiated. The same of a loss for each sample, [N, 1], that is
-    multiplied by a weight for each, [N]: advantages, say. The finding stands where the two meet; if that is in a function
-    that was handed both, where the module is called that gives the column.
+    multiplied by a weight for each, [N]: advantages, say. The finding stands where the two meet; if that is in a
+    function that was handed both, where the module is called that gives the column.
 
 Why it matters:
     Every prediction is pulled to the mean of all targets. The loss stays near the variance of the targets, and nothing

@@ -2,8 +2,8 @@
 
 What it finds:
     Several backward calls feed each step, each with the mean of a class loss over its own targets and all with the same
-    factor, though in every step the greatest number of targets that count is at least 1.5 times the smallest. The finding
-    stands at the loss; of a function that others ask for a sum, at the call that asks it for the mean.
+    factor, though in every step the greatest number of targets that count is at least 1.5 times the smallest. The
+    finding stands at the loss; of a function that others ask for a sum, at the call that asks it for the mean.
 
 Why it matters:
     The step follows a mean of means: a token of a short text counts many times more than one of a long text. The result

@@ -89,18 +89,17 @@ Source:
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from backprobe.rules.analysis.gradients.grad_lives import grad_lives
-from backprobe.rules.analysis.optimizers.parameter_lists import optimizer_call, parameters_argument, region_that_lists
+from backprobe.rules.analysis.optimizers.parameter_lists import region_that_lists
 from backprobe.rules.analysis.optimizers.rebound_leaves import Rebound, rebound_leaves
+from backprobe.rules.analysis.optimizers.replaced_parts import key_of, replaced_at, was_given_the_model, with_optimizer
 from backprobe.rules.analysis.rows.lookup import lookup
 from backprobe.rules.analysis.source.naming import capital
-from backprobe.rules.analysis.source.scopes import Function, last_name, parameters_of, scope_of, scope_of_class
-from backprobe.rules.analysis.source.syntax import number_at, site_of, statement_at, tree_of, trees
-from backprobe.rules.analysis.training.enclosing_loops import called_from
+from backprobe.rules.analysis.source.scopes import last_name
+from backprobe.rules.analysis.source.syntax import site_of, statement_at
 from backprobe.rules.analysis.training.trained_parameters import in_optimizers, parameters, shared_key
 from backprobe.rules.framework.finding_builder import told
 from backprobe.rules.framework.rule import Rule
@@ -121,9 +120,6 @@ RULE = Rule(
     explains=("step-without-gradient",),
 )
 
-_DEPTH: Final = 4
-"""Calls that are followed from the statement that replaces."""
-
 LEAST_STEPS: Final = 2
 """Steps in which the new parameter got a gradient that nothing used: once is no pattern."""
 
@@ -131,7 +127,7 @@ LEAST_STEPS: Final = 2
 def check(record: Record) -> Iterator[Finding]:
     """One finding per optimizer that holds what was replaced."""
     stepped = {event.optimizer for event in record.optimizer_events if event.kind == "step"}
-    new = _left_out_by_key(record)
+    new = _left_out_bykey_of(record)
     for optimizer in record.optimizers if new else ():
         if optimizer.optimizer not in stepped or optimizer.site is None:
             continue
@@ -174,7 +170,7 @@ def _finding_rebound(record: Record, site: int, rows: list[Rebound]) -> Finding:
     )
 
 
-def _left_out_by_key(record: Record) -> dict[str, int]:
+def _left_out_bykey_of(record: Record) -> dict[str, int]:
     """Parameters in no optimizer that got gradients in several steps and were not written since, by their key."""
     found: dict[str, int] = {}
     for tensor, key in parameters(record).items():
@@ -182,7 +178,7 @@ def _left_out_by_key(record: Record) -> dict[str, int]:
         if life is None or tensor in in_optimizers(record) or len(life.steps) < LEAST_STEPS:
             continue
         if not any(write.moment > life.arrivals[0].moment for write in life.writes):
-            found[_key(key)] = tensor
+            found[key_of(key)] = tensor
     return found
 
 
@@ -193,7 +189,7 @@ def _successor(record: Record, row: OptimizerTensor, new: dict[str, int]) -> int
     record must say that the module of the old one holds another tensor by that name. The same of a new one without a
     root, as after `self.net[-1] = nn.Linear(8, 4)`, whose key is all an end; it must have as many dimensions.
     """
-    key = _key(parameters(record).get(row.tensor, ""))
+    key = key_of(parameters(record).get(row.tensor, ""))
     ends = [one for one in new if row.stale and key.endswith(f".{one.partition('.')[2] or one}")]
     ends = [one for one in ends if "." in one or _dims(record, new[one]) == _dims(record, row.tensor)]
     return new.get(key) or (new[ends[0]] if len(ends) == 1 else None)
@@ -218,11 +214,6 @@ def _dims(record: Record, tensor: int) -> int | None:
     return None if shape is None else len(shape)
 
 
-def _key(name: str) -> str:
-    """`model.1.weight` for `model[1].weight`, as a statement that assigns to an element writes it."""
-    return re.sub(r"\[['\"]?(\w+)['\"]?\]", r".\1", name)
-
-
 def _came_later(record: Record, optimizer: Optimizer, successor: int) -> bool:
     return lookup(record).tensors[successor].moment > optimizer.moment
 
@@ -240,13 +231,13 @@ def _finding(record: Record, optimizer: Optimizer, number: int, pairs: list[tupl
     prefix, one = shared_key(keys), len(keys) == 1
     what = f"`{keys[0]}`" if one else f"the parameters of `{prefix}`" if prefix else f"{len(keys)} parameters"
     made = index.tensors[pairs[0][1]].site
-    done = _replaced_at(record, optimizer, pairs)
+    done = replaced_at(record, optimizer, pairs)
     trained, written = _has_trained(record, optimizer, pairs), _could_be_written(record, done, pairs)
     late = None
     if written:
         late = done
-    elif done is not None and (trained or _was_given_the_model(record, number, done)):
-        late = _with_optimizer(record, number, done)
+    elif done is not None and (trained or was_given_the_model(record, number, done)):
+        late = with_optimizer(record, number, done)
     are = "is" if one else "are"
     story = f"`{who}` is built here and keeps the old tensors: {what} {are} replaced afterwards."
     advice = "Build the optimizer after the model has its last form, or add the new ones with `add_param_group`."
@@ -285,48 +276,10 @@ def _has_trained(record: Record, optimizer: Optimizer, pairs: list[tuple[int, in
     """The optimizer had stepped before the new ones were made: to build it later would mend nothing."""
     made = lookup(record).tensors[pairs[0][1]].moment
     return any(
-        row.moment < made for row in record.optimizer_events if (row.kind, row.optimizer) == ("step", optimizer.optimizer)
-    )
-
-
-def _replaced_at(record: Record, optimizer: Optimizer, pairs: list[tuple[int, int]]) -> int | None:
-    """The statement that gives a value to a name under which an old one was registered.
-
-    The first between the last step before the new one was made, else the optimizer, and its first gradient; else the
-    statement that made it; else the only one in the source beside that which made the old one.
-    """
-    new = pairs[0][1]
-    made, first = lookup(record).tensors[new], grad_lives(record)[new].arrivals[0].moment
-    steps = [
-        row.moment
+        row.moment < made
         for row in record.optimizer_events
-        if (row.kind, row.optimizer) == ("step", optimizer.optimizer) and row.moment < made.moment
-    ]
-    since = steps[-1] if steps else optimizer.moment
-    paths = [_key(parameters(record).get(old, "")).split(".") for old, _new in pairs]
-    for row in record.moments[since:first]:
-        targets = () if row.site is None else site_of(record, row.site).targets
-        if any(_names(target, path) for target in targets for path in paths):
-            return row.site
-    return made.site if made.site is not None else _only_other(record, pairs, paths)
-
-
-def _only_other(record: Record, pairs: list[tuple[int, int]], paths: list[list[str]]) -> int | None:
-    """The one statement beside those of constructors that assigns to such a name."""
-    first = {statement_at(record, lookup(record).tensors[old].site) for old, _new in pairs}
-    found: list[int] = []
-    for tree in trees(record).values():
-        for node in ast.walk(tree.module):
-            if not isinstance(node, ast.Assign) or node in first:
-                continue
-            function = scope_of(tree, node)
-            if isinstance(function, Function) and function.name == "__init__":
-                continue
-            texts = [ast.unparse(one) for one in node.targets if isinstance(one, ast.Attribute | ast.Subscript)]
-            number = number_at(record, node)
-            if number is not None and any(_names(text, path) for text in texts for path in paths):
-                found.append(number)
-    return found[0] if len(found) == 1 else None
+        if (row.kind, row.optimizer) == ("step", optimizer.optimizer)
+    )
 
 
 def _could_be_written(record: Record, done: int | None, pairs: list[tuple[int, int]]) -> bool:
@@ -335,60 +288,3 @@ def _could_be_written(record: Record, done: int | None, pairs: list[tuple[int, i
     value = node.value if isinstance(node, ast.Assign) else None
     is_parameter = isinstance(value, ast.Call) and last_name(value.func) == "Parameter"
     return is_parameter and len(pairs) == len(shapes) == 1 and None not in shapes
-
-
-def _was_given_the_model(record: Record, built: int, done: int) -> bool:
-    """A function builds the optimizer of a model that it is given, and another place replaces a part of that."""
-    node, tree = statement_at(record, built), tree_of(record, site_of(record, built))
-    function = None if node is None or tree is None else scope_of(tree, node)
-    call = optimizer_call(record, site_of(record, built))
-    argument = None if call is None else parameters_argument(call)
-    if tree is None or not isinstance(function, Function) or argument is None:
-        return False
-    if scope_of(tree, argument) is not function or site_of(record, done).function == site_of(record, built).function:
-        return False
-    given = set(parameters_of(function)) - {"self", "cls"}
-    for part in ast.walk(function):
-        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Name | ast.Tuple):
-            values = part.value.elts if isinstance(part.value, ast.Tuple) else [part.value]
-            targets = part.targets[0].elts if isinstance(part.targets[0], ast.Tuple) else part.targets
-            pairs = zip(targets, values, strict=False)
-            given |= {ast.unparse(one) for one, value in pairs if isinstance(value, ast.Name) and value.id in given}
-    read = (part for part in ast.walk(argument) if isinstance(part, ast.Name | ast.Attribute))
-    return any(ast.unparse(part) in given for part in read)
-
-
-def _with_optimizer(record: Record, built: int, done: int) -> int:
-    """The statement that replaces, or the nearest call on the way to it in a function that has the optimizer at hand.
-
-    One of the module is at hand everywhere, one of a function there, and an attribute in the methods of its class.
-    """
-    place = site_of(record, built)
-    tree = tree_of(record, place)
-    node = statement_at(record, built)
-    home = None if tree is None or node is None else scope_of(tree, node)
-    if tree is None or not isinstance(home, Function):
-        return done
-    is_attribute = any("." in target for target in place.targets)
-    at = done
-    for _ in range(_DEPTH):
-        here = statement_at(record, at)
-        if here is None or site_of(record, at).source != place.source:
-            return done
-        scope = scope_of(tree, here)
-        if not isinstance(scope, Function):
-            return done if at == done else at
-        around = scope_of_class(tree, scope)
-        if scope is home or (is_attribute and around is not None and around is scope_of_class(tree, home)):
-            return at
-        above = number_at(record, called_from(record, at))
-        if above is None:
-            return done
-        at = above
-    return done
-
-
-def _names(target: str, path: list[str]) -> bool:
-    """`self.net.fc` of `net.fc.weight`, `net[1]` of `net.1.weight`, `self.scale` of `net.scale`."""
-    parts = _key(target).split(".")
-    return len(parts) > 1 and parts[-1] in path[1:] and parts[-1] != path[0]

@@ -2,7 +2,8 @@
 
 What it finds:
     A step of `OneCycleLR` raised, since the schedule has made all the steps that it was built for. Often it is built
-    for the epochs and stepped for the batches. The finding stands at the length that it is built with, else at the step.
+    for the epochs and stepped for the batches. The finding stands at the length that it is built with, else at the
+    step.
 
 Why it matters:
     The program stops in the middle of training. Before that it ran through the whole cycle far too early.

@@ -37,7 +37,12 @@ def _made_of(own: list[ast.stmt], start: ast.stmt) -> set[str]:
     found: set[str] = set()
     for one in sorted(own, key=lambda one: one.lineno):
         if isinstance(one, ast.Assign) and (one is start or found & set(_read(one.value))):
-            found |= {name for target in one.targets if isinstance(target, ast.Name | ast.Tuple) for name in target_names(target)}
+            found |= {
+                name
+                for target in one.targets
+                if isinstance(target, ast.Name | ast.Tuple)
+                for name in target_names(target)
+            }
     return found
 
 

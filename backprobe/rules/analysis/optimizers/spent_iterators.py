@@ -54,25 +54,27 @@ def made_once(record: Record, site: Site, argument: ast.expr) -> Once | None:
 
 def used_up_at(record: Record, once: Once, site: Site) -> int | None:
     """The statement that builds an optimizer from it, if that is another than the one of this site."""
-    node = tree_of(record, once.site)
-    above = None if node is None else next((one for one in node.ancestors(once.value) if isinstance(one, ast.Assign)), None)
-    texts = set() if above is None else {ast.unparse(one) for one in above.targets}
+    tree = tree_of(record, once.site)
+    above = () if tree is None else tree.ancestors(once.value)
+    node = next((one for one in above if isinstance(one, ast.Assign)), None)
+    targets = [] if node is None else node.targets
+    texts = {ast.unparse(one) for one in targets}
     for optimizer in record.optimizers:
-        if optimizer.site is not None and optimizer.site != site.site:
-            place = site_of(record, optimizer.site)
-            if texts & set(place.reads):
-                return optimizer.site
+        if (
+            optimizer.site is not None
+            and optimizer.site != site.site
+            and texts & {*site_of(record, optimizer.site).reads}
+        ):
+            return optimizer.site
     return None
 
 
 def _given(module: ast.Module, argument: ast.Name | ast.Attribute) -> Iterator[ast.Assign | ast.AnnAssign]:
     """The statements that give a name its value; of an attribute those that give it to any object."""
     for node in ast.walk(module):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        for target in targets:
-            if isinstance(argument, ast.Name) and isinstance(target, ast.Name) and target.id == argument.id:
-                yield node
-            elif isinstance(argument, ast.Attribute) and isinstance(target, ast.Attribute) and target.attr == argument.attr:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(one, type(argument)) and last_name(one) == last_name(argument) for one in targets):
                 yield node
 
 

@@ -45,14 +45,18 @@ def infinity_named(record: Record, number: int) -> Site | None:
     read = {last_name(part) for part in ast.walk(scope) if isinstance(part, ast.Name | ast.Attribute)}
     given: dict[str, list[ast.Assign]] = {}
     for one in ast.walk(tree.module):
-        if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name | ast.Attribute):
+        if (
+            isinstance(one, ast.Assign)
+            and len(one.targets) == 1
+            and isinstance(one.targets[0], ast.Name | ast.Attribute)
+        ):
             given.setdefault(last_name(one.targets[0]), []).append(one)
     found = [rows[0] for name, rows in given.items() if name in read and len(rows) == 1 and _is_infinity(rows[0].value)]
     return site_at(record, found[0]) if len(found) == 1 else None
 
 
 def _is_infinity(value: ast.expr) -> bool:
-    """`float("-inf")`, `-math.inf`, `-float("inf")`, `torch.tensor(float("-inf"))`: that, and nothing computed of it."""
+    """`float("-inf")`, `-math.inf`, `-float("inf")`, `torch.tensor(float("-inf"))`: that alone."""
     named = {"float", "tensor", "inf", "math", "torch", "np", "numpy", "full"}
     words = {last_name(part) for part in ast.walk(value) if isinstance(part, ast.Name | ast.Attribute)}
     return words <= named and _names_infinity(value)
