@@ -236,7 +236,7 @@ def test():
         print(net(torch.randn(8, 6)).mean().item())
 
 
-def train():
+def fit():
     net.train()
     for _ in range(3):
         for x in torch.randn(2, 8, 6):
@@ -246,7 +246,7 @@ def train():
         test()
 
 
-train()
+fit()
 """,
     "a context is to put back what it changes": _HEAD
     + """
